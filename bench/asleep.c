@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <tdt/runtime.h>
+#include <tdt/rt/runtime.h>
 
 #include "report.h"
 

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include <tdt/dump.h>
-#include <tdt/runtime.h>
+#include <tdt/rt/runtime.h>
 
 #include "../src/base/clock.h"
 #include "../src/host/loaded.h"

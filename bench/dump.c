@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include <tdt/dump.h>
-#include <tdt/runtime.h>
+#include <tdt/rt/runtime.h>
 
 #include "report.h"
 
@@ -170,7 +170,7 @@ static const struct tdt_snapshot *ask_all(const struct kind *kind)
 
 	if (taken == NULL)
 		die("tdt_snapshot_take");
-	answered = taken->answers[TDT_ANSWER_FRESH] + taken->answers[TDT_ANSWER_RUNNING];
+	answered = taken->fresh + taken->running;
 	if (answered != (size_t)kind->tasks) {
 		fprintf(stderr, "only %zu of %d tasks answered\n", answered, kind->tasks);
 		exit(1);
@@ -184,8 +184,8 @@ static void print_each(const struct kind *kind, FILE *out)
 	const struct tdt_snapshot *taken = ask_all(kind);
 
 	for (size_t i = 0; i < taken->n_groups; i++)
-		for (size_t k = 0; k < taken->groups[i].n; k++)
-			if (tdt_trace_print(taken->groups[i].trace, out) != 0)
+		for (size_t k = 0; k < taken->groups[i]->n; k++)
+			if (tdt_trace_print(taken->groups[i]->trace, out) != 0)
 				die("tdt_trace_print");
 	tdt_snapshot_free(taken);
 }

@@ -27,7 +27,7 @@
 
 #include <tdt/dump.h>
 #include <tdt/recorder.h>
-#include <tdt/runtime.h>
+#include <tdt/rt/runtime.h>
 #include <tdt/watch.h>
 
 #include "../demo/echo.h"

@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 
 #include <tdt/dump.h>
-#include <tdt/fiber.h>
-#include <tdt/hooks.h>
+#include <tdt/integrate/fiber.h>
+#include <tdt/integrate/hooks.h>
 #include <tdt/tree.h>
 
 #include "future/switch.h"

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include <tdt/dump.h>
-#include <tdt/runtime.h>
+#include <tdt/rt/runtime.h>
 
 #include "reader/fresh.h"
 #include "report.h"

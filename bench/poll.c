@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <tdt/integrate/hooks.h>
+#include <tdt/rt/runtime.h>
 #include <tdt/tdt.h>
 
 #include "report.h"

@@ -22,7 +22,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <tdt/runtime.h>
+#include <tdt/layout/outside.h>
+#include <tdt/rt/runtime.h>
 #include <tdt/tdt.h>
 
 #include "reader/door.h"

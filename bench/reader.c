@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <tdt/registry.h>
+#include <tdt/layout/registry.h>
 #include <tdt/tasks.h>
 
 #include "reader/tasks.h"

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include <tdt/integrate/hooks.h>
+#include <tdt/rt/runtime.h>
 #include <tdt/tdt.h>
 
 #include "report.h"

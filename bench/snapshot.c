@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <tdt/layout/recording.h>
 #include <tdt/tdt.h>
 
 #include "report.h"

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <uv.h>
 
-#include <tdt/runtime.h>
+#include <tdt/rt/runtime.h>
 
 #include "pool.h"
 #include "pth.h"

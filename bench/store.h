@@ -14,9 +14,9 @@
 
 #include <stdint.h>
 
-#include <tdt/net.h>
-#include <tdt/runtime.h>
-#include <tdt/sync.h>
+#include <tdt/rt/net.h>
+#include <tdt/rt/runtime.h>
+#include <tdt/rt/sync.h>
 #include <tdt/tree.h>
 
 #define STORE_CONNECTIONS 200 /* at most */

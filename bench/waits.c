@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include <tdt/rt/runtime.h>
 #include <tdt/tdt.h>
 
 #include "lib/must.h"

@@ -358,8 +358,8 @@ static int check_dump(struct check check, const struct tdt_snapshot *snapshot)
 	if (check_has_deadlock(&check, snapshot->cycles, snapshot->n_cycles))
 		return TDT_CHECK_FOUND;
 	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t k = 0; k < snapshot->groups[i].n; k++)
-			if (check_is_bad(&check, snapshot->groups[i].tasks[k], snapshot->at_least))
+		for (size_t k = 0; k < snapshot->groups[i]->n; k++)
+			if (check_is_bad(&check, snapshot->groups[i]->tasks[k], snapshot->at_least))
 				return TDT_CHECK_FOUND;
 	return check_report(&check);
 }

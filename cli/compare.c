@@ -105,7 +105,7 @@ static uint64_t hash_of_record(const struct tdt_trace_info *info)
 
 	hash = tdt__mix(hash, (uint64_t)info->line << 32 | info->column);
 	if (info->n_waits != 0)
-		hash = hash_of_text(tdt__mix(hash, info->waits[0].kind), info->waits[0].name);
+		hash = hash_of_text(tdt__mix(hash, info->waits[0]->kind), info->waits[0]->name);
 	return hash;
 }
 
@@ -114,8 +114,8 @@ static bool records_match(const struct tdt_trace_info *a, const struct tdt_trace
 	if (!texts_match(a->file, b->file) || a->line != b->line || a->column != b->column ||
 	    (a->n_waits != 0) != (b->n_waits != 0))
 		return false;
-	return a->n_waits == 0 || (a->waits[0].kind == b->waits[0].kind &&
-				   strcmp(a->waits[0].name, b->waits[0].name) == 0);
+	return a->n_waits == 0 || (a->waits[0]->kind == b->waits[0]->kind &&
+				   strcmp(a->waits[0]->name, b->waits[0]->name) == 0);
 }
 
 static bool places_match(const struct compare_place *a, const struct compare_place *b)
@@ -199,14 +199,14 @@ static int list_members(struct comparing *comparing, struct compared_all *member
 	int error = 0;
 
 	for (size_t i = 0; i < snapshot->n_groups; i++)
-		n += snapshot->groups[i].n;
+		n += snapshot->groups[i]->n;
 	if (n >= UINT32_MAX)
 		return -ENOMEM;
 	members->member = calloc(n + 1, sizeof *members->member);
 	if (members->member == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < snapshot->n_groups && error == 0; i++)
-		error = list_group(comparing, members, &snapshot->groups[i]);
+		error = list_group(comparing, members, snapshot->groups[i]);
 	return error;
 }
 

@@ -122,7 +122,7 @@ static void rest_line(struct tdt__string *string, size_t places, size_t tasks)
 static int write_groups(struct diff_printing *printing, const struct compare_group *group,
 			size_t n)
 {
-	struct tdt_snapshot_group groups[MOST_PLACES];
+	const struct tdt_snapshot_group *groups[MOST_PLACES];
 	struct tdt_snapshot snapshot = *printing->result->after;
 	const struct tdt__dump dump = { .snapshot = &snapshot,
 					.names = printing->names,
@@ -130,7 +130,7 @@ static int write_groups(struct diff_printing *printing, const struct compare_gro
 					.max_ids = MOST_IDS };
 
 	for (size_t i = 0; i < n; i++)
-		groups[i] = group[i].tasks;
+		groups[i] = &group[i].tasks;
 	snapshot.groups = groups;
 	snapshot.n_groups = n;
 	return tdt__dump_groups(printing->out, &dump);
@@ -197,9 +197,9 @@ static void record_line(struct diff_printing *printing, const struct tdt_trace_i
 
 	tdt__string_puts(string, "   ");
 	if (info->n_waits != 0) {
-		struct tdt_wait wait = { .kind = info->waits[0].kind };
+		struct tdt_wait wait = { .kind = info->waits[0]->kind };
 
-		memcpy(wait.name, info->waits[0].name, sizeof wait.name);
+		memcpy(wait.name, info->waits[0]->name, sizeof wait.name);
 		tdt__string_puts(string, "waits ");
 		tdt__wait_for(string, &wait, info->id, NULL, print);
 		tdt__string_puts(string, ", ");

@@ -122,13 +122,14 @@ bool check_is_bad(struct check *check, const struct tdt_trace_info *info, bool a
 	}
 }
 
-bool check_has_deadlock(struct check *check, const struct tdt_snapshot_cycle *cycle, size_t n)
+bool check_has_deadlock(struct check *check, const struct tdt_snapshot_cycle *const *cycles,
+			size_t n)
 {
 	bool deadlock = false;
 
 	for (size_t i = 0; i < n; i++) {
-		deadlock |= cycle[i].deadlock;
-		check->unproven |= cycle[i].unproven;
+		deadlock |= cycles[i]->deadlock;
+		check->unproven |= cycles[i]->unproven;
 	}
 	return deadlock;
 }

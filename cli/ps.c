@@ -294,7 +294,8 @@ static int list_these(struct ps_command *command, struct listing *listing,
 		      struct tdt__tasks *tasks)
 {
 	struct tdt__cycles cycles = { 0 };
-	struct tdt_snapshot_group live = { .n = 0 };
+	struct tdt_snapshot_group live = { .size = sizeof live };
+	const struct tdt_snapshot_group *const groups = &live;
 	const struct tdt_trace_info **infos = tdt__tasks_live(tasks, &live.n);
 	int status;
 
@@ -309,9 +310,9 @@ static int list_these(struct ps_command *command, struct listing *listing,
 	    choose_shown(command, listing) != 0) {
 		status = report_no_memory();
 	} else {
-		listing->found = (struct tdt_snapshot){ .groups = &live,
+		listing->found = (struct tdt_snapshot){ .groups = &groups,
 							.n_groups = 1,
-							.cycles = cycles.cycle,
+							.cycles = cycles.list,
 							.n_cycles = cycles.n };
 		listing->found.orphans = tdt__tasks_orphans(tasks, &listing->found.n_orphans);
 		status = print_listing(command, listing);

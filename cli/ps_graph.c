@@ -211,11 +211,11 @@ static void mark_rings(const struct family *family, unsigned char *mark)
 	const struct tdt_snapshot *found = &family->listing->found;
 
 	for (size_t i = 0; i < found->n_cycles; i++)
-		for (size_t k = 0; k < found->cycles[i].n; k++) {
-			uint32_t task = task_with(family, found->cycles[i].tasks[k]->id);
+		for (size_t k = 0; k < found->cycles[i]->n; k++) {
+			uint32_t task = task_with(family, found->cycles[i]->tasks[k]->id);
 
 			if (task != NO_TASK)
-				mark[task] = found->cycles[i].deadlock ? 2 : 1;
+				mark[task] = found->cycles[i]->deadlock ? 2 : 1;
 		}
 }
 

@@ -135,7 +135,7 @@ int ps_summary(struct tdt__out *out, const struct listing *listing)
 			tdt__string_puts(&string, "\n");
 		}
 	for (size_t i = 0; i < listing->found.n_cycles; i++) {
-		tdt__ring_line(&string, &listing->found.cycles[i], SIZE_MAX, listing->print);
+		tdt__ring_line(&string, listing->found.cycles[i], SIZE_MAX, listing->print);
 		tdt__string_puts(&string, "\n");
 	}
 	tdt__string_puts(&string, "\n");

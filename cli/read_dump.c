@@ -12,13 +12,16 @@
 
 #include "cli/read_parts.h"
 #include "tree-printer/schema.h"
+#include "tree/groups.h"
 
 struct dump {
 	struct tdt_snapshot snapshot;
 	json_t *object;			   /* it owns all strings */
 	struct tdt_snapshot_group *groups; /* the panics and the orphaned locks come last */
+	const struct tdt_snapshot_group **list;	 /* pointers to them */
 	size_t n_groups;
 	struct tdt_snapshot_cycle *cycles;
+	const struct tdt_snapshot_cycle **rings; /* pointers to them */
 	struct tdt_misuse misuse;
 	struct tdt_snapshot_process process;
 	struct tdt_trace_info *tasks;		 /* of all groups, one group after the other */
@@ -37,7 +40,9 @@ void dump_free(struct dump *dump)
 	for (size_t i = 0; i < dump->n_tasks; i++)
 		free((void *)(uintptr_t)dump->tasks[i].waits);
 	free(dump->groups);
+	free(dump->list);
 	free(dump->cycles);
+	free(dump->rings);
 	free(dump->tasks);
 	free(dump->in_groups);
 	free(dump->by_id);
@@ -80,16 +85,16 @@ static int read_group(struct reader *reader, const json_t *object, struct dump *
 		return -1;
 	if (!json_is_array(tasks) || json_array_size(tasks) == 0)
 		return reader_fail_at(&place, "tasks", "not an array with a task at least");
-	*group = (struct tdt_snapshot_group){ .answer = (enum tdt_answer)answer,
+	*group = (struct tdt_snapshot_group){ .size = sizeof *group,
+					      .answer = (enum tdt_answer)answer,
 					      .tasks = &dump->in_groups[dump->n_tasks],
 					      .n = json_array_size(tasks) };
-	dump->n_groups++;
+	dump->list[dump->n_groups++] = group;
 	for (size_t i = 0; i < group->n; i++) {
 		struct json_place task = { .reader = reader, .object = json_array_get(tasks, i) };
-		struct tdt_wait *waits;
 
 		snprintf(task.name, sizeof(task.name), "tasks[%zu]", i);
-		if (reader_task(&task, &dump->tasks[dump->n_tasks], &waits) != 0)
+		if (reader_task(&task, &dump->tasks[dump->n_tasks]) != 0)
 			return -1;
 		dump->in_groups[dump->n_tasks] = &dump->tasks[dump->n_tasks];
 		dump->n_tasks++;
@@ -117,16 +122,17 @@ static int read_array(struct reader *reader, const json_t *groups, const char *k
 
 /* Groups of one task each, such as the tasks that panicked, behind those that were read before. */
 static int read_singles(struct reader *reader, const json_t *object, const char *key,
-			const struct tdt_snapshot_group **list, size_t *n, struct dump *dump)
+			const struct tdt_snapshot_group *const **list, size_t *n,
+			struct dump *dump)
 {
 	size_t before = dump->n_groups;
 
 	if (read_array(reader, json_object_get(object, key), key, dump) != 0)
 		return -1;
-	*list = &dump->groups[before];
+	*list = &dump->list[before];
 	*n = dump->n_groups - before;
 	for (size_t i = 0; i < *n; i++)
-		if ((*list)[i].n != 1 || (*list)[i].trace == NULL) {
+		if ((*list)[i]->n != 1 || (*list)[i]->trace == NULL) {
 			snprintf(reader->message, sizeof(reader->message),
 				 "%s: not one task with a tree each", key);
 			return -1;
@@ -146,7 +152,7 @@ static int read_panics(struct reader *reader, const json_t *object, struct dump 
 			 dump) != 0)
 		return -1;
 	for (size_t i = 0; i < snapshot->n_orphans; i++)
-		if (snapshot->orphans[i].tasks[0]->n_waits != 1)
+		if (snapshot->orphans[i]->tasks[0]->n_waits != 1)
 			return reader_fail(reader, "orphans: not one wait each");
 	return 0;
 }
@@ -169,11 +175,13 @@ static int read_groups(struct reader *reader, const json_t *object, struct dump 
 		tasks += count_within(array, "tasks");
 	}
 	dump->groups = calloc(n + 1, sizeof(*dump->groups));
+	dump->list = calloc(n + 1, sizeof(*dump->list));
 	dump->tasks = calloc(tasks + 1, sizeof(*dump->tasks));
 	dump->in_groups = calloc(tasks + 1, sizeof(*dump->in_groups));
-	if (dump->groups == NULL || dump->tasks == NULL || dump->in_groups == NULL)
+	if (dump->groups == NULL || dump->list == NULL || dump->tasks == NULL ||
+	    dump->in_groups == NULL)
 		return reader_fail(reader, strerror(ENOMEM));
-	dump->snapshot.groups = dump->groups;
+	dump->snapshot.groups = dump->list;
 	if (read_array(reader, groups, "groups", dump) != 0)
 		return -1;
 	dump->snapshot.n_groups = dump->n_groups;
@@ -215,7 +223,8 @@ static int read_rings(struct reader *reader, const json_t *object, const char *k
 		const json_t *ids = json_array_get(rings, i);
 		struct tdt_snapshot_cycle *cycle = &dump->cycles[dump->snapshot.n_cycles];
 
-		*cycle = (struct tdt_snapshot_cycle){ .tasks = &dump->in_cycles[*used],
+		*cycle = (struct tdt_snapshot_cycle){ .size = sizeof *cycle,
+						      .tasks = &dump->in_cycles[*used],
 						      .n = json_array_size(ids),
 						      .deadlock = strcmp(key, "deadlocks") == 0,
 						      .unproven = strcmp(key, "unproven") == 0 };
@@ -232,7 +241,7 @@ static int read_rings(struct reader *reader, const json_t *object, const char *k
 				 "%s[%zu]: not an array of ids of tasks in the groups", key, i);
 			return -1;
 		}
-		dump->snapshot.n_cycles++;
+		dump->rings[dump->snapshot.n_cycles++] = cycle;
 	}
 	return 0;
 }
@@ -276,10 +285,12 @@ static int read_cycles(struct reader *reader, const json_t *object, struct dump 
 	}
 	dump->by_id = calloc(dump->n_tasks + 1, sizeof(*dump->by_id));
 	dump->cycles = calloc(n + 1, sizeof(*dump->cycles));
+	dump->rings = calloc(n + 1, sizeof(*dump->rings));
 	dump->in_cycles = calloc(within + 1, sizeof(*dump->in_cycles));
-	if (dump->by_id == NULL || dump->cycles == NULL || dump->in_cycles == NULL)
+	if (dump->by_id == NULL || dump->cycles == NULL || dump->rings == NULL ||
+	    dump->in_cycles == NULL)
 		return reader_fail(reader, strerror(ENOMEM));
-	dump->snapshot.cycles = dump->cycles;
+	dump->snapshot.cycles = dump->rings;
 	memcpy(dump->by_id, dump->in_groups, dump->n_tasks * sizeof(*dump->by_id));
 	qsort(dump->by_id, dump->n_tasks, sizeof(*dump->by_id), compare_ids);
 	if (read_rings(reader, object, "deadlocks", dump, &used) != 0 ||
@@ -307,7 +318,7 @@ static int read_summary(const struct json_place *place, struct tdt_snapshot *sna
 	for (int i = TDT_ANSWER_FRESH; i <= TDT_ANSWER_NONE; i++) {
 		if (reader_number(place, answer_words[i], SIZE_MAX, &answers[i]))
 			return -1;
-		snapshot->answers[i] = (size_t)answers[i];
+		*tdt__answered(snapshot, (enum tdt_answer)i) = (size_t)answers[i];
 	}
 	snapshot->tasks = (size_t)tasks;
 	snapshot->lost = (size_t)lost;
@@ -350,6 +361,7 @@ static int read_process(struct reader *reader, const json_t *of, struct dump *du
 		return 0;
 	if (!json_is_object(place.object))
 		return reader_fail(reader, "process: not an object");
+	process->size = sizeof *process;
 	if (reader_u32(&place, "pid", &process->pid) ||
 	    reader_address(&place, "registry", &process->registry) ||
 	    reader_number(&place, "start_real_ns", UINT64_MAX, &process->start_real_ns) ||
@@ -393,13 +405,12 @@ static int read_list_entry(struct reader *reader, const json_t *object, struct d
 					  .object = json_object_get(object, "task"),
 					  .name = "task" };
 	struct tdt_trace_info *info = &dump->tasks[dump->n_tasks];
-	struct tdt_wait *waits;
 
 	if (!json_is_object(place.object))
 		return reader_fail(reader, "tasks: not objects with a task");
 	if (json_object_get(object, "outcome") != NULL)
 		return 0;
-	if (reader_task(&place, info, &waits) != 0)
+	if (reader_task(&place, info) != 0)
 		return -1;
 	dump->in_groups[dump->n_tasks++] = info;
 	return 0;
@@ -413,9 +424,11 @@ static int read_list_entries(struct reader *reader, const json_t *tasks, struct 
 	if (!json_is_array(tasks))
 		return reader_fail(reader, "tasks: not an array");
 	dump->groups = calloc(1, sizeof *dump->groups);
+	dump->list = calloc(1, sizeof *dump->list);
 	dump->tasks = calloc(n + 1, sizeof *dump->tasks);
 	dump->in_groups = calloc(n + 1, sizeof *dump->in_groups);
-	if (dump->groups == NULL || dump->tasks == NULL || dump->in_groups == NULL)
+	if (dump->groups == NULL || dump->list == NULL || dump->tasks == NULL ||
+	    dump->in_groups == NULL)
 		return reader_fail(reader, strerror(ENOMEM));
 	for (size_t i = 0; i < n && err == 0; i++) {
 		snprintf(reader->prefix, sizeof(reader->prefix), "tasks[%zu].", i);
@@ -428,12 +441,14 @@ static int read_list_entries(struct reader *reader, const json_t *tasks, struct 
 /* Tasks without trees are one group; no group is empty. */
 static void group_listed(struct dump *dump)
 {
-	dump->groups[0] = (struct tdt_snapshot_group){ .answer = TDT_ANSWER_NONE,
+	dump->groups[0] = (struct tdt_snapshot_group){ .size = sizeof dump->groups[0],
+						       .answer = TDT_ANSWER_NONE,
 						       .tasks = dump->in_groups,
 						       .n = dump->n_tasks };
-	dump->snapshot.groups = dump->groups;
+	dump->list[0] = &dump->groups[0];
+	dump->snapshot.groups = dump->list;
 	dump->snapshot.n_groups = dump->n_tasks != 0;
-	dump->snapshot.tasks = dump->snapshot.answers[TDT_ANSWER_NONE] = dump->n_tasks;
+	dump->snapshot.tasks = dump->snapshot.unanswered = dump->n_tasks;
 	dump->snapshot.outside = 1;
 }
 

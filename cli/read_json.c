@@ -80,14 +80,13 @@ static int read_trace(struct reader *reader, const json_t *object, struct tdt_tr
 					 .object = json_object_get(object, "task"),
 					 .name = "task" };
 	struct tdt_trace_info info;
-	struct tdt_wait *waits;
 
 	if (!json_is_object(task.object))
 		return reader_fail(reader, "task: not an object");
-	if (reader_task(&task, &info, &waits) != 0)
+	if (reader_task(&task, &info) != 0)
 		return -1;
 	*trace = reader_tree(reader, json_object_get(object, "nodes"), &info);
-	free(waits);
+	free((void *)(uintptr_t)info.waits);
 	return *trace != NULL ? 1 : -1;
 }
 

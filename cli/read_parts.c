@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "tree-printer/schema.h"
+#include "tree/waits.h"
 
 /* --- Members -------------------------------------------------------------------------- */
 
@@ -121,64 +122,54 @@ int reader_require(const struct json_place *place, const char *key)
 		   : reader_fail_at(place, key, "is missing");
 }
 
-/*
- * Read what the task waits for into an array, which the caller frees.  The names of the owners are
- * behind it, in the same block of memory.
- */
-static int read_waits(const struct json_place *task, struct tdt_wait **waits, uint32_t *n,
-		      const char *const **owner_names)
+/* Read what the task waits for into a list, which the caller frees as one block. */
+static int read_waits(const struct json_place *task, struct tdt_trace_info *info)
 {
 	const json_t *array = json_object_get(task->object, "waits");
-	const char **names;
+	uint32_t n = (uint32_t)json_array_size(array);
+	struct tdt_wait *waits;
+	void *block;
 
-	*waits = NULL;
-	*owner_names = NULL;
-	*n = (uint32_t)json_array_size(array);
 	if (array != NULL && (!json_is_array(array) || json_array_size(array) > UINT32_MAX))
 		return reader_fail_at(task, "waits", "not an array");
-	if (*n == 0)
+	if (n == 0)
 		return 0;
-	*waits = calloc(*n, sizeof(**waits) + sizeof(*names));
-	if (*waits == NULL)
+	block = calloc(n, TDT__LISTED_WAIT);
+	if (block == NULL)
 		return reader_fail(task->reader, strerror(ENOMEM));
-	names = (const char **)(*waits + *n);
-	*owner_names = names;
-	for (uint32_t i = 0; i < *n; i++) {
+	info->waits = tdt__waits_in(block, n, &waits);
+	for (uint32_t i = 0; i < n; i++) {
 		struct json_place place = { .reader = task->reader,
 					    .object = json_array_get(array, i) };
 		const char *name;
 		unsigned int kind;
-		uint32_t futurelock = 0, orphaned = 0;
 
 		snprintf(place.name, sizeof(place.name), "%.12s.waits[%" PRIu32 "]", task->name, i);
 		if (reader_word(&place, "kind", wait_words, N_WORDS(wait_words), &kind) ||
-		    reader_address(&place, "object", &(*waits)[i].object) ||
-		    reader_number(&place, "owner", UINT64_MAX, &(*waits)[i].owner) ||
-		    reader_string(&place, "owner_name", &names[i]) ||
-		    reader_number(&place, "handed_ns", UINT64_MAX, &(*waits)[i].handed_ns) ||
-		    reader_u32(&place, "futurelock", &futurelock) ||
-		    reader_u32(&place, "orphaned", &orphaned) ||
+		    reader_address(&place, "object", &waits[i].object) ||
+		    reader_number(&place, "owner", UINT64_MAX, &waits[i].owner) ||
+		    reader_string(&place, "owner_name", &waits[i].owner_name) ||
+		    reader_number(&place, "handed_ns", UINT64_MAX, &waits[i].handed_ns) ||
+		    reader_u32(&place, "futurelock", &waits[i].futurelock) ||
+		    reader_u32(&place, "orphaned", &waits[i].orphaned) ||
 		    reader_string(&place, "name", &name)) {
-			free(*waits);
-			*waits = NULL;
+			free(block);
+			info->waits = NULL;
 			return -1;
 		}
-		(*waits)[i].kind = (enum tdt_wait_kind)kind;
-		(*waits)[i].futurelock = futurelock != 0;
-		(*waits)[i].orphaned = orphaned != 0;
+		waits[i].size = sizeof waits[i];
+		waits[i].kind = (enum tdt_wait_kind)kind;
 		if (name != NULL)
-			snprintf((*waits)[i].name, sizeof((*waits)[i].name), "%s", name);
+			snprintf(waits[i].name, sizeof(waits[i].name), "%s", name);
 	}
+	info->n_waits = n;
 	return 0;
 }
 
-/* Read a task.  The caller frees `*waits`; the strings belong to the JSON object. */
-int reader_task(const struct json_place *place, struct tdt_trace_info *info,
-		struct tdt_wait **waits)
+int reader_task(const struct json_place *place, struct tdt_trace_info *info)
 {
 	unsigned int state, known = TDT_LEAVES_ALL;
 
-	*waits = NULL;
 	*info = (struct tdt_trace_info){ .size = sizeof(*info) };
 	if (reader_require(place, "id") || reader_number(place, "id", UINT64_MAX, &info->id) ||
 	    reader_string(place, "name", &info->name) ||
@@ -207,11 +198,10 @@ int reader_task(const struct json_place *place, struct tdt_trace_info *info,
 	    reader_u32(place, "requested", &info->requested) ||
 	    reader_number(place, "spawned_ns", UINT64_MAX, &info->spawned_ns) ||
 	    reader_number(place, "polled_ns", UINT64_MAX, &info->polled_ns) ||
-	    read_waits(place, waits, &info->n_waits, &info->owner_names))
+	    read_waits(place, info))
 		return -1;
 	info->state = (enum tdt_task_state)state;
 	info->leaves_known = (enum tdt_leaves_known)known;
-	info->waits = *waits;
 	return 0;
 }
 

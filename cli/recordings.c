@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <tdt/recording.h>
+#include <tdt/layout/recording.h>
 
 #include "base/regular_file.h"
 #include "recording/copy.h"
@@ -53,7 +53,8 @@ static const char *error_text(int err)
 /* Read the header of the file, and its owner.  False: it is no recording that can be read. */
 static bool read_header(const char *path, struct tdt_recording *header, uid_t *owner)
 {
-	int fd = tdt__regular_open(AT_FDCWD, path);
+	/* A link may be another user's, though it leads to a file of this one. */
+	int fd = tdt__regular_open_found(open(path, TDT__LOOK_FLAGS | O_NOFOLLOW));
 	struct stat status = { 0 };
 	bool whole;
 

@@ -132,7 +132,8 @@ int check_of_recording(const struct outside_options *options, const struct check
 bool check_is_bad(struct check *check, const struct tdt_trace_info *info, bool at_least);
 
 /* Whether one of the rings is a deadlock. */
-bool check_has_deadlock(struct check *check, const struct tdt_snapshot_cycle *cycle, size_t n);
+bool check_has_deadlock(struct check *check, const struct tdt_snapshot_cycle *const *cycles,
+			size_t n);
 
 /* The exit status of a check that has found nothing: report what it could not exclude. */
 int check_report(const struct check *check);

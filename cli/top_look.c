@@ -25,6 +25,8 @@
 #include "tree-printer/stuck_locks.h"
 #include "tree-printer/names.h"
 #include "tree-printer/words.h"
+#include "tree/groups.h"
+#include "tree/waits.h"
 
 #define REQUEST_NS TDT__SECOND
 #define TREE_TIME (5 * TDT__SECOND)
@@ -103,10 +105,10 @@ static void count_tasks(struct round_look *looking)
 	round->panicked = counts.panicked;
 	round->polls = counts.polls;
 	round->tasks = snapshot->tasks;
-	round->with_tree = snapshot->tasks - snapshot->answers[TDT_ANSWER_NONE];
+	round->with_tree = snapshot->tasks - snapshot->unanswered;
 	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t k = 0; k < snapshot->groups[i].n; k++)
-			count_state_of(round, snapshot->groups[i].tasks[k]);
+		for (size_t k = 0; k < snapshot->groups[i]->n; k++)
+			count_state_of(round, snapshot->groups[i]->tasks[k]);
 }
 
 /* --- Rings -------------------------------------------------------------------------- */
@@ -136,10 +138,10 @@ static void show_rings(struct round_look *looking, bool deadlocks)
 	for (size_t i = 0; i < snapshot->n_cycles; i++) {
 		struct tdt__string string = { 0 };
 
-		if ((snapshot->cycles[i].deadlock != 0) != deadlocks)
+		if ((snapshot->cycles[i]->deadlock != 0) != deadlocks)
 			continue;
 		looking->round->deadlocks += deadlocks;
-		tdt__ring_line(&string, &snapshot->cycles[i], TOP_TEXT, &plain);
+		tdt__ring_line(&string, snapshot->cycles[i], TOP_TEXT, &plain);
 		keep_ring(looking->round, &string);
 	}
 }
@@ -193,7 +195,7 @@ static size_t groups_of_deadlocks(const struct tdt_snapshot *snapshot)
 	size_t n = 0;
 
 	for (size_t i = 0; i < snapshot->n_cycles; i++)
-		n += snapshot->cycles[i].n_groups;
+		n += snapshot->cycles[i]->n_groups;
 	return n;
 }
 
@@ -281,7 +283,7 @@ static void where_of(const struct round_look *looking, const struct chosen *chos
 		     struct tdt__string *string)
 {
 	const struct tdt_trace_info *info = chosen->task;
-	const struct tdt_wait *wait = info->n_waits != 0 ? &info->waits[0] : NULL;
+	const struct tdt_wait *wait = info->n_waits != 0 ? info->waits[0] : NULL;
 	struct tdt__string text = { 0 };
 	struct tdt_wait shown;
 
@@ -309,7 +311,7 @@ static void show_task(const struct round_look *looking, const struct chosen *cho
 	*to = (struct top_task){
 		.id = info->id,
 		.parent = info->parent,
-		.owner = info->n_waits != 0 ? info->waits[0].owner : 0,
+		.owner = info->n_waits != 0 ? info->waits[0]->owner : 0,
 		.state_ns = info->state_ns,
 		.age_ns = info->spawned_ns,
 		.polls = info->polls,
@@ -338,8 +340,8 @@ static size_t list_matching(const struct round_look *looking, struct chosen *cho
 	size_t n = 0, deadlocks = groups_of_deadlocks(snapshot);
 
 	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t k = 0; k < snapshot->groups[i].n; k++) {
-			const struct tdt_trace_info *task = snapshot->groups[i].tasks[k];
+		for (size_t k = 0; k < snapshot->groups[i]->n; k++) {
+			const struct tdt_trace_info *task = snapshot->groups[i]->tasks[k];
 
 			if (matches_question(&looking->look->question, task))
 				chosen[n++] = (struct chosen){
@@ -441,16 +443,17 @@ static void keep_tree(struct top_round *round, const char *text, size_t size)
 static int print_tree_of(struct round_look *looking, const struct tdt_snapshot_group *group,
 			 const struct tdt_trace_info *shown)
 {
-	const char *owners[8] = { NULL };
 	struct tdt_trace_info info = *shown;
 	const struct tdt_trace_info *task = &info;
-	const struct tdt_snapshot_group one = { .answer = group->answer,
+	const struct tdt_snapshot_group one = { .size = sizeof one,
+						.answer = group->answer,
 						.trace = group->trace,
 						.tasks = &task,
 						.n = 1 };
+	const struct tdt_snapshot_group *const groups = &one;
 	struct tdt_snapshot snapshot = { .size = sizeof snapshot,
 					 .tasks = 1,
-					 .groups = &one,
+					 .groups = &groups,
 					 .n_groups = 1,
 					 .outside = 1 };
 	const struct tdt_dump_options options = { .size = sizeof options,
@@ -462,11 +465,10 @@ static int print_tree_of(struct round_look *looking, const struct tdt_snapshot_g
 
 	if (file == NULL)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < info.n_waits && info.n_waits <= 8; i++) {
-		owners[i] = tdt__names_find(looking->names, info.waits[i].owner);
-		info.owner_names = owners;
-	}
-	snapshot.answers[group->answer] = 1;
+	for (uint32_t i = 0; i < info.n_waits; i++)
+		tdt__own_wait(&info, i)->owner_name =
+			tdt__names_find(looking->names, info.waits[i]->owner);
+	*tdt__answered(&snapshot, group->answer) = 1;
 	error = tdt__snapshot_print_by(&snapshot, file, &options, tdt__clock() + TREE_TIME);
 	if (fclose(file) == 0 && error == 0)
 		keep_tree(looking->round, text, size);
@@ -479,15 +481,15 @@ static int look_at_open_task(struct round_look *looking)
 	const struct tdt_snapshot *snapshot = &looking->findings->public;
 
 	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t k = 0; k < snapshot->groups[i].n; k++) {
-			const struct tdt_trace_info *task = snapshot->groups[i].tasks[k];
+		for (size_t k = 0; k < snapshot->groups[i]->n; k++) {
+			const struct tdt_trace_info *task = snapshot->groups[i]->tasks[k];
 
 			if (task->id != looking->look->question.id)
 				continue;
 			looking->round->is_there = true;
 			if (task->n_waits != 0)
-				looking->round->holder = task->waits[0].owner;
-			return print_tree_of(looking, &snapshot->groups[i], task);
+				looking->round->holder = task->waits[0]->owner;
+			return print_tree_of(looking, snapshot->groups[i], task);
 		}
 	return 0;
 }

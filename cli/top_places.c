@@ -79,8 +79,8 @@ static uint64_t key_of_record(const struct tdt_trace_info *info)
 	uint64_t key = tdt__mix(TDT__HASH_START, info->line);
 
 	if (info->n_waits != 0)
-		key = key_of_text(tdt__mix(key, (uint64_t)info->waits[0].kind),
-				  info->waits[0].name);
+		key = key_of_text(tdt__mix(key, (uint64_t)info->waits[0]->kind),
+				  info->waits[0]->name);
 	return info->file != NULL ? key_of_text(key, info->file) : key;
 }
 
@@ -161,7 +161,7 @@ static uint32_t note_tree(struct top_places *places, const struct tdt_trace *tra
 /* False: no memory. */
 static bool count_group(struct top_places *places, size_t group)
 {
-	const struct tdt_snapshot_group *from = &places->snapshot->groups[group];
+	const struct tdt_snapshot_group *from = places->snapshot->groups[group];
 	bool has_tree = from->trace != NULL && from->trace->stacks != NULL;
 	uint32_t *known = places->of_group[group];
 
@@ -277,7 +277,7 @@ static void name_record(struct tdt__string *string, const struct tdt_trace_info 
 {
 	tdt__string_puts(string, "(no tree)");
 	if (info->n_waits != 0) {
-		struct tdt_wait wait = info->waits[0];
+		struct tdt_wait wait = *info->waits[0];
 
 		wait.object = wait.owner = 0;
 		tdt__string_puts(string, " ");

@@ -31,7 +31,7 @@
 #include <boost/context/fixedsize_stack.hpp>
 #include <boost/context/stack_context.hpp>
 
-#include <tdt/fiber.h>
+#include <tdt/integrate/fiber.h>
 #include <tdt/trace.h>
 
 /* The task begins when Boost allocates the stack, and ends when Boost frees it. */

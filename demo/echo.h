@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <tdt/net.h>
-#include <tdt/runtime.h>
-#include <tdt/sync.h>
+#include <tdt/rt/net.h>
+#include <tdt/rt/runtime.h>
+#include <tdt/rt/sync.h>
 
 struct echo_options {
 	const char *host;

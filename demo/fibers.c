@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <ucontext.h>
 
+#include <tdt/integrate/fiber.h>
+#include <tdt/integrate/hooks.h>
 #include <tdt/tdt.h>
 
 #include "help.h"

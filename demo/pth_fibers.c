@@ -23,7 +23,7 @@
 
 #include <pth.h>
 
-#include <tdt/fiber.h>
+#include <tdt/integrate/fiber.h>
 #include <tdt/trace.h>
 
 /* What a new thread is to do. */

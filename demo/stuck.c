@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <tdt/rt/runtime.h>
+#include <tdt/rt/sync.h>
 #include <tdt/tdt.h>
 
 #include "help.h"

@@ -19,7 +19,7 @@
 #include <sys/queue.h>
 #include <time.h>
 
-#include <tdt/hooks.h> /* added for tdt */
+#include <tdt/integrate/hooks.h> /* added for tdt */
 
 enum state {
 	IDLE,

@@ -4,9 +4,9 @@
 #	gdb -batch -x docs/last-trees.gdb PROGRAM CORE-FILE
 #	gdb -batch -x docs/last-trees.gdb -p PID
 #
-# It reads what <tdt/registry.h> documents, and calls nothing in the program.  The types come from
-# the debug information of libtdt.  A stack is printed from the leaf outwards; each address is one
-# below the return address, so that it lies in the call.
+# It reads what <tdt/layout/registry.h> documents, and calls nothing in the program.  The types come
+# from the debug information of libtdt.  A stack is printed from the leaf outwards; each address is
+# one below the return address, so that it lies in the call.
 
 define tdt_print_tree
   set $watched = (struct tdt_registry_watched *)$task->tree

@@ -2,7 +2,7 @@
 # Writes a manual page for each function, macro with arguments and variable of the public headers,
 # from the comment that stands above it.  Names that begin with tdt__ or TDT__ are internal.
 #
-#	awk -v out=FOLDER -v version=VERSION -f functions.awk include/tdt/*.h
+#	awk -v out=FOLDER -v version=VERSION -f functions.awk include/tdt/*.h include/tdt/*/*.h
 #
 # Declarations that follow each other without an empty line share the comment above them.  Its first
 # sentence is the headline.  In a comment, a line that begins with a tab is code, and "  WORD  text"
@@ -176,8 +176,8 @@ function name_of(text)
 FNR == 1 {
 	end_group()
 	header = FILENAME
-	sub(/.*\//, "tdt/", header)
-	overview = header ~ /\/(runtime|net|sync)\.h$/ ? "tdt-rt" : "tdt"
+	sub(/^(.*\/)?tdt\//, "tdt/", header)
+	overview = header ~ /^tdt\/rt\// ? "tdt-rt" : "tdt"
 	skipped = ""
 }
 

@@ -14,12 +14,12 @@ dist_man_MANS += \
 # A page for each function, made from the headers.
 EXTRA_DIST += man/functions.awk
 CLEANFILES += man/functions.stamp
-man_functions = $(srcdir)/man/functions.awk $(tdtinclude_HEADERS)
+man_functions = $(srcdir)/man/functions.awk $(public_headers)
 all-local: man/functions.stamp
 man/functions.stamp: $(man_functions)
 	$(AM_V_GEN)rm -rf man/man3 && $(MKDIR_P) man/man3 && cd $(srcdir) && \
 		$(AWK) -v out='$(abs_builddir)/man/man3' -v version='$(PACKAGE_VERSION)' \
-			-f man/functions.awk $(tdtinclude_HEADERS) && touch '$(abs_builddir)/$@'
+			-f man/functions.awk $(public_headers) && touch '$(abs_builddir)/$@'
 
 install-data-local: man/functions.stamp
 	@$(MKDIR_P) '$(DESTDIR)$(man3dir)'

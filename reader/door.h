@@ -3,7 +3,7 @@
 #define TDT_READER_DOOR_H
 
 /*
- * A connection to the library in a process, through its door (<tdt/outside.h>).  What the
+ * A connection to the library in a process, through its door (<tdt/layout/outside.h>).  What the
  * connection requests ends with it.
  *
  * The target may be stopped, busy, damaged or hostile.  So no call waits for longer than it says,
@@ -12,7 +12,7 @@
 
 #include <sys/syscall.h>
 
-#include <tdt/outside.h>
+#include <tdt/layout/outside.h>
 
 #include "reader/find.h"
 

@@ -17,6 +17,7 @@
 #include "reader/trees.h"
 #include "tree/stacks.h"
 #include "tree/trace.h"
+#include "tree/waits.h"
 
 #define TASK_TRIES 5 /* to find a task between two moments in which it runs */
 
@@ -223,22 +224,20 @@ static const char *name_of_task(const struct tdt__tasks *tasks, uint64_t id)
 	return NULL;
 }
 
-/* The owners of locks may not be among the chosen tasks.  Without memory they have no names. */
-static void name_owners(const struct collecting *collecting, struct tdt__findings *findings,
+/* The owners of locks may not be among the chosen tasks. */
+static void name_owners(const struct collecting *collecting,
 			const struct tdt__task_choice *choice)
 {
 	const struct tdt__tasks *tasks = collecting->tasks;
 
 	for (size_t i = 0; i < tasks->n; i++) {
 		struct tdt_trace_info *info = &tasks->task[i].member.info;
-		const char **names = is_chosen(&tasks->task[i], choice) && info->n_waits > 0
-					     ? tdt__arena_take(&findings->arena,
-							       info->n_waits * sizeof *names)
-					     : NULL;
 
-		for (uint32_t k = 0; k < info->n_waits && names != NULL; k++)
-			names[k] = name_of_task(tasks, info->waits[k].owner);
-		info->owner_names = names;
+		if (!is_chosen(&tasks->task[i], choice))
+			continue;
+		for (uint32_t k = 0; k < info->n_waits; k++)
+			tdt__own_wait(info, k)->owner_name =
+				name_of_task(tasks, info->waits[k]->owner);
 	}
 }
 
@@ -309,11 +308,11 @@ int tdt__outside_rings(struct tdt__cycles *cycles, struct tdt__tasks *tasks)
 /* --- The result --------------------------------------------------------------------------- */
 
 /* Open the files of the modules whose code is in the trees. */
-static void open_images(struct tdt__images *images, const struct tdt_snapshot_group *groups,
-			size_t n)
+static void open_images(struct tdt__images *images,
+			const struct tdt_snapshot_group *const *groups, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		const struct tdt_trace *trace = groups[i].trace;
+		const struct tdt_trace *trace = groups[i]->trace;
 
 		for (uint32_t k = 0; trace != NULL && k < trace->stacks->n; k++)
 			tdt__images_open(images, trace->stacks->frames[k].frame.pc - 1);
@@ -340,7 +339,7 @@ struct tdt__findings *tdt__outside_dump(struct tdt__tasks *tasks,
 	if (done)
 		add_history(&collecting, findings, choice);
 	if (done && choice->n_ids != 0)
-		name_owners(&collecting, findings, choice);
+		name_owners(&collecting, choice);
 	tdt__live_stacks_fini(&collecting.live);
 	if (done) {
 		tdt__tasks_busy(tasks);
@@ -384,22 +383,16 @@ static struct tdt_trace *trace_before(const struct tdt_snapshot_group *group,
 void tdt__outside_keep(struct tdt__findings *findings, const struct tdt__findings *before,
 		       const struct tdt__answers *answers)
 {
-	struct tdt_snapshot_group *list =
-		tdt__arena_take(&findings->arena, (answers->n + 1) * sizeof *list);
-	struct tdt_snapshot *public = &findings->public;
+	for (size_t i = 0; i < before->public.n_groups; i++) {
+		const struct tdt_snapshot_group *group = before->public.groups[i];
 
-	public->before = list;
-	for (size_t i = 0; i < before->public.n_groups && list != NULL; i++) {
-		const struct tdt_snapshot_group *group = &before->public.groups[i];
-
-		for (size_t k = 0; k < group->n && public->n_before < answers->n; k++) {
+		for (size_t k = 0; k < group->n; k++) {
 			const struct tdt__seen_task *task = (const void *)group->tasks[k];
 
-			if (group->tasks[k]->state != TDT_TASK_WAITING ||
-			    !has_gone_on(tdt__answers_find(answers, task->seen)))
-				continue;
-			tdt__findings_add_trace(findings, list, &public->n_before, group->answer,
-						trace_before(group, group->tasks[k]));
+			if (group->tasks[k]->state == TDT_TASK_WAITING &&
+			    has_gone_on(tdt__answers_find(answers, task->seen)))
+				tdt__findings_add_lone(findings, &findings->before, group->answer,
+						       trace_before(group, group->tasks[k]));
 		}
 	}
 }

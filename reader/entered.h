@@ -4,11 +4,12 @@
 
 /*
  * The stacks that a thread of the target has entered: coroutines on stacks of their own, each of
- * which was entered from the next outer one (tdt_stack_enter() in <tdt/coroutine.h>).
+ * which was entered from the next outer one (tdt_stack_enter() in <tdt/integrate/stack.h>).
  */
 
 #include <tdt/coroutine.h>
-#include <tdt/registry.h>
+#include <tdt/integrate/stack.h>
+#include <tdt/layout/registry.h>
 
 #include "reader/target.h"
 

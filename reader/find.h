@@ -3,11 +3,11 @@
 #define TDT_READER_FIND_H
 
 /*
- * Finding the registries of a target by their magic (<tdt/registry.h>).  There is one for each copy
- * of the library in the target.
+ * Finding the registries of a target by their magic (<tdt/layout/registry.h>).  There is one for
+ * each copy of the library in the target.
  */
 
-#include <tdt/registry.h>
+#include <tdt/layout/registry.h>
 
 #include "reader/target.h"
 

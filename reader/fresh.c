@@ -41,7 +41,7 @@ static bool is_whole_tree(const struct tdt_outside_tree *tree)
 	       tree->answer >= TDT_OUTSIDE_FRESH && tree->answer <= TDT_OUTSIDE_ENDED &&
 	       tree->header.size - sizeof *tree ==
 		       (uint64_t)tree->tree.n * sizeof(struct tdt_registry_entry) +
-			       tree->n_waits * sizeof(struct tdt_wait);
+			       tree->n_waits * sizeof(struct tdt_outside_wait);
 }
 
 static bool grow_answers(struct tdt__answers *answers)

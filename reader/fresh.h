@@ -53,7 +53,8 @@ tdt__answer_entries(const struct tdt_outside_tree *answer)
 	return (const struct tdt_registry_entry *)(answer + 1);
 }
 
-static inline const struct tdt_wait *tdt__answer_waits(const struct tdt_outside_tree *answer)
+static inline const struct tdt_outside_wait *
+tdt__answer_waits(const struct tdt_outside_tree *answer)
 {
 	return (const void *)(tdt__answer_entries(answer) + answer->tree.n);
 }

@@ -14,7 +14,6 @@
 #include "tree/trace.h"
 
 #define MOST_COUNTERS 4096
-#define MOST_PANICS 64
 #define NOTE_TRIES 10
 #define PANIC_FILE_MAX 4096
 
@@ -154,18 +153,18 @@ void tdt__history_panics(struct tdt__tree_reader *reader, struct tdt__findings *
 {
 	const struct tdt_registry *registry = &reader->tasks->registry;
 	struct tdt_registry_panic *panic =
-		registry->n_panics <= MOST_PANICS && registry->panic_size >= sizeof *panic
+		registry->n_panics <= TDT__FOUND_PANICS && registry->panic_size >= sizeof *panic
 			? malloc((registry->n_panics + 1) * sizeof *panic)
 			: NULL;
 	size_t n = panic != NULL ? gather_panics(reader->tasks, panic) : 0;
-	struct tdt_snapshot_group *group =
-		tdt__arena_take(&findings->arena, (n + 1) * sizeof *group);
 
 	findings->public.panicked = reader->tasks->counters.panicked;
-	findings->public.panics = group;
-	for (size_t i = 0; i < n && group != NULL; i++)
-		tdt__findings_add_trace(findings, group, &findings->public.n_panics,
-					TDT_ANSWER_FRESH, panic_trace(reader, findings, &panic[i]));
+	for (size_t i = 0; i < n; i++) {
+		struct tdt_trace *trace = panic_trace(reader, findings, &panic[i]);
+
+		if (trace != NULL)
+			tdt__findings_add_panic(findings, trace);
+	}
 	free(panic);
 }
 
@@ -188,7 +187,7 @@ bool tdt__history_ended(const struct tdt__tasks *tasks, uint64_t id,
 }
 
 static struct tdt_trace *seen_orphan_trace(struct tdt__tree_reader *reader,
-				      const struct tdt__orphan *orphan)
+				      struct tdt__orphan *orphan)
 {
 	const struct tdt__orphan_place place = tdt__orphan_place(orphan);
 	const struct tdt_trace_info info = tdt__orphan_info(orphan);
@@ -200,14 +199,9 @@ static struct tdt_trace *seen_orphan_trace(struct tdt__tree_reader *reader,
 }
 
 void tdt__history_orphans(struct tdt__tree_reader *reader, struct tdt__findings *findings,
-			  const struct tdt__orphans *orphans)
+			  struct tdt__orphans *orphans)
 {
-	struct tdt_snapshot_group *group =
-		tdt__arena_take(&findings->arena, (orphans->n + 1) * sizeof *group);
-
-	findings->public.orphans = group;
-	for (size_t i = 0; i < orphans->n && group != NULL; i++)
-		tdt__findings_add_trace(findings, group, &findings->public.n_orphans,
-					TDT_ANSWER_FRESH,
-					seen_orphan_trace(reader, &orphans->lock[i]));
+	for (size_t i = 0; i < orphans->n; i++)
+		tdt__findings_add_lone(findings, &findings->orphans, TDT_ANSWER_FRESH,
+				       seen_orphan_trace(reader, &orphans->lock[i]));
 }

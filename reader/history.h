@@ -16,8 +16,8 @@
 #include "reader/trees.h"
 
 /*
- * Add up the counters of a registry, before its records are read (<tdt/registry.h>, "Counting").
- * They are 0 if they cannot be read.
+ * Add up the counters of a registry, before its records are read (<tdt/layout/registry.h>,
+ * "Counting").  They are 0 if they cannot be read.
  */
 void tdt__history_counters(const struct tdt__target *target, const struct tdt_registry *registry,
 			   struct tdt_registry_counters *sum);
@@ -46,6 +46,6 @@ bool tdt__history_ended(const struct tdt__tasks *tasks, uint64_t id,
 
 /* Add the orphaned locks that were found, as far as there is memory. */
 void tdt__history_orphans(struct tdt__tree_reader *reader, struct tdt__findings *findings,
-			  const struct tdt__orphans *orphans);
+			  struct tdt__orphans *orphans);
 
 #endif

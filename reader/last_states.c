@@ -11,6 +11,7 @@
 
 #include "facts/wait.h"
 #include "recording/timeline.h"
+#include "tree/waits.h"
 
 struct last_reading {
 	struct tdt__last_states *states;
@@ -111,11 +112,14 @@ static int set_last_waits(struct tdt__last_states *states, struct tdt__seen_task
 	const struct tdt__timeline_task *now = &timeline->task[number];
 	const struct tdt__recorded_parts *parts = &now->parts;
 	struct tdt_trace_info *info = &task->member.info;
-	struct tdt_wait *waits =
-	    tdt__arena_take(&states->tasks.arena, (parts->n + (size_t)1) * sizeof *waits);
+	size_t room = parts->n + (size_t)1;
+	void *block = tdt__arena_take(&states->tasks.arena, room * TDT__LISTED_WAIT);
+	const struct tdt_wait *const *list;
+	struct tdt_wait *waits;
 
-	if (waits == NULL)
+	if (block == NULL)
 		return -ENOMEM;
+	list = tdt__waits_in(block, room, &waits);
 	for (uint32_t i = 0; i < parts->n; i++) {
 		struct tdt_wait wait;
 
@@ -126,7 +130,7 @@ static int set_last_waits(struct tdt__last_states *states, struct tdt__seen_task
 	}
 	if (info->n_waits == 0)
 		return 0;
-	info->waits = waits;
+	info->waits = list;
 	task->wait = waits[0];
 	return 0;
 }

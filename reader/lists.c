@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <tdt/leaf.h>
+#include <tdt/integrate/leaf.h>
 
 #include "symbolize/modules.h"
 #include "tree/named.h"
@@ -92,7 +92,7 @@ static bool read_listed(struct list_reading *reading, const struct tdt_leaf *lea
 {
 	size_t each = leaf->kind == TDT_LEAF_PCS ? sizeof(uint64_t) : sizeof(struct tdt_leaf_frame);
 	/* The inner frames are the last ones. */
-	uint64_t at = (uintptr_t)leaf->pcs + (uint64_t)(leaf->n - n) * each;
+	uint64_t at = (uintptr_t)leaf->frames + (uint64_t)(leaf->n - n) * each;
 	char *frames = malloc(n * each + 1);
 	bool read = frames != NULL &&
 		    tdt__target_read(reading->images->target, at, frames, n * each) &&

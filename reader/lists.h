@@ -2,7 +2,9 @@
 #ifndef TDT_READER_LISTS_H
 #define TDT_READER_LISTS_H
 
-/* Lists of frames at which tasks wait (<tdt/leaf.h>; <tdt/registry.h>, "Lists"). */
+/*
+ * Lists of frames at which tasks wait (<tdt/integrate/leaf.h>; <tdt/layout/registry.h>, "Lists").
+ */
 
 #include "reader/images.h"
 #include "reader/records.h"

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <tdt/recording.h>
+#include <tdt/layout/recording.h>
 
 #include "base/clock.h"
 #include "reader/core.h"

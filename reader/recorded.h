@@ -3,8 +3,8 @@
 #define TDT_READER_RECORDED_H
 
 /*
- * The recording of a target (<tdt/recording.h>), to which a registry leads.  Its threads go on
- * recording while it is copied, and none of them waits.
+ * The recording of a target (<tdt/layout/recording.h>), to which a registry leads.  Its threads go
+ * on recording while it is copied, and none of them waits.
  */
 
 #include <stddef.h>

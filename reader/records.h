@@ -4,10 +4,10 @@
 
 /*
  * The records of a registry, read slab by slab while their tasks may come, be polled and go
- * (<tdt/registry.h>, "Reading a record while the process runs").
+ * (<tdt/layout/registry.h>, "Reading a record while the process runs").
  */
 
-#include <tdt/registry.h>
+#include <tdt/layout/registry.h>
 
 #include "reader/target.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include <tdt/future.h>
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 
 #include "base/clock.h"
 #include "base/index.h"
@@ -20,6 +20,7 @@
 #include "facts/record.h"
 #include "reader/history.h"
 #include "tree/futurelocks.h"
+#include "tree/waits.h"
 
 #define FILE_NAME_MAX 512
 #define FILE_NAMES_MAX ((size_t)16 << 20) /* bytes of all of them */
@@ -232,7 +233,8 @@ static void set_task(struct tdt__seen_task *task, const struct tdt__seen *seen, 
 	task->wait = tdt__wait_of_record(&seen->record);
 	if (info->state == TDT_TASK_WAITING && seen->still && tdt__record_has_wait(&seen->record)) {
 		info->n_waits = 1;
-		info->waits = &task->wait;
+		task->main_wait = &task->wait;
+		info->waits = &task->main_wait;
 	}
 }
 
@@ -298,18 +300,24 @@ static void renew_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task, s
 }
 
 void tdt__task_set_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task,
-			 const struct tdt_wait *waits, uint32_t n)
+			 const struct tdt_outside_wait *waits, uint32_t n)
 {
 	struct tdt__lock_places places = seen_locks(tasks);
-	struct tdt_wait *copy = n != 0 ? tdt__arena_take(&tasks->arena, n * sizeof *copy) : NULL;
+	void *block = n != 0 ? tdt__arena_take(&tasks->arena, n * TDT__LISTED_WAIT) : NULL;
+	struct tdt_wait *copy;
 
-	task->member.info.n_waits = copy != NULL ? n : 0;
-	task->member.info.waits = copy;
+	task->member.info.n_waits = block != NULL ? n : 0;
+	task->member.info.waits = block != NULL ? tdt__waits_in(block, n, &copy) : NULL;
 	for (uint32_t i = 0; i < task->member.info.n_waits; i++) {
-		copy[i] = waits[i];
-		if (copy[i].kind > TDT_WAIT_OTHER)
-			copy[i].kind = TDT_WAIT_OTHER;
-		copy[i].name[TDT_WAIT_NAME_MAX] = '\0';
+		copy[i] = (struct tdt_wait){ .size = sizeof copy[i],
+					     .kind = waits[i].kind <= TDT_WAIT_OTHER
+							 ? (enum tdt_wait_kind)waits[i].kind
+							 : TDT_WAIT_OTHER,
+					     .futurelock = waits[i].futurelock,
+					     .object = waits[i].object,
+					     .owner = waits[i].owner,
+					     .handed_ns = waits[i].handed_ns };
+		memcpy(copy[i].name, waits[i].name, TDT_WAIT_NAME_MAX);
 		tdt__lock_renew(&places, &copy[i], task->member.info.id);
 	}
 }
@@ -430,23 +438,30 @@ void tdt__tasks_busy(struct tdt__tasks *tasks)
 		tdt__busy_find(&places);
 }
 
-const struct tdt_snapshot_group *tdt__tasks_orphans(struct tdt__tasks *tasks, size_t *n)
+const struct tdt_snapshot_group *const *tdt__tasks_orphans(struct tdt__tasks *tasks, size_t *n)
 {
-	size_t orphans = tasks->orphans.n;
-	struct tdt_snapshot_group *group = tdt__arena_take(&tasks->arena, orphans * sizeof *group);
-	struct tdt_trace_info *info = tdt__arena_take(&tasks->arena, orphans * sizeof *info);
-	const struct tdt_trace_info **infos =
-		tdt__arena_take(&tasks->arena, orphans * sizeof *infos);
+	struct orphan_group {
+		struct tdt_snapshot_group group;
+		struct tdt_trace_info info;
+		const struct tdt_trace_info *infos[1];
+	} *of;
+	const struct tdt_snapshot_group **list;
 
-	*n = group != NULL && info != NULL && infos != NULL ? orphans : 0;
-	for (size_t i = 0; i < *n; i++) {
-		info[i] = tdt__orphan_info(&tasks->orphans.lock[i]);
-		infos[i] = &info[i];
-		group[i] = (struct tdt_snapshot_group){ .answer = TDT_ANSWER_NONE,
-							.tasks = &infos[i],
-							.n = 1 };
+	*n = tasks->orphans.n;
+	of = tdt__arena_take(&tasks->arena, *n * sizeof *of);
+	list = tdt__arena_take(&tasks->arena, *n * sizeof(struct tdt_snapshot_group *));
+	if (of == NULL || list == NULL)
+		*n = 0;
+	for (size_t i = 0; i < *n; i++, of++) {
+		of->info = tdt__orphan_info(&tasks->orphans.lock[i]);
+		of->infos[0] = &of->info;
+		of->group = (struct tdt_snapshot_group){ .size = sizeof of->group,
+							 .answer = TDT_ANSWER_NONE,
+							 .tasks = of->infos,
+							 .n = 1 };
+		list[i] = &of->group;
 	}
-	return group;
+	return list;
 }
 
 void tdt__task_prove(struct tdt__tasks *tasks, struct tdt__seen_task *task)

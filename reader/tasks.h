@@ -8,7 +8,8 @@
  */
 
 #include <tdt/dump.h>
-#include <tdt/registry.h>
+#include <tdt/layout/outside.h>
+#include <tdt/layout/registry.h>
 
 #include "base/arena.h"
 #include "facts/orphans.h"
@@ -21,7 +22,8 @@
 struct tdt__seen_task {
 	struct tdt__member member; /* first; the findings of a dump are made of it */
 	const struct tdt__seen *seen; /* NULL: of a recording (last_states.h) */
-	struct tdt_wait wait; /* what `member.info.waits` points to */
+	struct tdt_wait wait; /* the main one, if `main_wait` is what `member.info.waits` is */
+	const struct tdt_wait *main_wait; /* points to it */
 	const char *outcome;  /* "ready", "panicked" or "dropped"; NULL: the task has not ended */
 	const char *last;     /* its last known state, if the state is unknown: "waiting" or
 				 "runnable"; NULL: none is known */
@@ -71,7 +73,7 @@ bool tdt__task_renew(struct tdt__tasks *tasks, struct tdt__seen_task *task);
 
 /* Set what the leaves of the task wait for; without memory that is not known. */
 void tdt__task_set_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task,
-			 const struct tdt_wait *waits, uint32_t n);
+			 const struct tdt_outside_wait *waits, uint32_t n);
 
 static inline bool tdt__tasks_at_least(const struct tdt__tasks *tasks)
 {
@@ -81,7 +83,8 @@ static inline bool tdt__tasks_at_least(const struct tdt__tasks *tasks)
 /* Which process the tasks are of, and when they were read. */
 static inline struct tdt_snapshot_process tdt__tasks_process(const struct tdt__tasks *tasks)
 {
-	return (struct tdt_snapshot_process){ .pid = tasks->registry.pid,
+	return (struct tdt_snapshot_process){ .size = sizeof(struct tdt_snapshot_process),
+					      .pid = tasks->registry.pid,
 					      .registry = tasks->registry.self,
 					      .start_real_ns = tasks->registry.start_real,
 					      .now_ns = tasks->now };
@@ -94,7 +97,7 @@ void tdt__tasks_settle(struct tdt__tasks *tasks);
 void tdt__tasks_busy(struct tdt__tasks *tasks);
 
 /* The orphaned locks, without traces, as long as the tasks live; none without memory. */
-const struct tdt_snapshot_group *tdt__tasks_orphans(struct tdt__tasks *tasks, size_t *n);
+const struct tdt_snapshot_group *const *tdt__tasks_orphans(struct tdt__tasks *tasks, size_t *n);
 
 /* Those of the tasks that have not ended; the caller frees the array.  NULL: no memory. */
 const struct tdt_trace_info **tdt__tasks_live(const struct tdt__tasks *tasks, size_t *n);

@@ -2,7 +2,10 @@
 #ifndef TDT_READER_THREAD_TABLE_H
 #define TDT_READER_THREAD_TABLE_H
 
-/* The threads that the registry knows: workers, and other threads that poll (<tdt/registry.h>). */
+/*
+ * The threads that the registry knows: workers, and other threads that poll
+ * (<tdt/layout/registry.h>).
+ */
 
 #include "reader/tasks.h"
 

@@ -2,7 +2,7 @@
 #ifndef TDT_READER_TREES_H
 #define TDT_READER_TREES_H
 
-/* The last trees of watched tasks (<tdt/registry.h>, "Reading the last tree of a task"). */
+/* The last trees of watched tasks (<tdt/layout/registry.h>, "Reading the last tree of a task"). */
 
 #include "reader/tasks.h"
 

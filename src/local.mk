@@ -9,28 +9,36 @@ tdtinclude_HEADERS = \
 	include/tdt/coroutine.hpp \
 	include/tdt/counters.h \
 	include/tdt/dump.h \
-	include/tdt/fiber.h \
 	include/tdt/future.h \
-	include/tdt/hooks.h \
 	include/tdt/join.h \
-	include/tdt/net.h \
-	include/tdt/leaf.h \
 	include/tdt/misuse.h \
-	include/tdt/outside.h \
 	include/tdt/panics.h \
 	include/tdt/print.h \
 	include/tdt/probe.h \
 	include/tdt/recorder.h \
-	include/tdt/recording.h \
-	include/tdt/registry.h \
-	include/tdt/runtime.h \
-	include/tdt/sync.h \
 	include/tdt/tasks.h \
 	include/tdt/tdt.h \
 	include/tdt/trace.h \
 	include/tdt/tree.h \
 	include/tdt/version.h \
 	include/tdt/watch.h
+tdtintegratedir = $(tdtincludedir)/integrate
+tdtintegrate_HEADERS = \
+	include/tdt/integrate/fiber.h \
+	include/tdt/integrate/hooks.h \
+	include/tdt/integrate/leaf.h \
+	include/tdt/integrate/stack.h
+tdtlayoutdir = $(tdtincludedir)/layout
+tdtlayout_HEADERS = \
+	include/tdt/layout/outside.h \
+	include/tdt/layout/recording.h \
+	include/tdt/layout/registry.h
+tdtrtdir = $(tdtincludedir)/rt
+tdtrt_HEADERS = \
+	include/tdt/rt/net.h \
+	include/tdt/rt/runtime.h \
+	include/tdt/rt/sync.h
+public_headers = $(tdtinclude_HEADERS) $(tdtintegrate_HEADERS) $(tdtlayout_HEADERS) $(tdtrt_HEADERS)
 
 # The probes: link-time optimization would copy and inline them; and they need flags of their own
 # (see there).
@@ -312,6 +320,7 @@ libtdt_core_la_SOURCES = \
 	src/tree/trace.h \
 	src/tree/tree.c \
 	src/tree/tree.h \
+	src/tree/waits.h \
 	src/unwind/cfi.c \
 	src/unwind/cfi.h \
 	src/unwind/code.c \

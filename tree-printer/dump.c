@@ -43,7 +43,7 @@ static bool have_groups(const struct tdt_snapshot *snapshot)
 	size_t left = snapshot->n_groups;
 
 	for (size_t i = 0; i < snapshot->n_cycles; i++) {
-		const struct tdt_snapshot_cycle *cycle = &snapshot->cycles[i];
+		const struct tdt_snapshot_cycle *cycle = snapshot->cycles[i];
 
 		if (cycle->n_groups > left || (cycle->n_groups != 0 && !cycle->deadlock))
 			return false;
@@ -61,7 +61,7 @@ static bool is_misuse(const struct tdt_misuse *misuse)
 static bool is_whole(const struct tdt_snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->n_groups; i++) {
-		const struct tdt_snapshot_group *group = &snapshot->groups[i];
+		const struct tdt_snapshot_group *group = snapshot->groups[i];
 
 		if ((unsigned int)group->answer > TDT_ANSWER_NONE ||
 		    !are_tasks(group->tasks, group->n) ||
@@ -69,11 +69,11 @@ static bool is_whole(const struct tdt_snapshot *snapshot)
 			return false;
 	}
 	for (size_t i = 0; i < snapshot->n_cycles; i++)
-		if (!are_tasks(snapshot->cycles[i].tasks, snapshot->cycles[i].n))
+		if (!are_tasks(snapshot->cycles[i]->tasks, snapshot->cycles[i]->n))
 			return false;
 	for (size_t i = 0; i < snapshot->n_panics; i++)
-		if (snapshot->panics[i].n != 1 || !are_tasks(snapshot->panics[i].tasks, 1) ||
-		    snapshot->panics[i].trace == NULL)
+		if (snapshot->panics[i]->n != 1 || !are_tasks(snapshot->panics[i]->tasks, 1) ||
+		    snapshot->panics[i]->trace == NULL)
 			return false;
 	if (snapshot->misuse != NULL && !is_misuse(snapshot->misuse))
 		return false;
@@ -98,13 +98,13 @@ static int print_form(struct tdt__out *out, const struct tdt__dump *dump)
  * unnamed.  Returns 0 or -ENOMEM.  After -ENOMEM some trees have no names yet; the forms find that
  * out when they ask for the tree.
  */
-static int look_up(const struct tdt_snapshot_group *groups, size_t n, uint64_t deadline,
+static int look_up(const struct tdt_snapshot_group *const *groups, size_t n, uint64_t deadline,
 		   uint64_t *unnamed)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct tdt_trace *trace = groups[i].trace;
+		const struct tdt_trace *trace = groups[i]->trace;
 		const struct tdt_node *root =
 		    trace != NULL ? tdt__trace_root_by(trace, deadline) : NULL;
 

@@ -45,7 +45,7 @@ int tdt__dump_folded(struct tdt__out *out, const struct tdt__dump *dump)
 	int err = 0;
 
 	for (size_t i = 0; i < dump->snapshot->n_groups && out->error == 0; i++) {
-		const struct tdt_snapshot_group *group = &dump->snapshot->groups[i];
+		const struct tdt_snapshot_group *group = dump->snapshot->groups[i];
 		const struct tdt_node *root =
 		    group->trace != NULL ? tdt_trace_root(group->trace) : NULL;
 

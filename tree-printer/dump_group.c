@@ -74,7 +74,7 @@ static void find_facts(struct facts *facts, const struct tdt_snapshot_group *gro
 		if (info.asked == 0)
 			facts->first.asked = 0;
 		for (uint32_t k = 0; k < info.n_waits && info.waits != NULL; k++)
-			facts->waits += tdt__wait_is_news(&info.waits[k]);
+			facts->waits += tdt__wait_is_news(info.waits[k]);
 	}
 }
 
@@ -261,8 +261,8 @@ static void count_waits(struct table *table, const struct tdt_snapshot_group *gr
 		const struct tdt_trace_info info = tdt__dump_task(group, i);
 
 		for (uint32_t k = 0; k < info.n_waits && info.waits != NULL; k++)
-			if (tdt__wait_is_news(&info.waits[k]))
-				count_wait(table, &info.waits[k], info.id);
+			if (tdt__wait_is_news(info.waits[k]))
+				count_wait(table, info.waits[k], info.id);
 	}
 }
 

@@ -26,8 +26,10 @@ static void summary_json(struct tdt__json *json, const struct tdt__dump *dump)
 	tdt__json_begin(json, "dump", '{');
 	tdt__json_u64(json, "took_ns", snapshot->took_ns);
 	tdt__json_u64(json, "tasks", snapshot->tasks);
-	for (int answer = TDT_ANSWER_FRESH; answer <= TDT_ANSWER_NONE; answer++)
-		tdt__json_u64(json, answer_words[answer], snapshot->answers[answer]);
+	tdt__json_u64(json, answer_words[TDT_ANSWER_FRESH], snapshot->fresh);
+	tdt__json_u64(json, answer_words[TDT_ANSWER_RUNNING], snapshot->running);
+	tdt__json_u64(json, answer_words[TDT_ANSWER_LAST], snapshot->last);
+	tdt__json_u64(json, answer_words[TDT_ANSWER_NONE], snapshot->unanswered);
 	tdt__json_u64(json, "lost", snapshot->lost);
 	tdt__json_known_u64(json, "panicked", snapshot->panicked);
 	tdt__json_known_u64(json, "unnamed", dump->unnamed);
@@ -45,18 +47,19 @@ static int kind_of_ring(const struct tdt_snapshot_cycle *cycle)
 	return cycle->deadlock ? 0 : cycle->unproven ? 1 : 2;
 }
 
-void tdt__json_rings(struct tdt__json *json, const struct tdt_snapshot_cycle *cycles, size_t n)
+void tdt__json_rings(struct tdt__json *json, const struct tdt_snapshot_cycle *const *cycles,
+		     size_t n)
 {
 	static const char *const keys[] = { "deadlocks", "unproven", "rings" };
 
 	for (int kind = 0; kind < 3; kind++) {
 		tdt__json_begin(json, keys[kind], '[');
 		for (size_t i = 0; i < n; i++) {
-			if (kind_of_ring(&cycles[i]) != kind)
+			if (kind_of_ring(cycles[i]) != kind)
 				continue;
 			tdt__json_begin(json, NULL, '[');
-			for (size_t k = 0; k < cycles[i].n; k++)
-				tdt__json_u64(json, NULL, cycles[i].tasks[k]->id);
+			for (size_t k = 0; k < cycles[i]->n; k++)
+				tdt__json_u64(json, NULL, cycles[i]->tasks[k]->id);
 			tdt__json_end(json, ']');
 		}
 		tdt__json_end(json, ']');
@@ -87,16 +90,16 @@ static void group_json(struct tdt__json *json, const struct tdt_snapshot_group *
 }
 
 /* Write the groups from `from` to `end`. */
-static void groups_json(struct tdt__json *json, const struct tdt_snapshot_group *groups,
+static void groups_json(struct tdt__json *json, const struct tdt_snapshot_group *const *groups,
 			size_t from, size_t end, size_t deadlock)
 {
 	for (size_t i = from; i < end && json->out->error == 0; i++)
-		group_json(json, &groups[i], deadlock);
+		group_json(json, groups[i], deadlock);
 }
 
 /* Groups of one task each; nothing if there are none. */
 static void groups_array(struct tdt__json *json, const char *key,
-			 const struct tdt_snapshot_group *groups, size_t n)
+			 const struct tdt_snapshot_group *const *groups, size_t n)
 {
 	if (n == 0)
 		return;
@@ -137,9 +140,9 @@ static void all_groups(struct tdt__json *json, const struct tdt_snapshot *snapsh
 
 	tdt__json_begin(json, "groups", '[');
 	for (size_t i = 0; i < snapshot->n_cycles; i++) {
-		size_t end = next + snapshot->cycles[i].n_groups;
+		size_t end = next + snapshot->cycles[i]->n_groups;
 
-		if (snapshot->cycles[i].deadlock)
+		if (snapshot->cycles[i]->deadlock)
 			groups_json(json, snapshot->groups, next, end, deadlock++);
 		next = end; /* other cycles have none */
 	}

@@ -88,7 +88,7 @@ static size_t deadlocks_of(const struct tdt_snapshot *snapshot)
 	size_t n = 0;
 
 	for (size_t i = 0; i < snapshot->n_cycles; i++)
-		n += snapshot->cycles[i].deadlock != 0;
+		n += snapshot->cycles[i]->deadlock != 0;
 	return n;
 }
 
@@ -97,8 +97,8 @@ static size_t count_busy(const struct tdt_snapshot *snapshot)
 	size_t n = 0;
 
 	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t k = 0; k < snapshot->groups[i].n; k++)
-			n += tdt__dump_task(&snapshot->groups[i], k).busy_polls != 0;
+		for (size_t k = 0; k < snapshot->groups[i]->n; k++)
+			n += tdt__dump_task(snapshot->groups[i], k).busy_polls != 0;
 	return n;
 }
 
@@ -108,16 +108,16 @@ static size_t count_asked(const struct tdt_snapshot *snapshot)
 	size_t n = 0;
 
 	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t k = 0; k < snapshot->groups[i].n; k++)
-			n += snapshot->groups[i].answer == TDT_ANSWER_FRESH &&
-			     tdt__dump_task(&snapshot->groups[i], k).asked != 0;
+		for (size_t k = 0; k < snapshot->groups[i]->n; k++)
+			n += snapshot->groups[i]->answer == TDT_ANSWER_FRESH &&
+			     tdt__dump_task(snapshot->groups[i], k).asked != 0;
 	return n;
 }
 
 static void summary_fresh(struct tdt__string *string, const struct tdt_snapshot *snapshot,
 			  const char **before)
 {
-	size_t fresh = snapshot->answers[TDT_ANSWER_FRESH];
+	size_t fresh = snapshot->fresh;
 	size_t asked = snapshot->outside ? count_asked(snapshot) : fresh;
 
 	summary_part(string, asked, " answered", before);
@@ -139,10 +139,10 @@ static void summary(struct tdt__string *string, const struct tdt__stuck_locks *l
 	finding(string, deadlocks_of(snapshot), "deadlock", dump);
 	finding(string, count_busy(snapshot), "busy loop", dump);
 	summary_fresh(string, snapshot, &before);
-	summary_part(string, snapshot->answers[TDT_ANSWER_RUNNING], " running", &before);
-	summary_part(string, snapshot->answers[TDT_ANSWER_LAST],
+	summary_part(string, snapshot->running, " running", &before);
+	summary_part(string, snapshot->last,
 		     snapshot->recorded ? " as last recorded" : " as last watched", &before);
-	summary_part(string, snapshot->answers[TDT_ANSWER_NONE], " without a tree", &before);
+	summary_part(string, snapshot->unanswered, " without a tree", &before);
 	summary_part(string, snapshot->panicked, " panicked since the start", &before);
 	summary_part(string, snapshot->lost, " left out for want of memory", &before);
 	summary_part(string, dump->unnamed,
@@ -177,8 +177,8 @@ static void ring_wait(struct tdt__string *string, const struct tdt_snapshot_cycl
 	struct tdt_wait wait = { .kind = TDT_WAIT_TASK, .owner = next.id };
 
 	for (uint32_t k = 0; k < task.n_waits && task.waits != NULL; k++) {
-		if (task.waits[k].owner == next.id) {
-			wait = task.waits[k];
+		if (task.waits[k]->owner == next.id) {
+			wait = *task.waits[k];
 			break;
 		}
 	}
@@ -393,7 +393,7 @@ static void one_group(struct dump_text *text, const struct tdt_snapshot_group *o
 static void next_groups(struct dump_text *text, size_t n, bool deadlock)
 {
 	for (; n > 0 && text->out->error == 0; n--)
-		one_group(text, &text->dump->snapshot->groups[text->groups++], deadlock);
+		one_group(text, text->dump->snapshot->groups[text->groups++], deadlock);
 }
 
 /* Write what was seen of the tasks that went on when they were asked. */
@@ -407,7 +407,7 @@ static void tasks_before(struct dump_text *text)
 	tdt__string_puts(&text->string, " went on when asked; before, this was seen:\n\n");
 	flush_line(text);
 	for (size_t i = 0; i < snapshot->n_before && text->out->error == 0; i++)
-		one_group(text, &snapshot->before[i], false);
+		one_group(text, snapshot->before[i], false);
 }
 
 /* Write the last tasks that panicked. */
@@ -416,7 +416,7 @@ static void panicked_tasks(struct dump_text *text)
 	const struct tdt_snapshot *snapshot = text->dump->snapshot;
 
 	for (size_t i = 0; i < snapshot->n_panics && text->out->error == 0; i++)
-		one_group(text, &snapshot->panics[i], false);
+		one_group(text, snapshot->panics[i], false);
 }
 
 /* Write the line of a cycle, and the groups of a deadlock below it. */
@@ -437,9 +437,9 @@ static void place_of_taking(struct dump_text *text, const struct tdt_wait *wait)
 	const struct tdt_node *root = NULL;
 
 	for (size_t i = 0; i < snapshot->n_orphans && root == NULL; i++)
-		if (snapshot->orphans[i].tasks[0]->waits[0].object == wait->object &&
-		    snapshot->orphans[i].trace != NULL)
-			root = tdt_trace_root(snapshot->orphans[i].trace);
+		if (snapshot->orphans[i]->tasks[0]->waits[0]->object == wait->object &&
+		    snapshot->orphans[i]->trace != NULL)
+			root = tdt_trace_root(snapshot->orphans[i]->trace);
 	if (root == NULL || tdt_node_first_child(root) == NULL)
 		return;
 	tdt__string_puts(&text->string, "   it was taken here:\n");
@@ -469,9 +469,9 @@ static void busy_loops(struct dump_text *text)
 	const struct tdt_snapshot *snapshot = text->dump->snapshot;
 
 	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t k = 0; k < snapshot->groups[i].n; k++) {
+		for (size_t k = 0; k < snapshot->groups[i]->n; k++) {
 			const struct tdt_trace_info info =
-				tdt__dump_task(&snapshot->groups[i], k);
+				tdt__dump_task(snapshot->groups[i], k);
 
 			if (info.busy_polls == 0)
 				continue;
@@ -501,7 +501,7 @@ int tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 	free(locks.lock);
 	busy_loops(&text);
 	for (size_t i = 0; i < snapshot->n_cycles && out->error == 0; i++)
-		cycle_text(&text, &snapshot->cycles[i]);
+		cycle_text(&text, snapshot->cycles[i]);
 	next_groups(&text, snapshot->n_groups - text.groups, false);
 	tasks_before(&text);
 	panicked_tasks(&text);

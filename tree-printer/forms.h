@@ -79,7 +79,8 @@ void tdt__json_node_members(struct tdt__json *json, const struct tdt_node *node)
  * Write the rings: "deadlocks", those that are "unproven", and the other "rings", each an array of
  * arrays of tasks' ids.
  */
-void tdt__json_rings(struct tdt__json *json, const struct tdt_snapshot_cycle *cycles, size_t n);
+void tdt__json_rings(struct tdt__json *json, const struct tdt_snapshot_cycle *const *cycles,
+		     size_t n);
 /*
  * Write the futurelocks and the orphaned locks, which are also in the waits of the tasks; nothing
  * if there are none.  Lack of memory is kept in `out`.

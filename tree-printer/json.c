@@ -32,7 +32,7 @@ static void print_waits(struct tdt__json *json, const struct tdt_trace_info *inf
 {
 	tdt__json_begin(json, "waits", '[');
 	for (uint32_t i = 0; i < info->n_waits; i++) {
-		const struct tdt_wait *wait = &info->waits[i];
+		const struct tdt_wait *wait = info->waits[i];
 		enum tdt_wait_kind kind =
 		    (unsigned int)wait->kind <= TDT_WAIT_OTHER ? wait->kind : TDT_WAIT_OTHER;
 
@@ -41,8 +41,7 @@ static void print_waits(struct tdt__json *json, const struct tdt_trace_info *inf
 		if (wait->object != 0)
 			tdt__json_address(json, "object", wait->object);
 		tdt__json_known_u64(json, "owner", wait->owner);
-		if (info->owner_names != NULL)
-			tdt__json_string(json, "owner_name", info->owner_names[i]);
+		tdt__json_string(json, "owner_name", wait->owner_name);
 		tdt__json_known_string(json, "name", wait->name);
 		tdt__json_known_u64(json, "handed_ns", wait->handed_ns);
 		tdt__json_known_u64(json, "futurelock", wait->futurelock);

@@ -20,7 +20,7 @@ static bool hangs_for_ever(const struct tdt_wait *wait)
 bool tdt__waits_in_vain(const struct tdt_trace_info *info)
 {
 	for (uint32_t i = 0; i < info->n_waits; i++)
-		if (hangs_for_ever(&info->waits[i]))
+		if (hangs_for_ever(info->waits[i]))
 			return true;
 	return false;
 }
@@ -29,11 +29,11 @@ bool tdt__waits_in_vain(const struct tdt_trace_info *info)
 static void add_waits(struct tdt__stuck_locks *locks, const struct tdt_trace_info *info)
 {
 	for (uint32_t i = 0; i < info->n_waits && info->waits != NULL; i++) {
-		if (!hangs_for_ever(&info->waits[i]))
+		if (!hangs_for_ever(info->waits[i]))
 			continue;
 		if (locks->lock != NULL)
 			locks->lock[locks->n] =
-				(struct tdt__stuck_lock){ .wait = info->waits[i], .waits = 1 };
+				(struct tdt__stuck_lock){ .wait = *info->waits[i], .waits = 1 };
 		locks->n++;
 	}
 }
@@ -42,8 +42,8 @@ static void add_all(struct tdt__stuck_locks *locks, const struct tdt_snapshot *s
 {
 	locks->n = 0;
 	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t k = 0; k < snapshot->groups[i].n; k++) {
-			const struct tdt_trace_info info = tdt__dump_task(&snapshot->groups[i], k);
+		for (size_t k = 0; k < snapshot->groups[i]->n; k++) {
+			const struct tdt_trace_info info = tdt__dump_task(snapshot->groups[i], k);
 
 			add_waits(locks, &info);
 		}

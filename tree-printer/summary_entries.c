@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <tdt/recording.h>
+#include <tdt/layout/recording.h>
 
 #include "forms.h"
 #include "frame.h"

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include <tdt/recording.h>
+#include <tdt/layout/recording.h>
 
 #include "forms.h"
 #include "schema.h"

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <tdt/recording.h>
+#include <tdt/layout/recording.h>
 
 #include "words.h"
 

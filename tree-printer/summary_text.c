@@ -37,7 +37,7 @@
 
 #include <inttypes.h>
 
-#include <tdt/recording.h>
+#include <tdt/layout/recording.h>
 
 #include "summary_lines.h"
 #include "terminal.h"

@@ -168,7 +168,6 @@ void tdt__unsure_line(struct tdt__string *string, const struct tdt_trace_info *i
 /* Equal waits of several leaves, which are printed once. */
 struct joined_wait {
 	struct tdt_wait wait;
-	const char *owner; /* its name; NULL: not in the task's info */
 	uint64_t leaves;
 };
 
@@ -183,14 +182,13 @@ static size_t join_waits(struct joined_wait *joined, const struct tdt_trace_info
 
 	*others = 0;
 	for (uint32_t i = 0; i < info->n_waits && info->waits != NULL; i++) {
-		if (!tdt__wait_is_news(&info->waits[i]))
+		if (!tdt__wait_is_news(info->waits[i]))
 			continue;
-		for (at = 0; at < n && !tdt__same_wait(&joined[at].wait, &info->waits[i]);)
+		for (at = 0; at < n && !tdt__same_wait(&joined[at].wait, info->waits[i]);)
 			at++;
 		if (at == n && n < TDT__WAITS_SHOWN)
 			joined[n++] = (struct joined_wait){
-				.wait = info->waits[i],
-				.owner = info->owner_names != NULL ? info->owner_names[i] : NULL,
+				.wait = *info->waits[i],
 			};
 		if (at < n)
 			joined[at].leaves++;
@@ -215,7 +213,7 @@ void tdt__wait_lines(struct tdt__string *string, const struct tdt_trace_info *in
 	size_t n = join_waits(joined, info, &others);
 
 	for (size_t i = 0; i < n; i++) {
-		const char *owner = joined[i].owner;
+		const char *owner = joined[i].wait.owner_name;
 
 		if (owner == NULL)
 			owner = tdt__names_find(names, joined[i].wait.owner);

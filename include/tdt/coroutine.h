@@ -30,9 +30,9 @@
  *
  * If no poll answers a request, because all workers are blocked, the trace of the innermost traced
  * task around a coroutine shows where the coroutine itself waits: the frames on its stack, without
- * those of the awaited future.  A core file shows the same (tdt/registry.h, "Fibers").  Of several
- * coroutines in one task, the one that was left last is shown; of a coroutine that awaits another
- * one, the inner one.
+ * those of the awaited future.  A core file shows the same (tdt/layout/registry.h, "Fibers").  Of
+ * several coroutines in one task, the one that was left last is shown; of a coroutine that awaits
+ * another one, the inner one.
  *
  * Rules for code that runs in a coroutine:
  *
@@ -58,7 +58,7 @@
  *   - Signals that arrive while the coroutine runs are handled on its stack, unless their handlers
  *     are installed with SA_ONSTACK.
  *
- * The second part of this header is for coroutines of other libraries: see man 7 tdt-coroutines.
+ * Coroutines of other libraries report their stacks (tdt/integrate/stack.h, man 7 tdt-coroutines).
  */
 
 #include <stddef.h>
@@ -127,85 +127,6 @@ struct tdt_future tdt_coroutine(tdt_coroutine_fn *fn, void *arg,
  *                     such a coroutine; there is nothing that could wait
  */
 int tdt_co_await(struct tdt_future future);
-
-/*
- * --- Coroutines of other libraries -----------------------------------------
- *
- * A backtrace follows one stack.  Code that switches to another stack by itself, and polls there,
- * must report the switch.  Then the backtrace continues, from the end of that other stack, at the
- * place where the switch was made.  If the switch is not reported, the backtrace of a leaf on the
- * other stack is truncated at the end of that stack, and a poll that is in progress there cannot be
- * read from outside:
- *
- *	// The outermost function on the coroutine's stack.
- *	static void entry(struct their_coroutine *co)
- *	{
- *		TDT_STACK_BASE(&co->stack);
- *		co->function(co->arg);
- *		TDT_KEEP_FRAME();
- *	}
- *	...
- *	co->stack = (struct tdt_stack){ .low = memory, .size = size };
- *	...
- *	tdt_stack_enter(&co->stack);
- *	their_resume(co);
- *	tdt_stack_leave(&co->stack);
- *
- * Each of the two calls costs a few stores.
- */
-
-/*
- * A stack that is reported to the library, in the storage of its owner.  Initially all fields but
- * `low` and `size` are zero.
- */
-struct tdt_stack {
-	void *low;      /* the lowest byte of the stack that can be read */
-	size_t size;    /* in bytes, from `low` up to the end of the stack */
-	uintptr_t base; /* set by TDT_STACK_BASE(); 0: not set */
-
-	/* These fields belong to the library while the stack is entered. */
-	struct tdt_stack *outer;
-	uintptr_t pc, sp, fp;
-	uint64_t entry;
-	uint32_t level;
-	uint32_t reserved;
-};
-
-/*
- * Report that the calling function is the outermost one on `stack`.  A backtrace continues from
- * this function at the place where the stack was entered.  The outermost function uses the macro
- * once, in its own body.  That function must stay on the stack while the coroutine runs, so it must
- * not end in a tail call.  Without the macro, backtraces are truncated at the stack's end.
- */
-#if defined(__x86_64__)
-#define TDT_STACK_BASE(stack) ((void)((stack)->base = (uintptr_t)__builtin_dwarf_cfa()))
-#else
-#define TDT_STACK_BASE(stack) ((void)((stack)->base = (uintptr_t)__builtin_frame_address(0)))
-#endif
-
-/*
- * tdt_stack_enter() reports that this thread is about to switch to `stack`, and tdt_stack_leave()
- * reports that the thread has switched back.  One function, on the stack that the thread comes
- * from, makes both calls: one directly before the switch, and one directly behind it.  The calls
- * nest: code on an entered stack may enter another stack, and leaves it before it switches back.
- * Between the two calls, the struct `stack` is neither changed nor moved.
- *
- * Do not switch away from a coroutine in the middle of a poll of a traced future that began on the
- * coroutine's stack.  Poll the awaited future, and switch away after that poll has returned
- * TDT_PENDING.  If a library switches away in the middle nevertheless, and the coroutine continues
- * later on the same thread, no harm is done: the polls of a thread may end in any order, and a poll
- * is read from outside only while its thread is on the poll's own stack.  However,
- * tdt_current_task_id(), tdt_leaf_waits_on() and the reported parents and wakers of tasks then
- * refer to the poll that began last on the thread and has not ended, and tdt_misused()
- * (tdt/misuse.h) and dumps report the misuse.  The behaviour is undefined if such a coroutine
- * continues on another thread, or is destroyed, before its poll has ended: the thread on which the
- * poll began keeps the poll in its list of polls for ever.
- *
- * NULL does nothing.  Owner thread only: the thread that resumes the coroutine.  Only one thread
- *      may enter a stack at a time.
- */
-void tdt_stack_enter(struct tdt_stack *stack);
-void tdt_stack_leave(struct tdt_stack *stack);
 
 #ifdef __cplusplus
 }

@@ -12,8 +12,8 @@
  *
  * A dump makes requests to all live tasks at the same time, with one deadline for the whole dump.
  * It stops no task, and waits for none beyond the deadline.  A task that answers in time shows its
- * fresh tree.  A task that waits at a list (tdt/leaf.h) answers at once.  A task that is in the
- * middle of a poll shows the stack of that poll.  Any other task shows its last watched tree
+ * fresh tree.  A task that waits at a list (tdt/integrate/leaf.h) answers at once.  A task that is
+ * in the middle of a poll shows the stack of that poll.  Any other task shows its last watched tree
  * (tdt/watch.h), or, if it has none, only its record.
  */
 
@@ -42,6 +42,7 @@ enum tdt_answer {
  * same enum tdt_answer, and the same state.
  */
 struct tdt_snapshot_group {
+	size_t size;                     /* sizeof(struct tdt_snapshot_group) */
 	enum tdt_answer answer;
 	uint32_t reserved;
 	const struct tdt_trace *trace;   /* the trace of one of the tasks, for the tree; NULL with
@@ -71,6 +72,7 @@ struct tdt_snapshot_group {
  * `unproven` is set then instead of `deadlock`.
  */
 struct tdt_snapshot_cycle {
+	size_t size; /* sizeof(struct tdt_snapshot_cycle), as in the other structs here */
 	const struct tdt_trace_info *const *tasks;
 	size_t n; /* the number of tasks */
 	uint8_t deadlock;
@@ -84,9 +86,10 @@ struct tdt_snapshot_cycle {
 
 /* Which process a snapshot was read from, and when: see `process` in struct tdt_snapshot. */
 struct tdt_snapshot_process {
+	size_t size;            /* sizeof(struct tdt_snapshot_process) */
 	uint32_t pid;           /* the process, in its own PID namespace */
 	uint32_t reserved;
-	uint64_t registry;      /* the address of the library's registry (tdt/registry.h) */
+	uint64_t registry;      /* the address of the library's registry (tdt/layout/registry.h) */
 	uint64_t start_real_ns; /* when the library began its work in this process, or in one that
 				   it was forked from; in nanoseconds of CLOCK_REALTIME */
 	uint64_t now_ns;        /* when the tasks were read, in nanoseconds of CLOCK_MONOTONIC of
@@ -96,10 +99,11 @@ struct tdt_snapshot_process {
  * A *futurelock*: a lock was handed to a future that its own task does not poll any more, because
  * the task now awaits something else.  All tasks that wait for the lock hang, and say so in a wait
  * with `futurelock` (struct tdt_wait), whose `owner` is the task that has the lock.  This is found
- * for a lock that begins with a struct tdt_lock and calls tdt_lock_hand() (tdt/hooks.h), if the
- * task waits, and a poll of it began at least a tenth of a second after the lock was handed to it:
- * the poll that answered this snapshot, or its last poll.  (Of a task that did not answer, and
- * whose runtime reports wake-ups, it is enough that the task was not woken since its last poll.)
+ * for a lock that begins with a struct tdt_lock and calls tdt_lock_hand() (tdt/integrate/hooks.h),
+ * if the task waits, and a poll of it began at least a tenth of a second after the lock was handed
+ * to it: the poll that answered this snapshot, or its last poll.  (Of a task that did not answer,
+ * and whose runtime reports wake-ups, it is enough that the task was not woken since its last
+ * poll.)
  */
 
 struct tdt_snapshot {
@@ -107,22 +111,26 @@ struct tdt_snapshot {
 	uint64_t took_ns;                        /* the time to make all requests and wait for the
 						    answers, in nanoseconds */
 	size_t tasks;                            /* the number of tasks in all groups */
-	size_t answers[4];                       /* how many tasks have each enum tdt_answer */
+	size_t fresh;                            /* of these, TDT_ANSWER_FRESH */
+	size_t running;                          /* TDT_ANSWER_RUNNING */
+	size_t last;                             /* TDT_ANSWER_LAST */
+	size_t unanswered;                       /* TDT_ANSWER_NONE */
 	size_t lost;                             /* how many tasks are left out, for lack of
 						    memory */
-	const struct tdt_snapshot_group *groups; /* the most suspicious first: the groups of
-						    deadlocks, in the order of the rings; then
-						    polls that are running; then runnable tasks;
-						    then the others.  Of two groups of one of the
-						    last three kinds, the one with the task that
-						    has been in its state for longer */
+
+	/*
+	 * The most suspicious first: the groups of deadlocks, in the order of the rings; then polls
+	 * that are running; then runnable tasks; then the others.  Of two groups of one of the last
+	 * three kinds, the one with the task that has been in its state for longer.
+	 */
+	const struct tdt_snapshot_group *const *groups;
 	size_t n_groups;
-	const struct tdt_snapshot_cycle *cycles; /* deadlocks first, then what is unproven */
+	const struct tdt_snapshot_cycle *const *cycles; /* deadlocks first, then the unproven */
 	size_t n_cycles;
 	uint64_t panicked;                       /* the number of tasks that have panicked since the
 						    start */
-	const struct tdt_snapshot_group *panics; /* the last of these, each with its trace and one
-						    task: see tdt_panics() */
+	/* The last of these, each with its trace and one task: see tdt_panics(). */
+	const struct tdt_snapshot_group *const *panics;
 	size_t n_panics;
 	const struct tdt_misuse *misuse;         /* the first misuse that the library noticed: see
 						    tdt_misused(); NULL: none */
@@ -143,14 +151,14 @@ struct tdt_snapshot {
 						    tree is shown */
 	uint8_t reserved[4];
 	const struct tdt_snapshot_process *process; /* if `outside` is 1; otherwise NULL */
-	const struct tdt_snapshot_group *orphans; /* the *orphaned locks* that tasks wait for (see
+	const struct tdt_snapshot_group *const *orphans; /* the *orphaned locks* that tasks wait for (see
 						    `orphaned` in struct tdt_wait).  Each has one
 						    task: the owner, which has ended, with the lock
 						    as its only wait; and a trace with the one frame
 						    where the lock was taken, or none if that is
 						    unknown */
 	size_t n_orphans;
-	const struct tdt_snapshot_group *before; /* if `outside` is 1: of the tasks that went on in
+	const struct tdt_snapshot_group *const *before; /* if `outside` is 1: of the tasks that went on in
 						    the poll that a request brought, what was seen
 						    before it.  Each has one task and a trace */
 	size_t n_before;

@@ -21,8 +21,8 @@ enum tdt_misuse_kind {
 	/*
 	 * The polls of a thread ended in another order than the reverse of their beginnings.  A
 	 * coroutine was switched away from in the middle of a poll of a traced future
-	 * (tdt_stack_enter() in tdt/coroutine.h has the rule).  `task` is the task of the poll that
-	 * had not ended.
+	 * (tdt_stack_enter() in tdt/integrate/stack.h has the rule).  `task` is the task of the
+	 * poll that had not ended.
 	 */
 	TDT_MISUSE_ORDER = 1,
 	/*
@@ -47,7 +47,7 @@ enum tdt_misuse_kind {
 
 /*
  * Later versions may add fields at the end.  A number after `@` is the offset of the field, for
- * readers outside the process (tdt/registry.h).
+ * readers outside the process (tdt/layout/registry.h).
  */
 struct tdt_misuse {
 	size_t size;         /* @0  sizeof(struct tdt_misuse) of the library */

@@ -6,8 +6,8 @@
  * Tasks that panicked: whose poll returned TDT_PANICKED, or left by unwinding.  Such a task is gone
  * soon after, so the library keeps what is known of the last 16: id, name, spawn place, when it
  * panicked, and a tree, if a poll of the task was captured.  A dump shows them, too (tdt/dump.h),
- * and readers outside the process find them in the registry (tdt/registry.h).  How many there were
- * is in struct tdt_counts (tdt/counters.h).
+ * and readers outside the process find them in the registry (tdt/layout/registry.h).  How many
+ * there were is in struct tdt_counts (tdt/counters.h).
  */
 
 #include <tdt/tree.h>

@@ -22,7 +22,7 @@
 
 #include <stdint.h>
 
-#include <tdt/recording.h>
+#include <tdt/layout/recording.h>
 #include <tdt/trace.h>
 
 /*

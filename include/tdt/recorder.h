@@ -18,7 +18,7 @@
  *
  * An event takes some nanoseconds more than reading the clock, and no lock, no memory and no system
  * call.  While the recorder is off, it costs nothing.  docs/recorder.md has the figures.
- * tdt/recording.h describes the memory of the rings, for readers.
+ * tdt/layout/recording.h describes the memory of the rings, for readers.
  *
  * A poll of a millisecond or more, a wait of 100 ms or more for a worker, and a panic are
  * *remarkable*: they are also recorded in a second, small ring of the thread, which reaches back
@@ -90,8 +90,8 @@ struct tdt_recorder_options {
  * those of processes that are gone are removed, the oldest first.  A directory on a tmpfs
  * (/dev/shm) costs no more than memory does.
  *
- * If the recorder runs only for a reader outside (tdt/outside.h), the options of this call replace
- * those of the reader.
+ * If the recorder runs only for a reader outside (tdt/layout/outside.h), the options of this call
+ * replace those of the reader.
  *
  * Returns 0, or a negative errno and sets errno: -EALREADY (the recorder runs), -EINVAL (an option
  * is not understood), -E2BIG (see `size`), -ENOMEM, -EAGAIN (no thread could be started), or with
@@ -102,9 +102,9 @@ int tdt_recorder_start(const struct tdt_recorder_options *options);
 
 /*
  * Stop recording.  What was recorded stays, and can be read.  A poll in progress is still recorded
- * when it ends.  While a reader outside wants a recording (tdt/outside.h), the recorder goes on for
- * the reader.  Returns 0, or -EALREADY and sets errno if the recorder does not run, or only for a
- * reader.  Any thread.
+ * when it ends.  While a reader outside wants a recording (tdt/layout/outside.h), the recorder goes
+ * on for the reader.  Returns 0, or -EALREADY and sets errno if the recorder does not run, or only
+ * for a reader.  Any thread.
  */
 int tdt_recorder_stop(void);
 
@@ -144,8 +144,8 @@ int tdt_recorder_info(struct tdt_recorder_status *info);
  *	tdt_recorder_snapshot("/var/tmp/server.rec", 0);
  *
  * The threads go on recording meanwhile, and none of them waits.  The file is a recording in the
- * layout of tdt/recording.h.  Besides the events it names all live tasks and the modules of the
- * program.  What was overwritten before it could be copied is counted: see `first` in struct
+ * layout of tdt/layout/recording.h.  Besides the events it names all live tasks and the modules of
+ * the program.  What was overwritten before it could be copied is counted: see `first` in struct
  * tdt_recording_ring.
  *
  * If `path` ends in ".pftrace", the file is a trace for Perfetto (https://ui.perfetto.dev), and if

@@ -3,8 +3,14 @@
 #define TDT_TDT_H
 
 /*
- * All public headers, one per concern.  The mark "libtdt-rt:" stands at headers whose functions are
- * in libtdt-rt, which is a library of its own.
+ * All headers for users of the library, one per concern.  Three folders are for others, who include
+ * what they need of them by name:
+ *
+ *   tdt/integrate/   for the author of a runtime, a lock, a leaf or a coroutine: what the library
+ *                    wants to be told (hooks, fiber, leaf, stack)
+ *   tdt/layout/      for readers outside the process: the layout of what is in its memory and in
+ *                    recordings, and the messages of the door (registry, recording, outside)
+ *   tdt/rt/          libtdt-rt, a runtime and a library of its own (runtime, sync, net)
  */
 
 #include <tdt/async.h>     /* async functions in plain C */
@@ -12,22 +18,13 @@
 #include <tdt/coroutine.h> /* functions that wait, on stacks of their own */
 #include <tdt/counters.h>  /* numbers for a metrics endpoint */
 #include <tdt/dump.h>      /* where all tasks wait */
-#include <tdt/fiber.h>     /* coroutines of any library as tasks */
 #include <tdt/future.h>    /* the ABI of futures and wakers */
-#include <tdt/hooks.h>     /* for the author of a runtime */
 #include <tdt/join.h>      /* await the end of a task */
-#include <tdt/leaf.h>      /* where a task waits that has neither poll nor stack */
 #include <tdt/misuse.h>    /* rules of the library that were broken */
-#include <tdt/net.h>       /* libtdt-rt: TCP */
-#include <tdt/outside.h>   /* requests from outside the process */
 #include <tdt/panics.h>    /* the last tasks that panicked */
 #include <tdt/print.h>     /* print a trace as text, JSON or folded stacks */
 #include <tdt/probe.h>     /* static probes of your own */
 #include <tdt/recorder.h>  /* record what happens, for later */
-#include <tdt/recording.h> /* the layout of the flight recorder's rings */
-#include <tdt/registry.h>  /* the records of tasks, for readers outside the process */
-#include <tdt/runtime.h>   /* libtdt-rt: the runtime, timers */
-#include <tdt/sync.h>      /* libtdt-rt: a mutex, a channel for one value */
 #include <tdt/tasks.h>     /* all live tasks and their records */
 #include <tdt/trace.h>     /* trace a future, request where it waits */
 #include <tdt/tree.h>      /* walk a trace, or build one */

@@ -81,8 +81,8 @@ struct tdt_task_attr {
 	const char *default_name;
 	size_t default_name_length;
 
-	uint8_t id_later; /* 1: the task may get another id by tdt_hook_adopt() (tdt/hooks.h), which
-			     has to follow */
+	uint8_t id_later; /* 1: the task may get another id by tdt_hook_adopt()
+			     (tdt/integrate/hooks.h), which has to follow */
 	uint8_t reserved[7];
 };
 
@@ -201,7 +201,9 @@ struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_a
  * EINTR; calls that SA_RESTART covers continue.  The handler runs on the thread's alternate stack,
  * if the thread has one (sigaltstack(2)), otherwise on the stack that the thread is on, for example
  * the stack of a coroutine.  It needs the space that the kernel uses there,
- * getauxval(AT_MINSIGSTKSZ) bytes, and 1 KiB more.
+ * getauxval(AT_MINSIGSTKSZ) bytes, and 1 KiB more.  A process that has reported a stack of less
+ * than TDT_COROUTINE_MIN_STACK bytes (tdt_fiber_new(), tdt_fiber_of(), tdt_stack_enter()) is sent
+ * no such signal.
  *
  * Returns a trace, which the caller frees with tdt_trace_free().  On failure it returns NULL and
  * sets errno:
@@ -209,15 +211,16 @@ struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_a
  *              the request.
  *   ETIMEDOUT  There was no answer in time: the runtime did not poll the task, or the task is in
  *              the middle of a poll whose stack cannot be read.  The latter happens if the thread
- *              runs and blocks the signal, if no signal is free, if there is no /proc, or if the
- *              thread is on another stack than the poll (the stack of a signal handler, or of a
- *              coroutine that was not reported).  tdt_task_inspect() (tdt/tasks.h) reports which of
- *              the two it is.  The request is withdrawn; it may still cause one spurious poll.
+ *              runs and blocks the signal, if no signal is free, if a small stack was reported,
+ *              if there is no /proc, or if the thread is on another stack than the poll (the stack
+ *              of a signal handler, or of a coroutine that was not reported).  tdt_task_inspect()
+ *              (tdt/tasks.h) reports which of the two it is.  The request is withdrawn; it may
+ *              still cause one spurious poll.
  *   EDEADLK    The caller is inside a poll of a traced future, or on a worker that runs tasks
  *              (tdt_worker_thread_start()), so it may be the thread that has to poll the task.  Use
  *              tdt_backtrace_async() or tdt_backtrace_timed() there.  (A thread that polls tasks
  *              and never reported that it does is blocked until the time is up.)
- *   EFAULT     The task is a suspended fiber (tdt/fiber.h), and its stack cannot be read.
+ *   EFAULT     The task is a suspended fiber (tdt/integrate/fiber.h), and its stack cannot be read.
  *   ENOTSUP    The task is a fiber that was suspended by a function on another stack.
  *   EINVAL     `handle` is NULL.
  *   ENOMEM     There is no memory for the request or for the answer.
@@ -300,8 +303,8 @@ struct tdt_future tdt_backtrace_async(struct tdt_handle *handle, struct tdt_trac
  *
  * Two kinds of programs must turn counted clones off.  The first kind has a runtime or a leaf that
  * casts an owned waker to a type of its own.  (Such code may instead call tdt_waker_beneath() of
- * tdt/hooks.h before the cast; then counted clones may stay on.)  The second kind has a leaf that
- * takes what it needs out of its waker, and then drops the waker.
+ * tdt/integrate/hooks.h before the cast; then counted clones may stay on.)  The second kind has a
+ * leaf that takes what it needs out of its waker, and then drops the waker.
  *
  * Without counted clones, the library still recognizes many of the leaves that have gone on, by the
  * names of the functions that called them, and marks places where it is in doubt.
@@ -359,6 +362,29 @@ int tdt_dump_all(FILE *out);
 
 /* Free a trace.  NULL does nothing.  Any thread. */
 void tdt_trace_free(struct tdt_trace *trace);
+
+/*
+ * Open the door: listen for requests from outside the process, as of tdt(1)
+ * (tdt/layout/outside.h).
+ *
+ *	int main(void)
+ *	{
+ *		tdt_listen();
+ *		...
+ *
+ * The call takes two descriptors, which are closed on exec, and starts two threads with all signals
+ * blocked, "tdt-door" and "tdt-recorder", which sleep until a reader comes.  Each connection takes
+ * one more descriptor.  If the program closes them all, as a daemon does, the door is closed for
+ * good, and nothing else that gets their numbers is touched; call tdt_listen() again after that.
+ *
+ * A child of fork() has no door, and none of its parent's connections, until it calls tdt_listen()
+ * itself (or, with TDT_OUTSIDE=1, makes a traced future).
+ *
+ * Returns 0, also if the door is open already.  Returns a negative errno and sets errno: -EPERM
+ * (TDT_OUTSIDE=0), -EMFILE, -ENFILE, -ENOMEM, -EAGAIN (no thread could be started).  Then nothing
+ * has changed.  Any thread.
+ */
+int tdt_listen(void);
 
 #ifdef __cplusplus
 }

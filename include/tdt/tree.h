@@ -77,20 +77,24 @@ enum tdt_wait_kind {
 /* So many bytes of the name of an object are kept. */
 #define TDT_WAIT_NAME_MAX 63
 
-/* The object that a leaf waits for. */
+/* The object that a leaf waits for.  Later versions may add fields at the end. */
 struct tdt_wait {
+	size_t size; /* sizeof(struct tdt_wait) of the library, or of whoever made it */
 	enum tdt_wait_kind kind;
-	uint16_t futurelock; /* 1: the lock was handed to a future that its own task, `owner`, does
+	uint32_t futurelock; /* 1: the lock was handed to a future that its own task, `owner`, does
 				not poll.  Only dumps find this out: see struct tdt_snapshot */
-	uint16_t orphaned;   /* 1: `owner` has ended without giving the lock back, so the wait never
-				ends.  This is found out for locks that begin with a struct
-				tdt_lock */
 	uint64_t object; /* distinguishes objects of a kind: the object's address, or the
 			    descriptor; 0: unknown */
 	uint64_t owner;  /* the id of the task that the wait depends on; 0: none, or unknown */
 	char name[TDT_WAIT_NAME_MAX + 1]; /* the name that the object was given; empty: none */
 	uint64_t handed_ns; /* how long ago the lock was handed to `owner`, which has not taken it;
 			       0: `owner` holds the lock, or this is unknown */
+	const char *owner_name; /* the name of the task `owner`; NULL: none, or unknown.  In a dump
+				   it is unknown if the owner is among the tasks */
+	uint32_t orphaned; /* 1: `owner` has ended without giving the lock back, so the wait never
+			      ends.  This is found out for locks that begin with a struct
+			      tdt_lock */
+	uint32_t reserved;
 };
 
 /*
@@ -133,9 +137,9 @@ struct tdt_trace_info {
 	uint32_t thread;           /* TDT_TASK_RUNNING: the id of the thread that polls the task
 				      (gettid(2)); otherwise 0 */
 	uint32_t n_waits;
-	const struct tdt_wait *waits; /* what the leaves wait for, as far as they report it: first
-					 the wait that says most, for a lock, or else for a task;
-					 NULL: no leaf does */
+	const struct tdt_wait *const *waits; /* what the leaves wait for, as far as they report
+						it: first the wait that says most, for a lock, or
+						else for a task; NULL: no leaf does */
 	const char *syscall;       /* TDT_TASK_RUNNING: the system call in which the thread is
 				      blocked; NULL: none */
 	uint32_t leaves_unsure;    /* how many of `leaves` are at places where some leaves may be
@@ -145,10 +149,6 @@ struct tdt_trace_info {
 	uint32_t requested;        /* in a snapshot that was read from outside the process (tdt(1)):
 				      how many polls were made only for a request, and left the
 				      task waiting, modulo 128; otherwise 0 */
-	const char *const *owner_names; /* the names of the tasks that `waits` names as owners, as
-					   many as `n_waits`, NULL where a name is unknown; NULL:
-					   none is known.  The tasks in a dump have none: there
-					   the owner is among the tasks */
 	uint32_t unknown_stack;    /* TDT_TASK_RUNNING without a tree: 1 if the thread was on a
 				      stack that is not known as the task's own: it belongs to a
 				      coroutine or a fiber that was not reported, or to another
@@ -197,7 +197,7 @@ enum tdt_cut {
 	TDT_CUT_NOT = 0,
 	TDT_CUT_LIMIT = 1,    /* more frames than the limit (struct tdt_backtrace_options,
 				 tdt/watch.h); or, for a running poll, more than 1 MiB of stack or
-				 16 stacks (tdt/coroutine.h) */
+				 16 stacks (tdt/integrate/stack.h) */
 	TDT_CUT_NO_INFO = 2,  /* a frame with neither unwind information nor a frame pointer */
 	TDT_CUT_CORRUPT = 3,  /* the next frame would lie outside the stack: the stack was
 				 overwritten, or the unwind information is wrong */

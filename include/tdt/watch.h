@@ -42,8 +42,8 @@ extern "C" {
 /*
  * Watch all tasks: capture each once in `interval_ns` nanoseconds (many tasks less often, see
  * above).  An interval of less than TDT_WATCH_MIN_NS counts as TDT_WATCH_MIN_NS. 0 stops the watch;
- * the recorded trees stay.  While a reader outside has requested a watch (tdt/outside.h), the
- * shorter of the two intervals is in force.
+ * the recorded trees stay.  While a reader outside has requested a watch (tdt/layout/outside.h),
+ * the shorter of the two intervals is in force.
  *
  * The first call starts a thread, "tdt-watch", with all signals blocked.  It sleeps, except for a
  * few instructions in each interval.  When the watch is stopped, the thread keeps sleeping: it is

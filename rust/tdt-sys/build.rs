@@ -120,9 +120,11 @@ fn build(source: &Path) -> PathBuf {
         ],
     );
     let library = ["install-libLTLIBRARIES", "install-pkgconfigDATA"];
-    let includes = "install-tdtincludeHEADERS";
+    let includes = ["tdtinclude", "tdtintegrate", "tdtlayout"]
+        .map(|folder| format!("install-{folder}HEADERS"));
     run(&copy, "make", &["-f", "Makefile", "-j", &jobs, "libtdt.la"]);
-    run(&copy, "make", &["-f", "Makefile", library[0], library[1], includes]);
+    run(&copy, "make", &["-f", "Makefile", library[0], library[1]]);
+    run(&copy, "make", &["-f", "Makefile", &includes[0], &includes[1], &includes[2]]);
     installed
 }
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include <tdt/coroutine.h>
+#include <tdt/integrate/stack.h>
 
 #include "base/refs.h"
 #include "capture/chain.h"
@@ -154,6 +155,7 @@ void tdt__capture_fini(struct tdt__capture *capture)
 	free(capture->clones);
 	tdt__named_unref(capture->stacks.named);
 	free(capture->facts.waits);
+	free(capture->facts.wait_list);
 	free(capture->stacks.frames);
 }
 
@@ -625,10 +627,18 @@ void tdt__capture_wait(struct tdt__capture *capture, const struct tdt_wait *wait
 	if (capture->facts.n_waits == capture->waits_room) {
 		uint32_t room = capture->waits_room != 0 ? 2 * capture->waits_room : 4;
 		struct tdt_wait *waits = realloc(capture->facts.waits, room * sizeof *waits);
+		const struct tdt_wait **list =
+			realloc(capture->facts.wait_list, room * sizeof *list);
 
-		if (waits == NULL)
+		if (waits != NULL)
+			capture->facts.waits = waits;
+		if (list != NULL)
+			capture->facts.wait_list = list;
+		/* Waits that have moved are pointed to anew, also if there is no more room. */
+		for (uint32_t i = 0; i < (list != NULL ? room : capture->waits_room); i++)
+			capture->facts.wait_list[i] = &capture->facts.waits[i];
+		if (waits == NULL || list == NULL)
 			return;
-		capture->facts.waits = waits;
 		capture->waits_room = room;
 	}
 	tdt__add_wait(capture->facts.waits, &capture->facts.n_waits, wait);

@@ -27,6 +27,7 @@ struct tdt__facts {
 	/* The waits that the leaves reported. */
 	uint32_t n_waits;
 	struct tdt_wait *waits;
+	const struct tdt_wait **wait_list; /* pointers to them */
 };
 
 /* Copy the facts to `info`.  `info->waits` is borrowed from `facts`. */
@@ -41,7 +42,7 @@ static inline void tdt__facts_say(const struct tdt__facts *facts, struct tdt_tra
 	info->thread = facts->thread;
 	info->syscall = facts->syscall;
 	info->n_waits = facts->n_waits;
-	info->waits = facts->waits;
+	info->waits = facts->wait_list;
 }
 
 #endif

@@ -3,10 +3,10 @@
 #define TDT_SRC_CAPTURE_FIBER_H
 
 /*
- * Fibers (tdt/fiber.h): the struct, and how others find it.  Memory that was a fiber once stays a
- * fiber, for other tasks, and never goes back to malloc().  So a reader that got a fiber's index
- * from a record may read `stack` at any time, and finds out afterwards whether it was that of the
- * task (suspended.c).
+ * Fibers (tdt/integrate/fiber.h): the struct, and how others find it.  Memory that was a fiber once
+ * stays a fiber, for other tasks, and never goes back to malloc().  So a reader that got a fiber's
+ * index from a record may read `stack` at any time, and finds out afterwards whether it was that of
+ * the task (suspended.c).
  */
 
 #include <pthread.h>
@@ -15,7 +15,8 @@
 #include <stdint.h>
 
 #include <tdt/coroutine.h>
-#include <tdt/registry.h>
+#include <tdt/integrate/stack.h>
+#include <tdt/layout/registry.h>
 
 #include "base/pool.h"
 #include "capture/chain.h"

@@ -192,6 +192,8 @@ static void on_request(int signal, siginfo_t *info, void *context)
 
 /* --- The signal ----------------------------------------------------------------- */
 
+atomic_bool tdt__has_small_stacks;
+
 pthread_mutex_t tdt__interrupt_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int chosen_signal; /* under tdt__interrupt_lock; 0: none yet */
@@ -368,11 +370,13 @@ static int may_send(uint32_t thread, int signal, uint64_t deadline)
 int tdt__interrupt(const struct tdt_handle *task, uint64_t polls, uint32_t thread,
 		   uint64_t deadline, struct tdt__pieces *copy)
 {
-	int signal = choose_signal();
 	struct request_slot *slot;
 	unsigned number;
-	int error;
+	int signal, error;
 
+	if (atomic_load_explicit(&tdt__has_small_stacks, memory_order_relaxed))
+		return -EPERM;
+	signal = choose_signal();
 	if (signal == 0)
 		return -EBUSY;
 	slot = claim_until(deadline, &number);

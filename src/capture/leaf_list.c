@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include <tdt/leaf.h>
+#include <tdt/integrate/leaf.h>
 
 #include "capture/capture.h"
 #include "capture/recorded.h"
@@ -18,12 +18,12 @@
 #include "registry/registry.h"
 #include "tree/named.h"
 
-_Static_assert(offsetof(struct tdt_leaf, n) == 4 && offsetof(struct tdt_leaf, pcs) == 8 &&
+_Static_assert(offsetof(struct tdt_leaf, n) == 4 && offsetof(struct tdt_leaf, frames) == 8 &&
 		       offsetof(struct tdt_leaf, task) == 16 &&
-		       offsetof(struct tdt_leaf, polls) == 24 && sizeof(struct tdt_leaf) == 32,
+		       offsetof(struct tdt_leaf, polls) == 24 && sizeof(struct tdt_leaf) == 48,
 	       "readers outside rely on the layout");
 
-#define LIST_MOST 1024u  /* frames that are shown: tdt/leaf.h */
+#define LIST_MOST 1024u  /* frames that are shown: tdt/integrate/leaf.h */
 #define LIST_SLICE 16u   /* frames that are read at a time */
 #define TEXTS_SIZE 1024u /* bytes that are read at a time; half of it is more than a string */
 
@@ -98,7 +98,7 @@ static bool read_slice(struct slice *slice, const struct tdt_leaf *leaf, uint32_
 {
 	size_t each = leaf->kind == TDT_LEAF_PCS ? sizeof slice->pcs[0] : sizeof slice->named[0];
 
-	return tdt__peek(slice->pcs, (uintptr_t)leaf->pcs + first * each, n * each) == n * each;
+	return tdt__peek(slice->pcs, (uintptr_t)leaf->frames + first * each, n * each) == n * each;
 }
 
 /* Add the `n` frames of the slice, the innermost one first.  False: the stack has ended. */
@@ -145,7 +145,7 @@ static void add_listed(struct tdt__capture *capture, const struct tdt_leaf *leaf
 static void record_unknown(struct tdt__capture *capture)
 {
 	static const struct tdt_leaf_frame unknown = { "(unknown)", NULL, 0, 0 };
-	const struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED, .n = 1, .named = &unknown };
+	const struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED, .n = 1, .frames = &unknown };
 
 	tdt__capture_begin(capture);
 	add_listed(capture, &leaf);

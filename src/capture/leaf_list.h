@@ -3,7 +3,7 @@
 #define TDT_SRC_CAPTURE_LEAF_LIST_H
 
 /*
- * Reading the lists that say where a task waits (tdt/leaf.h).
+ * Reading the lists that say where a task waits (tdt/integrate/leaf.h).
  *
  *   owner                                   reader, on any thread
  *     task and polls of the list              state is idle?

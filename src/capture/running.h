@@ -32,7 +32,7 @@ uint64_t tdt__running_poll(const struct tdt_handle *task);
  *	-ETIMEDOUT  its thread runs, and did not answer until `deadline` (CLOCK_MONOTONIC, in
  *	            nanoseconds)
  *	-ENOTSUP    its thread is not on the poll's stack, nor on one that was entered from there
- *	            (tdt/coroutine.h): it is in a signal handler with a stack of its own, or on a
+ *	            (tdt/integrate/stack.h): it is in a signal handler with a stack of its own, or on a
  *	            coroutine that was not reported, or a coroutine has switched away from the poll.
  *	            Or the poll's stack was not reported, and the walk has not shown that the thread
  *	            is on it

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include <tdt/coroutine.h>
+#include <tdt/integrate/stack.h>
 
 #include "capture/capture.h"
 #include "capture/walk_copy.h"

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <tdt/outside.h>
+#include <tdt/layout/outside.h>
 
 #include "door/socket.h"
 

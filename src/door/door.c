@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The door (<tdt/outside.h>): a pair of sockets.  The registry has the number of one end, which
- * nobody uses in this process: readers take it by pidfd_getfd(2), and send their own sockets
+ * The door (<tdt/layout/outside.h>): a pair of sockets.  The registry has the number of one end,
+ * which nobody uses in this process: readers take it by pidfd_getfd(2), and send their own sockets
  * through it.  The door's thread receives them at the other end.  From then on each reader has a
  * connection of its own, so readers do not meet, and the death of a reader is the end of its
  * connection.
@@ -37,7 +37,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <tdt/outside.h>
+#include <tdt/layout/outside.h>
 
 #include "base/service.h"
 #include "door/connection.h"

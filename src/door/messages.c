@@ -21,7 +21,7 @@ _Static_assert(sizeof(struct tdt_outside_hello) == 64, "the layout is public");
 _Static_assert(sizeof(struct tdt_outside_trees) == 48 + 8 * TDT_OUTSIDE_IDS,
 	       "the layout is public");
 _Static_assert(sizeof(struct tdt_outside_tree) == 120, "the layout is public");
-_Static_assert(sizeof(struct tdt_wait) == 96, "the layout is public");
+_Static_assert(sizeof(struct tdt_outside_wait) == 96, "the layout is public");
 _Static_assert(sizeof(struct tdt_outside_done) == 48, "the layout is public");
 _Static_assert(sizeof(struct tdt_outside_watch) == 40, "the layout is public");
 _Static_assert(sizeof(struct tdt_outside_record) == 80, "the layout is public");

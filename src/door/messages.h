@@ -3,13 +3,13 @@
 #define TDT_SRC_DOOR_MESSAGES_H
 
 /*
- * What <tdt/outside.h> says of messages: each is checked like any input, then done or refused, and
- * answered.
+ * What <tdt/layout/outside.h> says of messages: each is checked like any input, then done or
+ * refused, and answered.
  */
 
 #include <stddef.h>
 
-#include <tdt/outside.h>
+#include <tdt/layout/outside.h>
 
 #include "door/connection.h"
 

@@ -157,12 +157,20 @@ static enum tdt_outside_answer no_tree(const struct tdt_handle *task, enum tdt_a
 static void write_reported(struct tree_message *message, const struct tdt__facts *facts)
 {
 	size_t at = message->tree.tree.n * sizeof message->entry[0],
-	       room = (BODY - at) / sizeof facts->waits[0];
+	       room = (BODY - at) / sizeof(struct tdt_outside_wait);
+	struct tdt_outside_wait *to = (struct tdt_outside_wait *)(message->bytes + at);
 
 	message->tree.n_waits = (uint16_t)(facts->n_waits < room ? facts->n_waits : room);
-	if (message->tree.n_waits != 0)
-		memcpy(message->bytes + at, facts->waits,
-		       message->tree.n_waits * sizeof facts->waits[0]);
+	for (uint32_t i = 0; i < message->tree.n_waits; i++) {
+		const struct tdt_wait *wait = &facts->waits[i];
+
+		to[i] = (struct tdt_outside_wait){ .kind = wait->kind,
+						   .futurelock = wait->futurelock,
+						   .object = wait->object,
+						   .owner = wait->owner,
+						   .handed_ns = wait->handed_ns };
+		memcpy(to[i].name, wait->name, sizeof to[i].name);
+	}
 }
 
 static void write_capture(struct tree_message *message, struct tdt__capture *capture)
@@ -198,7 +206,7 @@ static void send_answer(void *arg, size_t index, enum tdt_answer answer,
 		write_capture(message, capture);
 	message->tree.header.size =
 	    (uint32_t)(sizeof message->tree + message->tree.tree.n * sizeof message->entry[0] +
-		       message->tree.n_waits * sizeof(struct tdt_wait));
+		       message->tree.n_waits * sizeof(struct tdt_outside_wait));
 	sending->error = tdt__door_socket_send(sending->socket, message, message->tree.header.size,
 					       sending->deadline);
 	sending->done->tasks++;

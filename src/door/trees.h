@@ -8,7 +8,7 @@
  * receives slowly holds up nobody but itself: no task waits for its answer to be sent.
  */
 
-#include <tdt/outside.h>
+#include <tdt/layout/outside.h>
 
 #include "door/socket.h"
 

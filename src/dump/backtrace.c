@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 #include <tdt/trace.h>
 
 #include "base/clock.h"

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include <tdt/recording.h>
+#include <tdt/layout/recording.h>
 
 #include "base/sanitized.h"
 #include "host/loaded.h"

@@ -16,7 +16,7 @@
 #include <libiberty/hashtab.h>
 
 #include <tdt/dump.h>
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -39,16 +39,17 @@
 #include "tree/findings.h"
 #include "tree/futurelocks.h"
 #include "tree/trace.h"
+#include "tree/waits.h"
 #include "watch/last_tree.h"
 
 /* A task. */
 struct member {
 	struct tdt__member recorded; /* first */
 	/*
-	 * What `info.waits` points to if there is one wait.  NULL: there was none yet.  It is not
-	 * in this struct, because most tasks need none, and its name is long.
+	 * `info.waits` points here if there is one wait.  NULL: there was none yet.  The wait is
+	 * not in this struct, because most tasks need none, and its name is long.
 	 */
-	struct tdt_wait *wait;
+	const struct tdt_wait *wait;
 	struct tdt_handle *task;     /* a reference, until the snapshot is taken */
 	/*
 	 * It waits for the same object as when it was listed: in the poll that answered, or, if it
@@ -145,12 +146,27 @@ static const char *keep_name(struct taking *taking, const char *name)
 	return kept;
 }
 
-/* Room for one wait.  NULL: no memory. */
-static struct tdt_wait *room_for_wait(struct taking *taking, struct member *member)
+/* Note what the task waits for.  Without memory that is not known. */
+static void note_waits(struct taking *taking, struct member *member, const struct tdt_wait *waits,
+		       uint32_t n)
 {
-	if (member->wait == NULL)
-		member->wait = tdt__arena_take(&taking->findings->arena, sizeof *member->wait);
-	return member->wait;
+	struct tdt_trace_info *info = &member->recorded.info;
+	struct tdt__arena *arena = &taking->findings->arena;
+	struct tdt_wait *copy = NULL;
+	void *block;
+
+	info->waits = NULL;
+	if (n == 1) {
+		if (member->wait == NULL)
+			member->wait = tdt__arena_take(arena, sizeof *member->wait);
+		copy = (struct tdt_wait *)(uintptr_t)member->wait;
+		info->waits = &member->wait;
+	} else if (n > 1 && (block = tdt__arena_take(arena, n * TDT__LISTED_WAIT)) != NULL) {
+		info->waits = tdt__waits_in(block, n, &copy);
+	}
+	info->n_waits = copy != NULL ? n : 0;
+	if (copy != NULL)
+		memcpy(copy, waits, n * sizeof *waits);
 }
 
 /*
@@ -168,13 +184,7 @@ static bool note_record(struct taking *taking, struct member *member,
 		return false;
 	member->recorded.info = said->info;
 	member->recorded.info.name = name;
-	if (said->info.n_waits == 0)
-		return true;
-	member->recorded.info.waits = room_for_wait(taking, member);
-	if (member->recorded.info.waits != NULL)
-		*member->wait = said->wait;
-	else
-		member->recorded.info.n_waits = 0;
+	note_waits(taking, member, &said->wait, said->info.n_waits);
 	return true;
 }
 
@@ -248,31 +258,14 @@ static struct tdt__lock_places lock_places(struct taking *taking)
 
 /* Whether a task that was listed with `info` still waits, and first of all for the same object. */
 static bool waits_still(const struct tdt_trace_info *info, enum tdt_task_state state,
-			uint64_t polls, const struct tdt_wait *waits, uint32_t n)
+			uint64_t polls, const struct tdt_wait *wait, uint32_t n)
 {
 	if (info->state != TDT_TASK_WAITING || state != TDT_TASK_WAITING ||
 	    polls - info->polls >= TDT__REQUESTED_POLLS / 2)
 		return false;
 	if (info->n_waits == 0 || n == 0)
 		return info->n_waits == n;
-	return tdt__same_wait(&info->waits[0], &waits[0]);
-}
-
-/* Note what the task's leaves wait for.  Without memory that is not known. */
-static void note_waits(struct taking *taking, struct member *member,
-		       const struct tdt__capture *capture)
-{
-	struct tdt_wait *waits = NULL;
-
-	if (capture->facts.n_waits == 1)
-		waits = room_for_wait(taking, member);
-	else if (capture->facts.n_waits > 1)
-		waits = tdt__arena_take(&taking->findings->arena,
-					capture->facts.n_waits * sizeof *waits);
-	member->recorded.info.n_waits = waits != NULL ? capture->facts.n_waits : 0;
-	member->recorded.info.waits = member->recorded.info.n_waits != 0 ? waits : NULL;
-	if (member->recorded.info.n_waits != 0)
-		memcpy(waits, capture->facts.waits, capture->facts.n_waits * sizeof *waits);
+	return tdt__same_wait(info->waits[0], wait);
 }
 
 /* Copy what the captured poll says of the task. */
@@ -300,7 +293,7 @@ static void note_poll(struct taking *taking, struct member *member,
 	if (same_wait)
 		info->state_ns = state_ns;
 	tdt__stacks_count(&capture->stacks, info);
-	note_waits(taking, member, capture);
+	note_waits(taking, member, capture->facts.waits, capture->facts.n_waits);
 }
 
 /* Copy what the task's record says by now.  False: the task has ended. */
@@ -318,7 +311,7 @@ static bool note_record_again(struct taking *taking, struct member *member)
 	tdt__task_info(&said, member->task, &record,
 		       record.state == TDT_TASK_RECORD_POLLING ? tdt__clock() : taking->start);
 	member->waits_still = waits_still(&member->recorded.info, said.info.state, said.info.polls,
-					  said.info.waits, said.info.n_waits);
+					  &said.wait, said.info.n_waits);
 	/* The name is kept already: only a wait where there was none needs memory. */
 	return note_record(taking, member, &said);
 }
@@ -391,7 +384,8 @@ static void no_answer(struct taking *taking, struct member *member, bool unknown
 		member->waits_still = member->recorded.info.state == TDT_TASK_WAITING;
 	/* Old reports of several tasks may make a ring that there never was. */
 	if (member->recorded.info.n_waits != 0)
-		tdt__lock_renew(&places, member->wait, member->recorded.info.id);
+		tdt__lock_renew(&places, tdt__own_wait(&member->recorded.info, 0),
+				member->recorded.info.id);
 	member->recorded.info.unknown_stack =
 		unknown_stack && member->recorded.info.state == TDT_TASK_RUNNING &&
 		!tdt__is_callback_task(member->task);
@@ -517,24 +511,16 @@ static void release_all(struct taking *taking)
 /* Add the last tasks that panicked, as far as there is memory. */
 static void note_panics(struct tdt__findings *findings)
 {
-	struct tdt_snapshot *public = &findings->public;
-	struct tdt_snapshot_group *group =
-	    tdt__arena_take(&findings->arena, TDT__PANICS * sizeof *group);
 	uint64_t now = tdt__clock();
+	struct tdt_trace *trace;
 
-	public->panicked = tdt__panic_count();
-	public->panics = group;
-	for (uint64_t back = 0; back < TDT__PANICS && back < public->panicked && group != NULL;
-	     back++) {
-		struct tdt_trace *trace;
-
+	findings->public.panicked = tdt__panic_count();
+	for (uint64_t back = 0; back < TDT__PANICS && back < findings->public.panicked; back++)
 		if (tdt__panic_trace(back, now, &trace) == 0)
-			tdt__findings_add_trace(findings, group, &public->n_panics,
-					TDT_ANSWER_FRESH, trace);
-	}
+			tdt__findings_add_panic(findings, trace);
 }
 
-static struct tdt_trace *orphan_trace(const struct tdt__orphan *orphan)
+static struct tdt_trace *orphan_trace(struct tdt__orphan *orphan)
 {
 	const struct tdt__orphan_place place = tdt__orphan_place(orphan);
 	const struct tdt_trace_info info = tdt__orphan_info(orphan);
@@ -551,15 +537,12 @@ static void note_orphans(struct taking *taking)
 {
 	struct tdt__lock_places places = lock_places(taking);
 	struct tdt__findings *findings = taking->findings;
-	struct tdt_snapshot_group *group;
 	struct tdt__orphans orphans;
 
 	tdt__orphans_find(&places, &orphans);
-	group = tdt__arena_take(&findings->arena, (orphans.n + 1) * sizeof *group);
-	findings->public.orphans = group;
-	for (size_t i = 0; i < orphans.n && group != NULL; i++)
-		tdt__findings_add_trace(findings, group, &findings->public.n_orphans,
-					TDT_ANSWER_FRESH, orphan_trace(&orphans.lock[i]));
+	for (size_t i = 0; i < orphans.n; i++)
+		tdt__findings_add_lone(findings, &findings->orphans, TDT_ANSWER_FRESH,
+				       orphan_trace(&orphans.lock[i]));
 	free(orphans.lock);
 }
 

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <tdt/registry.h>
+#include <tdt/layout/registry.h>
 
 struct tdt__member;
 

@@ -9,10 +9,11 @@
 #include <stdlib.h>
 
 #include <tdt/future.h>
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 
 #include "base/index.h"
 #include "tree/findings.h"
+#include "tree/waits.h"
 
 /* The owners that waits name. */
 struct owners {
@@ -56,9 +57,8 @@ static void each_wait(const struct tdt__lock_places *places, wait_fn *each, void
 		if (info->state != TDT_TASK_WAITING || info->waits == NULL)
 			continue;
 		for (uint32_t k = 0; k < info->n_waits; k++)
-			if (info->waits[k].kind == TDT_WAIT_MUTEX && info->waits[k].owner != 0)
-				/* The waits lie in memory of whoever made the members. */
-				each((struct tdt_wait *)(uintptr_t)&info->waits[k], arg);
+			if (info->waits[k]->kind == TDT_WAIT_MUTEX && info->waits[k]->owner != 0)
+				each(tdt__own_wait(info, k), arg);
 	}
 }
 
@@ -154,10 +154,11 @@ void tdt__orphans_find(struct tdt__lock_places *places, struct tdt__orphans *orp
 	free(owners.owner);
 }
 
-struct tdt_trace_info tdt__orphan_info(const struct tdt__orphan *orphan)
+struct tdt_trace_info tdt__orphan_info(struct tdt__orphan *orphan)
 {
 	const struct tdt_registry_holder *owner = &orphan->owner;
 
+	orphan->waits[0] = &orphan->wait;
 	return (struct tdt_trace_info){ .size = sizeof(struct tdt_trace_info),
 					.id = orphan->wait.owner,
 					.name = owner->name[0] != '\0' ? owner->name : NULL,
@@ -166,7 +167,7 @@ struct tdt_trace_info tdt__orphan_info(const struct tdt__orphan *orphan)
 							 ? TDT_TASK_READY
 							 : TDT_TASK_PANICKED,
 					.n_waits = 1,
-					.waits = &orphan->wait };
+					.waits = orphan->waits };
 }
 
 struct tdt__orphan_place tdt__orphan_place(const struct tdt__orphan *orphan)

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 
 #include "facts/record.h"
 
@@ -40,7 +40,7 @@ static bool is_owned_now(const struct tdt__lock_places *places, const struct tdt
 static bool are_owned_now(const struct tdt__lock_places *places, const struct tdt_trace_info *info)
 {
 	for (uint32_t i = 0; i < info->n_waits; i++)
-		if (!is_owned_now(places, &info->waits[i]))
+		if (!is_owned_now(places, info->waits[i]))
 			return false;
 	return true;
 }
@@ -51,11 +51,11 @@ static bool still_waits(const struct tdt__witness *task)
 	const struct tdt_trace_info *info = task->info;
 	struct tdt_wait now;
 
-	if (!task->stood_still || info->n_waits == 0 || info->waits[0].owner == 0 ||
+	if (!task->stood_still || info->n_waits == 0 || info->waits[0]->owner == 0 ||
 	    tdt__record_state(task->now) != TDT_TASK_WAITING || !tdt__record_has_wait(task->now))
 		return false;
 	now = tdt__wait_of_record(task->now);
-	return now.kind == info->waits[0].kind && now.object == info->waits[0].object;
+	return now.kind == info->waits[0]->kind && now.object == info->waits[0]->object;
 }
 
 /* The record names the wait of one leaf.  The last tree shows whether it is the only leaf. */
@@ -78,7 +78,7 @@ enum tdt__proof tdt__prove(const struct tdt__lock_places *places, const struct t
 	if (!still_waits(task))
 		return TDT__UNSURE;
 	if (task->answered_since)
-		return now->wait_owner == task->info->waits[0].owner ? TDT__BY_POLL : TDT__UNSURE;
+		return now->wait_owner == task->info->waits[0]->owner ? TDT__BY_POLL : TDT__UNSURE;
 	if (now->wait_count != task->info->n_waits ||
 	    (task->answered_at == 0 && !reports_wakes(task)) || !are_owned_now(places, task->info))
 		return TDT__UNSURE;

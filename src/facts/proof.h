@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <tdt/registry.h>
+#include <tdt/layout/registry.h>
 
 #include "tree/cycles.h"
 #include "tree/futurelocks.h"

@@ -9,7 +9,7 @@
 
 #include <tdt/counters.h>
 #include <tdt/future.h>
-#include <tdt/registry.h>
+#include <tdt/layout/registry.h>
 #include <tdt/tree.h>
 
 #define TDT__REQUESTED_POLL 2u	 /* adds one to the count of requested polls in `own_bits` */
@@ -58,8 +58,9 @@ static inline bool tdt__record_has_wait(const struct tdt_task_record *record)
 static inline struct tdt_wait tdt__wait_of_record(const struct tdt_task_record *record)
 {
 	if (!tdt__record_has_wait(record))
-		return (struct tdt_wait){ .kind = TDT_WAIT_UNKNOWN };
-	return (struct tdt_wait){ .kind = record->wait_kind <= TDT_WAIT_OTHER
+		return (struct tdt_wait){ .size = sizeof(struct tdt_wait) };
+	return (struct tdt_wait){ .size = sizeof(struct tdt_wait),
+				  .kind = record->wait_kind <= TDT_WAIT_OTHER
 					      ? (enum tdt_wait_kind)record->wait_kind
 					      : TDT_WAIT_OTHER,
 				  .object = record->wait_object,

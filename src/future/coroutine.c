@@ -20,11 +20,13 @@
 #include <unistd.h>
 
 #include <tdt/coroutine.h>
-#include <tdt/fiber.h>
+#include <tdt/integrate/fiber.h>
+#include <tdt/integrate/stack.h>
 
 #include "base/options.h"
 #include "capture/chain.h"
 #include "capture/fiber.h"
+#include "capture/interrupt.h"
 #include "future/sanitizers.h"
 #include "future/switch.h"
 #include "host/thread.h"
@@ -284,6 +286,7 @@ __attribute__((noinline)) void tdt_stack_enter(struct tdt_stack *stack)
 
 	if (stack == NULL)
 		return;
+	tdt__interrupt_heed(stack->size);
 	stack->outer = tdt__thread.entered;
 	stack->level = stack->outer != NULL ? stack->outer->level + 1 : 1;
 	stack->entry = ++tdt__thread.entries;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <tdt/coroutine.h>
+#include <tdt/integrate/stack.h>
 
 #include "host/thread.h"
 

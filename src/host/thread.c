@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
-#include <tdt/registry.h>
+#include <tdt/layout/registry.h>
 
 #include "host/peek.h"
 #include "host/readable.h"

@@ -25,14 +25,15 @@ struct tdt_stack;
 struct tdt__thread {
 	struct tdt__poll *poll; /* the innermost traced poll; each poll has a pointer to the next
 				   outer one (chain.h) */
-	/* Up to `reserved`, the fields are those of struct tdt_registry_thread (tdt/registry.h). */
+	/* Up to `reserved`, the fields are those of struct tdt_registry_thread in
+	 * <tdt/layout/registry.h>. */
 	uint32_t id;            /* gettid(2); 0: not found out yet */
 	bool worker;
 	bool interrupted;       /* the thread is in the handler of interrupt.c, for a requester */
 	uint64_t parked;
 	uint64_t now;           /* the last time that tdt_worker_now() passed; 0: none */
-	struct tdt_stack *entered; /* the innermost stack that was entered (tdt/coroutine.h); NULL:
-				      none */
+	struct tdt_stack *entered; /* the innermost stack that was entered (tdt/integrate/stack.h);
+				      NULL: none */
 	uint64_t ring;          /* the address of the ring of the recorder that this thread writes
 				   to, a struct tdt_recording_ring; 0: none (recorder/rings.h) */
 	uint64_t reserved;

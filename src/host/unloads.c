@@ -29,7 +29,6 @@ static struct {
 	bool in_vain;            /* tdt__unloads_count() got no answer in time: no requester waits
 				  until there is an answer */
 	bool running;            /* there is a reporter, or one is being started */
-	bool begun;              /* the reporter's thread has started to run */
 } reporter = { .wanted = PTHREAD_COND_INITIALIZER, .reported = PTHREAD_COND_INITIALIZER };
 
 uint64_t tdt__unloads_last;
@@ -62,7 +61,6 @@ static void *report_unloads(void *nothing)
 {
 	pthread_setname_np(pthread_self(), "tdt-unloads");
 	pthread_mutex_lock(&lock);
-	reporter.begun = true;
 	for (;;) {
 		while (reporter.answered == reporter.drawn)
 			pthread_cond_wait(&reporter.wanted, &lock);
@@ -103,15 +101,15 @@ static bool wait_until(uint64_t ticket, uint64_t deadline)
 
 /*
  * As wait_until(), but wait past the deadline as long as the reporter has not begun to read the
- * number: on a busy machine the reporter may wait for a processor.  Without the number a good trace
- * would be marked as one that may be wrong.
+ * number: on a busy machine the reporter may wait for a processor, also when its thread was created
+ * just now.  Without the number a good trace would be marked as one that may be wrong.
  */
 static bool wait_scheduled(uint64_t ticket, uint64_t deadline)
 {
 	const uint64_t latest = deadline + MOST_STARVED;
 	bool known = wait_until(ticket, deadline);
 
-	while (!known && reporter.begun && !reporter.reading && deadline < latest) {
+	while (!known && !reporter.reading && deadline < latest) {
 		deadline += LEAST_WAIT;
 		known = wait_until(ticket, deadline);
 	}
@@ -206,5 +204,4 @@ void tdt__unloads_forked(void)
 	reporter.reading = false;
 	reporter.in_vain = false;
 	reporter.running = false;
-	reporter.begun = false;
 }

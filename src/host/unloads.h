@@ -31,7 +31,7 @@ struct tdt__unloads {
  */
 bool tdt__unloads_count(struct tdt__unloads *count);
 
-/* The last number that the loader reported: see <tdt/registry.h>.  Written under the lock. */
+/* The number that the loader reported last: <tdt/layout/registry.h>.  Written under the lock. */
 extern uint64_t tdt__unloads_last;
 
 /*

@@ -4,7 +4,7 @@
 
 /*
  * The block of a recording: how large its parts are, where they lie, and the memory or the file
- * that it is made of.  <tdt/recording.h> has the layout.
+ * that it is made of.  <tdt/layout/recording.h> has the layout.
  *
  *	header, table │ service │ first rings │ small rings │ stacks │ live tasks     the base
  *	large ring with its ring of what is remarkable                                each by itself
@@ -25,7 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <tdt/recording.h>
+#include <tdt/layout/recording.h>
 
 #include "recorder/files.h"
 

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <tdt/recording.h>
+#include <tdt/layout/recording.h>
 
 #include "base/clock.h"
 #include "registry/registry.h"

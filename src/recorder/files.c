@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <tdt/recording.h>
+#include <tdt/layout/recording.h>
 
 #include "base/write_signals.h"
 #include "recording/process.h"
@@ -235,12 +235,19 @@ static int open_dir_again(const struct tdt__record_file *file)
 			  file->dir_inode);
 }
 
-/* Whether the directory of the file has room for `more` bytes. */
-static bool has_room(const struct tdt__record_file *file, uint64_t more)
+/*
+ * Whether the directory of the file, which is `opened`, has room for `more` bytes.  After setuid()
+ * this file is passed over in the directory, as those of other users are.
+ */
+static bool has_room(const struct tdt__record_file *file, int opened, uint64_t more)
 {
 	int dir = open_dir_again(file);
-	bool has = dir >= 0 && room_in_dir(dir, file->dir_size, more);
+	struct stat own;
+	bool has;
 
+	if (fstat(opened, &own) == 0 && own.st_uid != geteuid())
+		more += (uint64_t)own.st_blocks * 512;
+	has = dir >= 0 && room_in_dir(dir, file->dir_size, more);
 	if (dir >= 0)
 		close(dir);
 	return has;
@@ -268,7 +275,7 @@ int tdt__record_file_map(struct tdt__record_file *file, void *memory, uint64_t o
 	if (opened < 0)
 		return opened;
 	tdt__write_signals_block(&signals);
-	if (has_room(file, size))
+	if (has_room(file, opened, size))
 		error = -posix_fallocate(opened, (off_t)offset, (off_t)size);
 	tdt__write_signals_restore(&signals);
 	if (error == 0)

@@ -3,7 +3,7 @@
 #define TDT_SRC_RECORDER_RECORD_H
 
 /*
- * Writing the events.  <tdt/recording.h> describes what each of them contains.
+ * Writing the events.  <tdt/layout/recording.h> describes what each of them contains.
  *
  * The recorder is switched by a bit of the epoch (watch/epoch.h), which polls read anyway.  All
  * other events test the same bit.  Each function here is called only if tdt__recording() is true,
@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <tdt/hooks.h>
-#include <tdt/recording.h>
+#include <tdt/integrate/hooks.h>
+#include <tdt/layout/recording.h>
 
 #include "capture/chain.h"
 #include "host/thread.h"

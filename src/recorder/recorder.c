@@ -152,11 +152,15 @@ static void fill_start(struct tdt_recording *block)
 	strncpy(block->program, program_invocation_short_name, sizeof block->program - 1);
 }
 
-/* Make a block that no other thread knows.  Returns 0 or a negative errno. */
-static int make_block(const struct settings *settings, struct tdt__block **made, bool names_modules)
+/*
+ * Make a block that no other thread knows, in a file of `dir` if that is not "".  Returns 0 or a
+ * negative errno.
+ */
+static int make_block(const struct settings *settings, const char *dir, struct tdt__block **made,
+		      bool names_modules)
 {
 	struct tdt__block *block;
-	int error = tdt__block_make(&block, &settings->plan, settings->dir, settings->dir_size);
+	int error = tdt__block_make(&block, &settings->plan, dir, settings->dir_size);
 
 	if (error != 0)
 		return error;
@@ -215,11 +219,17 @@ static void apply_options(struct tdt_recording *block, const struct settings *se
 	TDT__POKE(tdt__record_options.stacks, settings->stacks != TDT_STACKS_OFF);
 }
 
+/* The current block is recorded to from now on. */
+static void record_to(struct tdt_recording *block)
+{
+	apply_options(block, &in_force);
+	tdt__service_mark(block, TDT_EVENT_START);
+	TDT__POKE(block->recording, 1);
+}
+
 static void switch_on(void)
 {
-	apply_options(the_block(), &in_force);
-	tdt__service_mark(the_block(), TDT_EVENT_START);
-	TDT__POKE(the_block()->recording, 1);
+	record_to(the_block());
 	on = true;
 	tdt__epoch_record(true);
 	tdt_recorder_on = 1;
@@ -339,7 +349,7 @@ static int prepare(const struct settings *settings, bool same, bool names_module
 	if (error == 0 && settings->every != 0 && !tdt__watch_stock_spares())
 		error = -ENOMEM;
 	if (error == 0 && !same)
-		error = make_block(settings, block, names_modules);
+		error = make_block(settings, settings->dir, block, names_modules);
 	return error;
 }
 
@@ -527,20 +537,6 @@ static void free_all(void)
 	}
 }
 
-/* Go on in memory.  False: there is no memory. */
-static bool begin_anew(void)
-{
-	static const char no_dir[] = "";
-	struct tdt__block *block;
-
-	if (tdt__block_make(&block, &in_force.plan, no_dir, 0) != 0)
-		return false;
-	block->names_modules = true;
-	fill_start(block->base);
-	publish_block(block);
-	return tdt__service_rings(block) == 0;
-}
-
 /*
  * The child goes on in memory.  A file would be too early: most children only execute another
  * program.  If there is no memory, the child does not record.  It does not record either for
@@ -548,6 +544,8 @@ static bool begin_anew(void)
  */
 void tdt__recorder_forked(void)
 {
+	struct tdt__block *block;
+
 	switched = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 	has_thread = false;
 	busy = false;
@@ -555,46 +553,36 @@ void tdt__recorder_forked(void)
 	if (in_use != NULL)
 		publish_block(NULL);
 	free_all();
-	if (!for_program || !begin_anew()) {
-		if (in_use != NULL)
-			publish_block(NULL);
-		free_all();
-		tdt_recorder_on = 0;
-		tdt__epoch_forked(false);
-		on = for_program = false;
+	if (for_program && make_block(&in_force, "", &block, true) == 0) {
+		publish_block(block);
+		record_to(block->base);
 		return;
 	}
-	apply_options(in_use->base, &in_force);
-	tdt__service_mark(in_use->base, TDT_EVENT_START);
-	TDT__POKE(in_use->base->recording, 1);
+	tdt_recorder_on = 0;
+	tdt__epoch_forked(false);
+	on = for_program = false;
 }
 
 /*
- * Without the lock; `busy` keeps others away.  If no file can be made, the child goes on in memory.
+ * Without the lock, `busy` keeps others away.  If no file can be made, the child goes on in memory.
  */
-static struct tdt__block *make_own_file(const struct settings *settings)
-{
-	struct tdt__block *block = NULL;
-
-	return settings->dir[0] != '\0' && make_block(settings, &block, true) == 0 ? block : NULL;
-}
-
 void tdt__recorder_resume(void)
 {
 	struct tdt__block *block;
+	bool made;
 
 	pthread_mutex_lock(&tdt__recorder_lock);
 	if (on && !busy && !has_thread) {
 		busy = true;
 		pthread_mutex_unlock(&tdt__recorder_lock);
 		tdt__recorder_need_thread();
-		block = make_own_file(&in_force);
+		made = in_force.dir[0] != '\0' &&
+		       make_block(&in_force, in_force.dir, &block, true) == 0;
 		pthread_mutex_lock(&tdt__recorder_lock);
 		busy = false;
-		if (block != NULL) {
+		if (made) {
 			publish_block(block);
-			apply_options(block->base, &in_force);
-			tdt__service_mark(block->base, TDT_EVENT_START);
+			record_to(block->base);
 			TDT__POKE(block->base->recording, on);
 		}
 	}
@@ -645,8 +633,11 @@ bool tdt__recorder_parse_stacks(const char *text, struct tdt_recorder_options *o
 	return true;
 }
 
-/* What the environment says.  Returns 1 (record), 0 (do not) or a negative errno. */
-static int read_environment(struct tdt_recorder_options *options)
+/*
+ * What the environment says.  Returns 1 (record), 0 (do not) or a negative errno, because of the
+ * variable `*wrong`.
+ */
+static int read_environment(struct tdt_recorder_options *options, const char **wrong)
 {
 	const char *size = secure_getenv("TDT_RECORD"),
 		   *dir_size = secure_getenv("TDT_RECORD_DIR_SIZE"),
@@ -654,8 +645,12 @@ static int read_environment(struct tdt_recorder_options *options)
 	int64_t bytes = size != NULL ? tdt__recorder_parse_size(size) : 0,
 		dir_bytes = dir_size != NULL ? tdt__recorder_parse_size(dir_size) : 0;
 
-	if (bytes < 0 || dir_bytes < 0 ||
-	    (stacks != NULL && !tdt__recorder_parse_stacks(stacks, options)))
+	*wrong = bytes < 0	 ? "TDT_RECORD"
+		 : dir_bytes < 0 ? "TDT_RECORD_DIR_SIZE"
+		 : stacks != NULL && !tdt__recorder_parse_stacks(stacks, options)
+			 ? "TDT_RECORD_STACKS"
+			 : NULL;
+	if (*wrong != NULL)
 		return -EINVAL;
 	options->ring_size = (size_t)bytes;
 	options->dir_size = (size_t)dir_bytes;
@@ -685,27 +680,11 @@ static int start_by_environment(struct tdt_recorder_options *options)
 	return error;
 }
 
-/* Say why the environment's request failed.  Without the lock, since a fork waits for that. */
-static void say_failure(int error, bool records)
-{
-	const char *stacks = secure_getenv("TDT_RECORD_STACKS"),
-		   *dir_size = secure_getenv("TDT_RECORD_DIR_SIZE");
-	struct tdt_recorder_options options;
-
-	if (records)
-		tdt__record_say("TDT_RECORD_DIR", error, "recording in memory only");
-	else if (stacks != NULL && !tdt__recorder_parse_stacks(stacks, &options))
-		tdt__record_say("TDT_RECORD_STACKS", error, "nothing is recorded");
-	else if (dir_size != NULL && tdt__recorder_parse_size(dir_size) < 0)
-		tdt__record_say("TDT_RECORD_DIR_SIZE", error, "nothing is recorded");
-	else
-		tdt__record_say("TDT_RECORD", error, "nothing is recorded");
-}
-
 static void record_by_environment(void)
 {
 	struct tdt_recorder_options options = { .size = sizeof options };
-	int saved = errno, wanted = read_environment(&options), error;
+	const char *wrong;
+	int saved = errno, wanted = read_environment(&options, &wrong), error;
 	bool records;
 
 	pthread_mutex_lock(&tdt__recorder_lock);
@@ -715,8 +694,11 @@ static void record_by_environment(void)
 	error = environment_error;
 	records = for_program;
 	pthread_mutex_unlock(&tdt__recorder_lock);
-	if (error != 0)
-		say_failure(error, records);
+	/* Without the lock, since a fork waits for that. */
+	if (error != 0 && records)
+		tdt__record_say("TDT_RECORD_DIR", error, "recording in memory only");
+	else if (error != 0)
+		tdt__record_say(wrong != NULL ? wrong : "TDT_RECORD", error, "nothing is recorded");
 	errno = saved;
 }
 

@@ -368,12 +368,6 @@ static bool is_left(const struct tdt_recording_ring *ring)
 	return tdt__thread_peek(thread, &record) && record.ring != (uintptr_t)ring;
 }
 
-static void recycle_ring(struct tdt_recording_ring *ring)
-{
-	if (is_left(ring))
-		give_ring(ring);
-}
-
 uint32_t tdt__rings_recycle(struct tdt_recording *block, uint32_t from, uint32_t most)
 {
 	uint32_t i = from, looked = 0;
@@ -384,7 +378,8 @@ uint32_t tdt__rings_recycle(struct tdt_recording *block, uint32_t from, uint32_t
 		if (!is_taken(ring))
 			continue;
 		looked++;
-		recycle_ring(ring);
+		if (is_left(ring))
+			give_ring(ring);
 	}
 	return i < block->n_rings ? i : 0;
 }

@@ -40,7 +40,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <tdt/recording.h>
+#include <tdt/layout/recording.h>
 
 #include "host/thread.h"
 #include "registry/registry.h"
@@ -126,7 +126,7 @@ static inline void tdt__ring_advance(struct tdt_recording_ring *ring, uint64_t h
 	/*
 	 * Release the slots to readers that see this head; and a reader that sees a slot of a later
 	 * event sees this head.  Both pair with the reader's acquire between its steps
-	 * (<tdt/recording.h>).
+	 * (<tdt/layout/recording.h>).
 	 */
 	__atomic_store_n(&ring->head, head, __ATOMIC_RELEASE);
 	atomic_thread_fence(memory_order_release);

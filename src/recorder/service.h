@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <tdt/recording.h>
+#include <tdt/layout/recording.h>
 
 #include "recording/describe.h"
 

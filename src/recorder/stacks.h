@@ -3,7 +3,7 @@
 #define TDT_SRC_RECORDER_STACKS_H
 
 /*
- * The table of distinct stacks, in the layout of <tdt/recording.h>.
+ * The table of distinct stacks, in the layout of <tdt/layout/recording.h>.
  *
  * Any thread adds stacks, without a lock.  It reserves room by adding to `used`, writes the stack
  * there, and exchanges the bucket's newest stack for it.  A stack never changes after that.
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <tdt/recording.h>
+#include <tdt/layout/recording.h>
 
 #include "host/thread.h"
 #include "recorder/record.h"

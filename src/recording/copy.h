@@ -3,8 +3,8 @@
 #define TDT_SRC_RECORDING_COPY_H
 
 /*
- * Copy a recording from where it is written to, by the rule of tdt/recording.h, so that it can be
- * read (read.h) and kept.  The threads that write are not held up.
+ * Copy a recording from where it is written to, by the rule of tdt/layout/recording.h, so that it
+ * can be read (read.h) and kept.  The threads that write are not held up.
  */
 
 #include <stddef.h>

@@ -3,14 +3,14 @@
 #define TDT_SRC_RECORDING_DESCRIBE_H
 
 /*
- * The payloads of events that describe tasks and modules (tdt/recording.h), for those who write
- * such events.
+ * The payloads of events that describe tasks and modules (tdt/layout/recording.h), for those who
+ * write such events.
  */
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include <tdt/registry.h>
+#include <tdt/layout/registry.h>
 
 /* A payload of either kind has at most so many bytes. */
 #define TDT__DESCRIPTION_MAX 512

@@ -47,24 +47,28 @@ uint64_t tdt__process_namespace(void)
 
 #define LIFE_SECONDS 60 /* a process shows life each second, unless it is stopped */
 
+/* A sign that is still to come is one from before the machine was started again. */
 static bool has_shown_life(const struct tdt_recording *header)
 {
 	struct timespec now;
 	uint64_t seconds = header->alive / (uint64_t)TDT__SECOND;
 
 	clock_gettime(CLOCK_BOOTTIME, &now);
-	return header->alive != 0 && (uint64_t)now.tv_sec < seconds + LIFE_SECONDS;
+	return header->alive != 0 && seconds <= (uint64_t)now.tv_sec &&
+	       (uint64_t)now.tv_sec < seconds + LIFE_SECONDS;
 }
 
 /*
  * kill() knows of each process, also where /proc hides it (hidepid), is missing, or cannot be read
- * for lack of a descriptor.  In another PID namespace the numbers mean other processes.
+ * for lack of a descriptor.  In another PID namespace the numbers mean other processes; without
+ * /proc it is unknown whether they do, so that both must say that the process is gone.
  */
 bool tdt__recorded_process_gone(const struct tdt_recording *header, uint64_t pid, uint64_t start)
 {
 	uint64_t ours = tdt__process_namespace(), now;
 
-	if (header->pid_namespace != 0 && ours != 0 && header->pid_namespace != ours)
+	if (header->pid_namespace != 0 && header->pid_namespace != ours &&
+	    (ours != 0 || has_shown_life(header)))
 		return !has_shown_life(header);
 	if (pid > INT32_MAX || (kill((pid_t)pid, 0) != 0 && errno == ESRCH))
 		return true;

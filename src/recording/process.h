@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <tdt/recording.h>
+#include <tdt/layout/recording.h>
 
 /*
  * When the process was started, in clock ticks since boot, as the name of its file says.  0: it

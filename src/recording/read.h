@@ -3,8 +3,9 @@
 #define TDT_SRC_RECORDING_READ_H
 
 /*
- * Reading a recording of the flight recorder (tdt/recording.h): from a block of bytes to events in
- * the order of time, with nanoseconds of CLOCK_MONOTONIC, and to the tables that events refer to.
+ * Reading a recording of the flight recorder (tdt/layout/recording.h): from a block of bytes to
+ * events in the order of time, with nanoseconds of CLOCK_MONOTONIC, and to the tables that events
+ * refer to.
  *
  *	struct tdt__recording *recording;
  *	struct tdt__recording_cursor cursor;
@@ -34,7 +35,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <tdt/recording.h>
+#include <tdt/layout/recording.h>
 #include <tdt/tree.h>
 
 #define TDT__RECORDED_NONE UINT32_MAX

@@ -25,7 +25,8 @@ static bool read_listed_wait(const struct tdt__recording *recording,
 	if (item.event.a == 0 || item.event.b != TDT_STATE_IDLE ||
 	    !tdt__recorded_listed(recording, &item, &listed))
 		return false;
-	*wait = (struct tdt_wait){ .kind = recorded_kind(item.event.detail),
+	*wait = (struct tdt_wait){ .size = sizeof *wait,
+				   .kind = recorded_kind(item.event.detail),
 				   .object = listed.object,
 				   .owner = listed.owner };
 	return true;
@@ -43,7 +44,8 @@ bool tdt__recorded_wait(const struct tdt__recording *recording,
 		return read_listed_wait(recording, parts, wait);
 	if (event->kind != TDT_EVENT_WAIT)
 		return false;
-	*wait = (struct tdt_wait){ .kind = recorded_kind(event->detail),
+	*wait = (struct tdt_wait){ .size = sizeof *wait,
+				   .kind = recorded_kind(event->detail),
 				   .object = event->c,
 				   .owner = event->time };
 	if (tdt__slot_payload(ring, slot, payload) != 0)

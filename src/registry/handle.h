@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <tdt/registry.h>
+#include <tdt/layout/registry.h>
 #include <tdt/trace.h>
 
 #include "facts/record.h"

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <tdt/registry.h>
+#include <tdt/layout/registry.h>
 
 struct tdt_handle;
 

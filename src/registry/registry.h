@@ -3,8 +3,8 @@
 #define TDT_SRC_REGISTRY_REGISTRY_H
 
 /*
- * Where the records of tasks are stored, for <tdt/registry.h> and for all threads that read the
- * records of tasks which they do not poll.
+ * Where the records of tasks are stored, for <tdt/layout/registry.h> and for all threads that read
+ * the records of tasks which they do not poll.
  *
  * Memory that was a record once stays a record: it is given to other tasks, and never back to
  * malloc.  So a reader that has reached a record may read it at any time, and finds out afterwards,
@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <tdt/registry.h>
+#include <tdt/layout/registry.h>
 
 struct tdt_handle;
 

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include <tdt/registry.h>
+#include <tdt/layout/registry.h>
 
 #include "base/name.h"
 #include "base/options.h"
@@ -60,7 +60,8 @@ void tdt__task_info(struct tdt__task_info *ours, const struct tdt_handle *task,
 	*info = tdt__record_info(record, ours->name, (const char *)(uintptr_t)record->file, now);
 	if (info->state == TDT_TASK_WAITING && tdt__record_has_wait(record)) {
 		info->n_waits = 1;
-		info->waits = &ours->wait;
+		ours->main_wait = &ours->wait;
+		info->waits = &ours->main_wait;
 		if (record->wait_name != 0)
 			read_wait_name(&ours->wait, task, record);
 	}

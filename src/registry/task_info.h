@@ -17,6 +17,7 @@ struct tdt_task_record;
 struct tdt__task_info {
 	struct tdt_trace_info info;
 	struct tdt_wait wait;
+	const struct tdt_wait *main_wait; /* points to it */
 	char name[TDT_TASK_NAME_MAX + 1];
 };
 

@@ -7,9 +7,9 @@
 
 #include <config.h>
 
-#include <tdt/net.h>
-#include <tdt/runtime.h>
-#include <tdt/sync.h>
+#include <tdt/rt/net.h>
+#include <tdt/rt/runtime.h>
+#include <tdt/rt/sync.h>
 
 #include "runtime/mutex.h"
 #include "runtime/oneshot.h"

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 
 #include "runtime/rt.h"
 #include "runtime/wait.h"

@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <tdt/hooks.h>
-#include <tdt/sync.h>
+#include <tdt/integrate/hooks.h>
+#include <tdt/rt/sync.h>
 #include <tdt/trace.h>
 
 #include "runtime/name.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * The future that waits for a mutex.  For backtraces its poll has the name of the public call that
- * makes it.  So that call is in futures.c, and <tdt/sync.h>, its header, is not included here.
+ * makes it.  So that call is in futures.c, and <tdt/rt/sync.h>, its header, is not included here.
  */
 
 #include <config.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The calls of tdt/net.h that never wait: listen, close and the like. */
+/* The calls of tdt/rt/net.h that never wait: listen, close and the like. */
 
 #include <config.h>
 
@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <tdt/net.h>
+#include <tdt/rt/net.h>
 
 #include "runtime/name.h"
 #include "runtime/tcp.h"

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include <tdt/sync.h>
+#include <tdt/rt/sync.h>
 
 #include "runtime/name.h"
 

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 
 #include "base/leaf_poll.h"
 #include "runtime/oneshot.h"

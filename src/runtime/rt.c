@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <tdt/outside.h>
+#include <tdt/layout/outside.h>
 
 #include "base/options.h"
 #include "runtime/current.h"

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <tdt/runtime.h>
+#include <tdt/rt/runtime.h>
 
 #include "runtime/idle.h"
 #include "runtime/inject.h"

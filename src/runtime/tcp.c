@@ -18,7 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 
 #include "base/leaf_poll.h"
 

@@ -2,7 +2,7 @@
 #ifndef TDT_RUNTIME_TCP_H
 #define TDT_RUNTIME_TCP_H
 
-/* TCP sockets, and the functions behind the futures of tdt/net.h: futures.c says why. */
+/* TCP sockets, and the functions behind the futures of tdt/rt/net.h: futures.c says why. */
 
 #include <netinet/in.h>
 #include <sys/types.h>

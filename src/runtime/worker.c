@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 
 #include "runtime/current.h"
 #include "runtime/rt.h"

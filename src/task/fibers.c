@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Fibers: <tdt/fiber.h>.
+ * Fibers: <tdt/integrate/fiber.h>.
  *
  * A fiber of its own is a task without a future.  Resume and suspend do for it what the wrapper
  * does before and after a poll (wrapper.c), with the same handshake (handshake.h).  What differs:
@@ -29,10 +29,11 @@
 
 #include <errno.h>
 
-#include <tdt/fiber.h>
+#include <tdt/integrate/fiber.h>
 
 #include "capture/capture.h"
 #include "capture/fiber.h"
+#include "capture/interrupt.h"
 #include "capture/suspended.h"
 #include "host/barrier.h"
 #include "host/thread.h"
@@ -66,6 +67,7 @@ struct tdt_fiber *tdt__fiber_new(const void *low, size_t size)
 
 	if (fiber == NULL)
 		return NULL;
+	tdt__interrupt_heed(size);
 	tdt__fiber_begin_write(fiber);
 	TDT__POKE(fiber->stack.low, (uintptr_t)low);
 	TDT__POKE(fiber->stack.size, size);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * What runtimes report of tasks that need not be traced: tdt_hook_spawn() and what follows it in
- * <tdt/hooks.h>.
+ * <tdt/integrate/hooks.h>.
  *
  * Such a task has no record.  While a tracer is attached or the recorder runs, a report makes a
  * handle on the stack, which has only what the probes and the events say.
@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 
 #include "base/options.h"
 #include "capture/chain.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* What runtimes and leaves report: <tdt/hooks.h>. */
+/* What runtimes and leaves report: <tdt/integrate/hooks.h>. */
 
 #include <config.h>
 
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 
 #include "base/clock.h"
 #include "base/name.h"
@@ -103,7 +103,10 @@ static __attribute__((noinline, cold)) void capture_wait(struct tdt__capture *ca
 							 const void *object, uint64_t owner,
 							 const char *name, uint64_t handed)
 {
-	struct tdt_wait wait = { .kind = kind, .object = (uintptr_t)object, .owner = owner };
+	struct tdt_wait wait = { .size = sizeof wait,
+				 .kind = kind,
+				 .object = (uintptr_t)object,
+				 .owner = owner };
 
 	if (name != NULL)
 		tdt__name_copy(wait.name, name);

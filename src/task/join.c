@@ -22,7 +22,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 
 #include "base/leaf_poll.h"
 #include "registry/handle.h"

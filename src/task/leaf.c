@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Lists that say where tasks wait, and tasks that have nothing else: <tdt/leaf.h>. */
+/* Lists that say where tasks wait, and tasks that have nothing else: <tdt/integrate/leaf.h>. */
 
 #include <config.h>
 
@@ -7,8 +7,8 @@
 
 #include <errno.h>
 
-#include <tdt/hooks.h>
-#include <tdt/leaf.h>
+#include <tdt/integrate/hooks.h>
+#include <tdt/integrate/leaf.h>
 
 #include "base/clock.h"
 #include "capture/capture.h"

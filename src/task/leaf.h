@@ -3,8 +3,8 @@
 #define TDT_SRC_TASK_LEAF_H
 
 /*
- * Tasks that wait at a list: <tdt/leaf.h>.  Requests to them take part in the handshake of
- * handshake.h.  The owner sets the list and the state, passes the light barrier, and looks for
+ * Tasks that wait at a list: <tdt/integrate/leaf.h>.  Requests to them take part in the handshake
+ * of handshake.h.  The owner sets the list and the state, passes the light barrier, and looks for
  * requests; a requester that finds the list in force answers by it.
  */
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The last tasks that panicked.  They lie in the registry (<tdt/registry.h>), so that they can also
- * be read from outside (registry/notes.h).
+ * The last tasks that panicked.  They lie in the registry (<tdt/layout/registry.h>), so that they
+ * can also be read from outside (registry/notes.h).
  */
 
 #include <config.h>

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 
 #include "base/clock.h"
 #include "base/options.h"

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include <tdt/registry.h>
+#include <tdt/layout/registry.h>
 #include <tdt/tree.h>
 
 #include "facts/wait.h"

@@ -167,8 +167,8 @@ static inline void enter_poll(struct tdt__poll *poll, struct tdt_handle *task)
 /*
  * Take a poll out of the middle of the chain, when polls inside it have not ended.  Then a
  * coroutine library has switched stacks in the middle of one of them, which it must not do
- * (tdt/coroutine.h).  A poll that began on another thread is not in this thread's chain: the other
- * thread's chain can't be changed from here, and this thread's chain is left as it is.
+ * (tdt/integrate/stack.h).  A poll that began on another thread is not in this thread's chain: the
+ * other thread's chain can't be changed from here, and this thread's chain is left as it is.
  */
 static __attribute__((noinline, cold)) void leave_middle(const struct tdt__poll *poll)
 {

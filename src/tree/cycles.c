@@ -70,7 +70,7 @@ static bool waits_for_tasks(const struct tdt_trace_info *info)
 	if (info->state != TDT_TASK_WAITING)
 		return false;
 	for (uint32_t i = 0; i < info->n_waits; i++)
-		if (info->waits[i].owner != 0)
+		if (info->waits[i]->owner != 0)
 			return true;
 	return false;
 }
@@ -160,8 +160,8 @@ static bool add_edges(struct graph *graph, size_t most, tdt__proof_fn *proof_of)
 
 		node->first_edge = n;
 		for (uint32_t wait = 0; wait < info->n_waits; wait++) {
-			uint32_t to = info->waits[wait].owner != 0
-					  ? find_named_node(graph, info->waits[wait].owner)
+			uint32_t to = info->waits[wait]->owner != 0
+					  ? find_named_node(graph, info->waits[wait]->owner)
 					  : NONE;
 
 			if (to != NONE)
@@ -433,6 +433,7 @@ static void find_rings(struct graph *graph, struct tdt__cycles *cycles)
 			continue;
 		closed = graph->node[graph->members[begin]].closed;
 		cycles->cycle[cycles->n++] = (struct tdt_snapshot_cycle){
+			.size = sizeof(struct tdt_snapshot_cycle),
 			.tasks = &cycles->tasks[used],
 			.n = n,
 			.deadlock = closed && !records,
@@ -441,6 +442,8 @@ static void find_rings(struct graph *graph, struct tdt__cycles *cycles)
 		used += n;
 	}
 	qsort(cycles->cycle, cycles->n, sizeof cycles->cycle[0], by_seriousness);
+	for (size_t i = 0; i < cycles->n; i++)
+		cycles->list[i] = &cycles->cycle[i];
 }
 
 void tdt__cycles_find(struct tdt__cycles *cycles, const struct tdt_trace_info *const *tasks,
@@ -453,8 +456,9 @@ void tdt__cycles_find(struct tdt__cycles *cycles, const struct tdt_trace_info *c
 		find_components(&graph);
 		/* Each component has at most one ring here. */
 		cycles->cycle = malloc(graph.components * sizeof cycles->cycle[0]);
+		cycles->list = malloc(graph.components * sizeof(struct tdt_snapshot_cycle *));
 		cycles->tasks = malloc(graph.n * sizeof(struct tdt_trace_info *));
-		if (cycles->cycle != NULL && cycles->tasks != NULL)
+		if (cycles->cycle != NULL && cycles->list != NULL && cycles->tasks != NULL)
 			find_rings(&graph, cycles);
 	}
 	graph_fini(&graph);
@@ -463,5 +467,6 @@ void tdt__cycles_find(struct tdt__cycles *cycles, const struct tdt_trace_info *c
 void tdt__cycles_fini(struct tdt__cycles *cycles)
 {
 	free(cycles->cycle);
+	free(cycles->list);
 	free(cycles->tasks);
 }

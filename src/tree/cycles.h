@@ -23,6 +23,7 @@
 
 struct tdt__cycles {
 	struct tdt_snapshot_cycle *cycle; /* deadlocks first, then unproven ones, then by id */
+	const struct tdt_snapshot_cycle **list; /* pointers to them */
 	size_t n;
 	const struct tdt_trace_info **tasks; /* of all cycles */
 };

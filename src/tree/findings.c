@@ -20,10 +20,10 @@ struct tdt__findings *tdt__findings_new(void)
 	return findings;
 }
 
-static void free_traces(const struct tdt_snapshot_group *list, size_t n)
+static void free_traces(const struct tdt_snapshot_group *const *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		tdt_trace_free((struct tdt_trace *)(uintptr_t)list[i].trace);
+		tdt_trace_free((struct tdt_trace *)(uintptr_t)list[i]->trace);
 }
 
 void tdt__findings_free(struct tdt__findings *findings)
@@ -31,14 +31,77 @@ void tdt__findings_free(struct tdt__findings *findings)
 	if (findings == NULL)
 		return;
 	free_traces(findings->public.panics, findings->public.n_panics);
-	free_traces(findings->public.orphans, findings->public.n_orphans);
-	free_traces(findings->public.before, findings->public.n_before);
+	free_traces(findings->orphans.list, findings->orphans.n);
+	free_traces(findings->before.list, findings->before.n);
+	free(findings->orphans.list);
+	free(findings->before.list);
 	tdt__cycles_fini(&findings->cycles);
 	tdt__groups_fini(&findings->groups);
 	tdt__arena_fini(&findings->arena);
 	free(findings->tasks);
 	free(findings->entry);
 	free(findings);
+}
+
+/* A task, and its group of one. */
+struct lone {
+	struct tdt_snapshot_group group;
+	const struct tdt_trace_info *task;
+};
+
+/* NULL: no memory; then the trace is freed. */
+static const struct tdt_snapshot_group *make_lone(struct tdt__findings *findings,
+						  enum tdt_answer answer, struct tdt_trace *trace)
+{
+	struct lone *lone = tdt__arena_take(&findings->arena, sizeof *lone);
+
+	if (lone == NULL) {
+		tdt_trace_free(trace);
+		return NULL;
+	}
+	lone->task = &trace->info;
+	lone->group = (struct tdt_snapshot_group){ .size = sizeof lone->group,
+						   .answer = answer,
+						   .trace = trace,
+						   .tasks = &lone->task,
+						   .n = 1 };
+	return &lone->group;
+}
+
+void tdt__findings_add_panic(struct tdt__findings *findings, struct tdt_trace *trace)
+{
+	const struct tdt_snapshot_group *lone = NULL;
+
+	if (findings->public.n_panics == TDT__FOUND_PANICS)
+		tdt_trace_free(trace);
+	else
+		lone = make_lone(findings, TDT_ANSWER_FRESH, trace);
+	if (lone == NULL)
+		return;
+	findings->public.panics = findings->panics;
+	findings->panics[findings->public.n_panics++] = lone;
+}
+
+void tdt__findings_add_lone(struct tdt__findings *findings, struct tdt__lones *lones,
+			    enum tdt_answer answer, struct tdt_trace *trace)
+{
+	const struct tdt_snapshot_group **list;
+	const struct tdt_snapshot_group *lone =
+		trace != NULL ? make_lone(findings, answer, trace) : NULL;
+
+	if (lone == NULL)
+		return;
+	list = reallocarray(lones->list, lones->n + 1, sizeof(struct tdt_snapshot_group *));
+	if (list == NULL) {
+		tdt_trace_free(trace);
+		return;
+	}
+	lones->list = list;
+	lones->list[lones->n++] = lone;
+	findings->public.orphans = findings->orphans.list;
+	findings->public.n_orphans = findings->orphans.n;
+	findings->public.before = findings->before.list;
+	findings->public.n_before = findings->before.n;
 }
 
 /* --- The list ------------------------------------------------------------------ */
@@ -100,21 +163,6 @@ static int by_suspicion(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-void tdt__findings_add_trace(struct tdt__findings *findings, struct tdt_snapshot_group *list,
-			     size_t *n, enum tdt_answer answer, struct tdt_trace *trace)
-{
-	const struct tdt_trace_info **task = tdt__arena_take(&findings->arena, sizeof *task);
-
-	if (trace == NULL || task == NULL) {
-		tdt_trace_free(trace);
-		return;
-	}
-	*task = &trace->info;
-	list[(*n)++] = (struct tdt_snapshot_group){
-		.answer = answer, .trace = trace, .tasks = task, .n = 1
-	};
-}
-
 static void sort_list(struct tdt__findings *findings)
 {
 	size_t sorted = 1;
@@ -168,7 +216,7 @@ static void find_cycles(struct tdt__findings *findings)
 	for (size_t i = 0; i < findings->n; i++)
 		findings->tasks[i] = &findings->entry[i].member->info;
 	tdt__cycles_find(&findings->cycles, findings->tasks, findings->n, proof_of);
-	findings->public.cycles = findings->cycles.cycle;
+	findings->public.cycles = findings->cycles.list;
 	findings->public.n_cycles = findings->cycles.n;
 }
 
@@ -222,11 +270,13 @@ static void begin_groups(struct tdt__findings *findings)
 		if (group->place == 0)
 			continue;
 		groups->public[group->place - 1] = (struct tdt_snapshot_group){
+			.size = sizeof(struct tdt_snapshot_group),
 			.answer = group->answer, .trace = group->trace, .tasks = next
 		};
+		groups->list[group->place - 1] = &groups->public[group->place - 1];
 		next += group->n;
 	}
-	findings->public.groups = groups->public;
+	findings->public.groups = groups->list;
 }
 
 /*
@@ -246,7 +296,7 @@ static void fill_groups(struct tdt__findings *findings)
 			of->trace->info = member->info;
 		findings->tasks[(size_t)(group->tasks - findings->tasks) + group->n++] =
 		    &member->info;
-		findings->public.answers[group->answer]++;
+		(*tdt__answered(&findings->public, group->answer))++;
 	}
 }
 

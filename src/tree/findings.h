@@ -33,12 +33,22 @@ struct tdt__member {
 	uint64_t settled;
 };
 
+enum {
+	TDT__FOUND_PANICS = 64 /* the most that a snapshot has */
+};
+
 /* An entry of the list, with the keys by which it is sorted. */
 struct tdt__entry {
 	unsigned rank; /* the smaller, the more suspicious */
 	uint64_t state_ns;
 	uint64_t id;
 	struct tdt__member *member;
+};
+
+/* Groups of one task each. */
+struct tdt__lones {
+	const struct tdt_snapshot_group **list;
+	size_t n;
 };
 
 struct tdt__findings {
@@ -50,7 +60,10 @@ struct tdt__findings {
 	struct tdt__arena arena;    /* for the members, and for what they point to */
 	struct tdt__groups groups;
 
+	struct tdt__lones orphans, before; /* for tdt__findings_add_lone() */
+
 	/* Private to findings.c. */
+	const struct tdt_snapshot_group *panics[TDT__FOUND_PANICS];
 	struct tdt__cycles cycles;
 	struct tdt__entry *entry;
 	size_t n;
@@ -62,15 +75,15 @@ struct tdt__findings {
 struct tdt__findings *tdt__findings_new(void);
 void tdt__findings_free(struct tdt__findings *findings);
 
+/* Add a task that panicked.  Takes the trace over, and leaves it out without memory. */
+void tdt__findings_add_panic(struct tdt__findings *findings, struct tdt_trace *trace);
+
 /* Add a member, which lies in the arena.  False: no memory. */
 bool tdt__findings_add(struct tdt__findings *findings, struct tdt__member *member);
 
-/*
- * Add a trace to a list of groups of one task, such as the panics, for which there is room.  Takes
- * over the trace; NULL adds nothing, and so does lack of memory.
- */
-void tdt__findings_add_trace(struct tdt__findings *findings, struct tdt_snapshot_group *list,
-			     size_t *n, enum tdt_answer answer, struct tdt_trace *trace);
+/* Add a trace to one of the lists.  Takes it over; NULL adds nothing, as does lack of memory. */
+void tdt__findings_add_lone(struct tdt__findings *findings, struct tdt__lones *lones,
+			    enum tdt_answer answer, struct tdt_trace *trace);
 
 /*
  * Sort the members by what is known of them so far, the most suspicious first, and prepare for

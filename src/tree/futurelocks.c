@@ -9,6 +9,7 @@
 
 #include "base/index.h"
 #include "tree/findings.h"
+#include "tree/waits.h"
 
 /*
  * A lock notes the time before it wakes the task, and its thread may be interrupted in between.  So
@@ -126,8 +127,7 @@ void tdt__futurelocks_find(struct tdt__lock_places *places)
 		const struct tdt_trace_info *info = &places->member(places->arg, i)->info;
 
 		for (uint32_t k = 0; k < info->n_waits && info->waits != NULL; k++) {
-			/* The waits lie in memory of whoever made the members. */
-			struct tdt_wait *wait = (struct tdt_wait *)(uintptr_t)&info->waits[k];
+			struct tdt_wait *wait = tdt__own_wait(info, k);
 
 			if (wait->handed_ns != 0)
 				judge(wait, &by_id);

@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <tdt/hooks.h>
-#include <tdt/registry.h>
+#include <tdt/integrate/hooks.h>
+#include <tdt/layout/registry.h>
 #include <tdt/tree.h>
 
 struct tdt__member;

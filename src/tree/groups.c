@@ -20,7 +20,8 @@ bool tdt__groups_init(struct tdt__groups *groups)
 	*groups = (struct tdt__groups){ .n = NONES, .room = FIRST_ROOM };
 	groups->group = malloc(groups->room * sizeof groups->group[0]);
 	groups->public = malloc(groups->room * sizeof groups->public[0]);
-	if (groups->group == NULL || groups->public == NULL ||
+	groups->list = malloc(groups->room * sizeof groups->list[0]);
+	if (groups->group == NULL || groups->public == NULL || groups->list == NULL ||
 	    tdt__index_reserve(&groups->index, FIRST_ROOM) != 0) {
 		groups->n = 0;
 		return false;
@@ -37,6 +38,7 @@ void tdt__groups_fini(struct tdt__groups *groups)
 		tdt_trace_free(groups->group[i].trace);
 	free(groups->group);
 	free(groups->public);
+	free(groups->list);
 	tdt__index_fini(&groups->index);
 }
 
@@ -92,6 +94,7 @@ static bool grow(struct tdt__groups *groups)
 	size_t room = 2 * groups->room;
 	struct tdt__group *group;
 	struct tdt_snapshot_group *public;
+	const struct tdt_snapshot_group **list;
 
 	if (groups->n < groups->room)
 		return true;
@@ -103,7 +106,11 @@ static bool grow(struct tdt__groups *groups)
 	public = realloc(groups->public, room * sizeof *public);
 	if (public != NULL)
 		groups->public = public;
-	if (group == NULL || public == NULL || tdt__index_reserve(&groups->index, room) != 0)
+	list = realloc(groups->list, room * sizeof *list);
+	if (list != NULL)
+		groups->list = list;
+	if (group == NULL || public == NULL || list == NULL ||
+	    tdt__index_reserve(&groups->index, room) != 0)
 		return false;
 	groups->room = room;
 	return true;

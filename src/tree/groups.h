@@ -18,6 +18,21 @@
 
 struct tdt__stacks;
 
+/* The counter of the tasks with this answer. */
+static inline size_t *tdt__answered(struct tdt_snapshot *snapshot, enum tdt_answer answer)
+{
+	switch (answer) {
+	case TDT_ANSWER_FRESH:
+		return &snapshot->fresh;
+	case TDT_ANSWER_RUNNING:
+		return &snapshot->running;
+	case TDT_ANSWER_LAST:
+		return &snapshot->last;
+	default:
+		return &snapshot->unanswered;
+	}
+}
+
 struct tdt__group {
 	enum tdt_answer answer;
 	enum tdt_task_state state;
@@ -32,6 +47,7 @@ struct tdt__groups {
 	/* Groups with TDT_ANSWER_NONE come first, one per state, and may be empty. */
 	struct tdt__group *group;
 	struct tdt_snapshot_group *public; /* as many; findings.c fills them in */
+	const struct tdt_snapshot_group **list; /* pointers to `public` */
 	size_t n;
 	size_t room;
 	struct tdt__index index; /* of the groups that have a trace */

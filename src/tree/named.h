@@ -3,7 +3,8 @@
 #define TDT_SRC_TREE_NAMED_H
 
 /*
- * Frames that were reported by name instead of by address (struct tdt_leaf_frame in tdt/leaf.h).
+ * Frames that were reported by name instead of by address (struct tdt_leaf_frame in
+ * tdt/integrate/leaf.h).
  *
  * In recorded stacks such a frame has a number in place of a PC, which is made of its names and
  * place.  So equal frames have equal numbers, and stacks are compared as if all frames had PCs.  No

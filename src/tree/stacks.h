@@ -33,7 +33,7 @@ struct tdt__frame {
 	int32_t cfa_at; /* `cfa` was read from memory, at fp + cfa_at; 0: it was computed */
 	bool guessed;   /* `cfa` was found by the frame pointer */
 	uint8_t sealed; /* where to look for the frame in a seal (seal.h) */
-	/* How many stacks were entered (tdt/coroutine.h) to get to the one it is on. */
+	/* How many stacks were entered (tdt/integrate/stack.h) to get to the one it is on. */
 	uint16_t level;
 };
 

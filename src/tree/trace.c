@@ -19,6 +19,7 @@
 #include "tree/call_tree.h"
 #include "tree/named.h"
 #include "tree/stacks.h"
+#include "tree/waits.h"
 
 /*
  * A tree, and what the trace says of its task from then on: how many leaves wait is known only with
@@ -68,43 +69,39 @@ struct tdt_trace *tdt__trace_bare(struct tdt__stacks *stacks)
 	return trace;
 }
 
-/* Give the trace a copy of its waits. */
-static int copy_waits(struct tdt_trace *trace)
-{
-	struct tdt_trace_info *info = &trace->info;
-	const struct tdt_wait *waits = info->waits;
-
-	info->waits = NULL;
-	if (waits == NULL)
-		info->n_waits = 0;
-	if (info->n_waits == 0)
-		return 0;
-	trace->waits = calloc(info->n_waits, sizeof(*waits));
-	if (trace->waits == NULL)
-		return -ENOMEM;
-	memcpy(trace->waits, waits, info->n_waits * sizeof(*waits));
-	info->waits = trace->waits;
-	return 0;
-}
-
 static bool has_owner(const struct tdt_trace_info *info)
 {
 	for (uint32_t i = 0; i < info->n_waits; i++)
-		if (info->waits[i].owner != 0)
+		if (info->waits[i]->owner != 0)
 			return true;
 	return false;
 }
 
-/* Make room for the names of owners, unless there are none.  The names follow the pointers. */
-static int make_owner_names(struct tdt_trace *trace)
+/*
+ * Give the trace a copy of its waits.  A trace with stacks gets room for the names of owners, which
+ * follow the waits.  Returns 0 or a negative errno.
+ */
+static int copy_waits(struct tdt_trace *trace)
 {
-	size_t pointers = trace->info.n_waits * sizeof(char *);
+	struct tdt_trace_info *info = &trace->info;
+	const struct tdt_wait *const *waits = info->waits;
+	size_t names, n = waits != NULL ? info->n_waits : 0;
+	int error = 0;
 
-	trace->info.owner_names = NULL;
-	if (!has_owner(&trace->info))
+	info->n_waits = (uint32_t)n;
+	info->waits = NULL;
+	if (n == 0)
 		return 0;
-	trace->owner_names = calloc(1, pointers + TDT__OWNERS_NAMED * sizeof trace->name);
-	return trace->owner_names != NULL ? 0 : -ENOMEM;
+	info->waits = waits;
+	names = trace->stacks != NULL && has_owner(info) ? TDT__OWNERS_NAMED * sizeof trace->name
+							  : 0;
+	trace->listed_waits = calloc(1, n * TDT__LISTED_WAIT + names);
+	if (trace->listed_waits == NULL)
+		return -ENOMEM;
+	info->waits = tdt__waits_in(trace->listed_waits, n, &trace->waits);
+	for (size_t i = 0; i < n && error == 0; i++)
+		error = tdt__options_read(&trace->waits[i], sizeof trace->waits[i], waits[i]);
+	return error;
 }
 
 uint32_t tdt__trace_owners(const struct tdt_trace *trace, uint64_t owners[TDT__OWNERS_NAMED])
@@ -112,7 +109,7 @@ uint32_t tdt__trace_owners(const struct tdt_trace *trace, uint64_t owners[TDT__O
 	uint32_t n = 0, known;
 
 	for (uint32_t i = 0; i < trace->info.n_waits && n < TDT__OWNERS_NAMED; i++) {
-		uint64_t owner = trace->info.waits[i].owner;
+		uint64_t owner = trace->info.waits[i]->owner;
 
 		for (known = 0; known < n && owners[known] != owner;)
 			known++;
@@ -125,14 +122,13 @@ uint32_t tdt__trace_owners(const struct tdt_trace *trace, uint64_t owners[TDT__O
 void tdt__trace_name_owner(struct tdt_trace *trace, uint32_t index, uint64_t owner,
 			   const char *name)
 {
-	char *names = (char *)(trace->owner_names + trace->info.n_waits);
+	char *names = (char *)(trace->waits + trace->info.n_waits);
 	char *copy = names + index * sizeof trace->name;
 
 	strncpy(copy, name, sizeof trace->name - 1);
 	for (uint32_t i = 0; i < trace->info.n_waits; i++)
-		if (trace->info.waits[i].owner == owner)
-			trace->owner_names[i] = copy;
-	trace->info.owner_names = trace->owner_names;
+		if (trace->waits[i].owner == owner)
+			trace->waits[i].owner_name = copy;
 }
 
 static void copy_name(struct tdt_trace *trace)
@@ -150,7 +146,7 @@ struct tdt_trace *tdt__trace_of(const struct tdt_trace_info *info, struct tdt__s
 	if (trace == NULL)
 		return NULL;
 	trace->info = *info;
-	if (copy_waits(trace) != 0 || make_owner_names(trace) != 0) {
+	if (copy_waits(trace) != 0) {
 		tdt_trace_free(trace);
 		errno = ENOMEM;
 		return NULL;
@@ -290,21 +286,13 @@ static int read_info(struct tdt_trace_info *ours, const struct tdt_trace_info *i
 	return err;
 }
 
-/* Give a built trace a copy of the names of owners, whose text is copied to its tree. */
+/* Copy the names of owners to the tree of a built trace. */
 static int copy_owner_names(struct tdt_trace *trace, struct tdt__tree *tree)
 {
-	const char *const *names = trace->info.owner_names;
-
-	trace->info.owner_names = NULL;
-	if (names == NULL || trace->info.n_waits == 0)
-		return 0;
-	trace->owner_names = calloc(trace->info.n_waits, sizeof(char *));
-	if (trace->owner_names == NULL)
-		return -ENOMEM;
 	for (uint32_t i = 0; i < trace->info.n_waits; i++)
-		if (tdt__tree_string(tree, names[i], &trace->owner_names[i]) != 0)
+		if (tdt__tree_string(tree, trace->waits[i].owner_name,
+				     &trace->waits[i].owner_name) != 0)
 			return -ENOMEM;
-	trace->info.owner_names = trace->owner_names;
 	return 0;
 }
 
@@ -321,10 +309,15 @@ struct tdt_trace *tdt_trace_new(const struct tdt_trace_info *info)
 	}
 	trace = calloc(1, sizeof(*trace));
 	tree = tree_new();
+	err = ENOMEM;
 	if (trace == NULL || tree == NULL)
 		goto failed;
 	trace->info = ours;
-	if (copy_waits(trace) != 0 || copy_owner_names(trace, tree) != 0 ||
+	err = -copy_waits(trace);
+	if (err != 0)
+		goto failed;
+	err = ENOMEM;
+	if (copy_owner_names(trace, tree) != 0 ||
 	    tdt__tree_string(tree, ours.name, &trace->info.name) != 0 ||
 	    tdt__tree_string(tree, ours.file, &trace->info.file) != 0 ||
 	    tdt__tree_string(tree, ours.syscall, &trace->info.syscall) != 0)
@@ -334,12 +327,10 @@ struct tdt_trace *tdt_trace_new(const struct tdt_trace_info *info)
 
 failed:
 	tree_free(tree);
-	if (trace != NULL) {
-		free(trace->owner_names);
-		free(trace->waits);
-	}
+	if (trace != NULL)
+		free(trace->listed_waits);
 	free(trace);
-	errno = ENOMEM;
+	errno = err;
 	return NULL;
 }
 
@@ -413,7 +404,6 @@ void tdt_trace_free(struct tdt_trace *trace)
 	 */
 	tree_free(atomic_load_explicit(&trace->tree, memory_order_acquire));
 	tdt__stacks_free(trace->stacks);
-	free(trace->owner_names);
-	free(trace->waits);
+	free(trace->listed_waits);
 	free(trace);
 }

@@ -12,9 +12,9 @@ struct tdt_trace {
 	struct tdt_trace_info info;
 	/* Of a trace with stacks; a built trace has its name in its tree. */
 	char name[TDT_TASK_NAME_MAX + 1];
-	struct tdt_wait *waits;
-	/* What `info.owner_names` points to, and, of a trace with stacks, room for some names. */
-	const char **owner_names;
+	/* What `info.waits` points to, and, of a trace with stacks, room for names of owners. */
+	void *listed_waits;
+	struct tdt_wait *waits; /* in it */
 	struct tdt__stacks *stacks;       /* NULL: the trace was built */
 	/*
 	 * In a trace with stacks this is NULL until a reader needs it.  The thread that makes the

@@ -2,7 +2,7 @@
 /*
  * Writing trees while other threads read them.  All that readers read is atomic, word by word.  To
  * know that the words belong together, readers read some of them again afterwards
- * (<tdt/registry.h>):
+ * (<tdt/layout/registry.h>):
  *
  *   poller                              reader
  *     published = p                       tree = record.tree

@@ -3,7 +3,7 @@
 #define TDT_SRC_WATCH_LAST_TREE_H
 
 /*
- * The last trees of watched tasks, in the layout of <tdt/registry.h>.
+ * The last trees of watched tasks, in the layout of <tdt/layout/registry.h>.
  *
  * From its first watched poll until its record is free, a task owns one struct
  * tdt_registry_watched, a room for two trees.  Rooms have several sizes, with a pool for each size.

@@ -12,10 +12,10 @@
 #include <sys/procfs.h>
 #include <unistd.h>
 
-#include <tdt/hooks.h>
-#include <tdt/leaf.h>
-#include <tdt/recording.h>
-#include <tdt/registry.h>
+#include <tdt/integrate/hooks.h>
+#include <tdt/integrate/leaf.h>
+#include <tdt/layout/recording.h>
+#include <tdt/layout/registry.h>
 
 #include "fuzz.h"
 #include "reader/elf_facts.h"
@@ -115,7 +115,7 @@ static void make_tasks(struct memory *memory)
 		.state = TDT_TASK_RECORD_IDLE, .id = 4, .polls = 1, .leaf = ADDRESS_OF(leaf),
 	};
 	memory->leaf = (struct tdt_leaf){ .kind = TDT_LEAF_NAMED, .n = 2, .task = 4, .polls = 1 };
-	memory->leaf.named = (const void *)(uintptr_t)ADDRESS_OF(calls);
+	memory->leaf.frames = (const void *)(uintptr_t)ADDRESS_OF(calls);
 	memory->calls[0].function = (const void *)(uintptr_t)ADDRESS_OF(file);
 	memory->slab[0] = (struct tdt_registry_slab){ .next = ADDRESS_OF(slab[1]) };
 	memory->slab[1] =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * What readers outside send (<tdt/outside.h>): each request is answered or refused, and nothing is
- * left of it when its connection has ended.
+ * What readers outside send (<tdt/layout/outside.h>): each request is answered or refused, and
+ * nothing is left of it when its connection has ended.
  *
  * An input is a list of packets.  Each begins with the number of its connection, and its length in
  * two bytes.  What the packet lacks of its length is zero.  (HELLO is the number of a packet that

@@ -11,14 +11,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tree/groups.h"
+
 struct dumped *dumped_new(void)
 {
 	struct dumped *dumped = calloc(1, sizeof(*dumped));
 
 	ck_assert_ptr_nonnull(dumped);
 	dumped->snapshot.size = sizeof(dumped->snapshot);
-	dumped->snapshot.groups = dumped->groups;
-	dumped->snapshot.cycles = dumped->cycles;
+	dumped->snapshot.groups = dumped->group_list;
+	dumped->snapshot.cycles = dumped->cycle_list;
+	for (int i = 0; i < DUMPED_GROUPS; i++)
+		dumped->group_list[i] = &dumped->groups[i];
+	for (int i = 0; i < DUMPED_CYCLES; i++)
+		dumped->cycle_list[i] = &dumped->cycles[i];
 	return dumped;
 }
 
@@ -47,12 +53,13 @@ void dumped_group(struct dumped *dumped, enum tdt_answer answer, const char *tre
 		  const struct tdt_trace_info *tasks, size_t n)
 {
 	dumped->groups[dumped->snapshot.n_groups++] =
-	    (struct tdt_snapshot_group){ .answer = answer,
+	    (struct tdt_snapshot_group){ .size = sizeof(struct tdt_snapshot_group),
+					 .answer = answer,
 					 .trace = tree != NULL ? grow(tree) : NULL,
 					 .tasks = pointers(tasks, n),
 					 .n = n };
 	dumped->snapshot.tasks += n;
-	dumped->snapshot.answers[answer] += n;
+	*tdt__answered(&dumped->snapshot, answer) += n;
 }
 
 void dumped_cycle(struct dumped *dumped, bool deadlock, const struct tdt_trace_info *tasks,
@@ -97,19 +104,21 @@ struct dumped *dumped_everything(void)
 	static const struct tdt_wait for_c = { .kind = TDT_WAIT_CHANNEL,
 					       .object = 0x30,
 					       .owner = 7 };
+	static const struct tdt_wait *const b = &for_b, *const a = &for_a, *const d = &for_d,
+					   *const c = &for_c;
 	static const struct tdt_trace_info many[] = {
 		TASK(.id = 20, .name = "conn 1", .state_ns = 70 * SECOND, AT(9)),
-		TASK(.id = 21, .state_ns = 3 * SECOND, AT(9), .waits = &for_a, .n_waits = 1),
-		TASK(.id = 22, .name = "conn 3", .state_ns = 2 * SECOND, AT(9), .waits = &for_a,
+		TASK(.id = 21, .state_ns = 3 * SECOND, AT(9), .waits = &a, .n_waits = 1),
+		TASK(.id = 22, .name = "conn 3", .state_ns = 2 * SECOND, AT(9), .waits = &a,
 		     .n_waits = 1),
 	};
 	static const struct tdt_trace_info dead[] = {
-		TASK(.id = 5, .name = "a", .state_ns = 60 * SECOND, .waits = &for_b, .n_waits = 1),
-		TASK(.id = 6, .name = "b", .state_ns = 59 * SECOND, .waits = &for_a, .n_waits = 1),
+		TASK(.id = 5, .name = "a", .state_ns = 60 * SECOND, .waits = &b, .n_waits = 1),
+		TASK(.id = 6, .name = "b", .state_ns = 59 * SECOND, .waits = &a, .n_waits = 1),
 	};
 	static const struct tdt_trace_info ring[] = {
-		TASK(.id = 7, .name = "c", .state_ns = 9 * SECOND, .waits = &for_d, .n_waits = 1),
-		TASK(.id = 8, .state_ns = 8 * SECOND, .waits = &for_c, .n_waits = 1),
+		TASK(.id = 7, .name = "c", .state_ns = 9 * SECOND, .waits = &d, .n_waits = 1),
+		TASK(.id = 8, .state_ns = 8 * SECOND, .waits = &c, .n_waits = 1),
 	};
 	static const struct tdt_trace_info runs =
 	    TASK(.id = 9, .name = "busy", .state = TDT_TASK_RUNNING, .state_ns = 4 * SECOND,

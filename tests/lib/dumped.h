@@ -16,10 +16,17 @@
 #define DUMP(...)                                                                                  \
 	(&(struct tdt_dump_options){ .size = sizeof(struct tdt_dump_options), __VA_ARGS__ })
 
+enum {
+	DUMPED_GROUPS = 16,
+	DUMPED_CYCLES = 8
+};
+
 struct dumped {
 	struct tdt_snapshot snapshot;
-	struct tdt_snapshot_group groups[16];
-	struct tdt_snapshot_cycle cycles[8];
+	struct tdt_snapshot_group groups[DUMPED_GROUPS];
+	const struct tdt_snapshot_group *group_list[DUMPED_GROUPS];
+	struct tdt_snapshot_cycle cycles[DUMPED_CYCLES];
+	const struct tdt_snapshot_cycle *cycle_list[DUMPED_CYCLES];
 };
 
 /* An empty one, for dumped_free(). */

@@ -4,7 +4,7 @@
 
 /*
  * Coroutines of a library that knows nothing of futures and reports its coroutines as fibers
- * (tdt/fiber.h).  They switch in the library's own way (future/switch.h).
+ * (tdt/integrate/fiber.h).  They switch in the library's own way (future/switch.h).
  */
 
 #include <config.h>
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <tdt/fiber.h>
+#include <tdt/integrate/fiber.h>
 
 #include "future/sanitizers.h"
 #include "future/switch.h"

@@ -2,13 +2,16 @@
 #ifndef TDT_TESTS_LIB_FIND_REGISTRY_H
 #define TDT_TESTS_LIB_FIND_REGISTRY_H
 
-/* The registry of this process, found as <tdt/registry.h> says; for programs linked with libtdt. */
+/*
+ * The registry of this process, found as <tdt/layout/registry.h> says; for programs linked with
+ * libtdt.
+ */
 
 #include <link.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <tdt/registry.h>
+#include <tdt/layout/registry.h>
 
 /*
  * It reads all that a module has, also what lies between variables, where a sanitizer allows no

@@ -8,6 +8,9 @@
 
 #include <tdt/print.h>
 
+/* What a leaf waits for. */
+#define WAIT(...) { .size = sizeof(struct tdt_wait), __VA_ARGS__ }
+
 #define OPTIONS(...)                                                                               \
 	(&(struct tdt_print_options){ .size = sizeof(struct tdt_print_options), __VA_ARGS__ })
 #define UTF8 .utf8 = TDT_PRINT_YES

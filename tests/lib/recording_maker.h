@@ -3,7 +3,7 @@
 #define TESTS_RECORDING_MAKER_H
 
 /*
- * Makes recordings (tdt/recording.h) of given events, for tests of what reads them.
+ * Makes recordings (tdt/layout/recording.h) of given events, for tests of what reads them.
  *
  *	struct maker *maker = maker_new();
  *	unsigned ring = maker_ring(maker, TDT_RING_POLLS, 1024, 4242);
@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <tdt/recording.h>
+#include <tdt/layout/recording.h>
 #include <tdt/tree.h>
 
 struct maker;

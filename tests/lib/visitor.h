@@ -3,15 +3,15 @@
 #define TESTS_VISITOR_H
 
 /*
- * A reader at the door (<tdt/outside.h>), in the process itself or in another one.  What goes wrong
- * ends the process.
+ * A reader at the door (<tdt/layout/outside.h>), in the process itself or in another one.  What
+ * goes wrong ends the process.
  */
 
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include <tdt/outside.h>
+#include <tdt/layout/outside.h>
 
 /* Fill in the header of a message: `kind` without TDT_OUTSIDE_. */
 #define VISITOR_HEADER(type, name)                                                                 \

@@ -25,6 +25,7 @@
 #include <string.h>
 #include <time.h>
 
+#include <tdt/integrate/hooks.h>
 #include <tdt/tdt.h>
 
 enum { WORKERS = 2 };

@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <tdt/rt/net.h>
+#include <tdt/rt/runtime.h>
+#include <tdt/rt/sync.h>
 #include <tdt/tdt.h>
 
 #include "lib/must.h"

@@ -37,8 +37,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <tdt/leaf.h>
-#include <tdt/registry.h>
+#include <tdt/integrate/leaf.h>
+#include <tdt/layout/registry.h>
 
 #include "lib/must.h"
 
@@ -198,7 +198,7 @@ static void tell_stacks(void)
 	static const uint64_t tops[] = { 0, 8, UINT64_MAX, UINT64_MAX / 2 };
 
 	list = (struct tdt_leaf){ .kind = TDT_LEAF_NAMED, .n = UINT32_MAX, .task = 4, .polls = 1 };
-	list.named = (const void *)record;
+	list.frames = (const void *)record;
 	for (size_t i = 0; i < FEW; i++) {
 		record[i].state = TDT_TASK_RECORD_POLLING;
 		record[i].stack_top = tops[i];

@@ -39,6 +39,12 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <tdt/integrate/fiber.h>
+#include <tdt/integrate/hooks.h>
+#include <tdt/integrate/leaf.h>
+#include <tdt/integrate/stack.h>
+#include <tdt/rt/runtime.h>
+#include <tdt/rt/sync.h>
 #include <tdt/tdt.h>
 
 #include "lib/at_rest.h"
@@ -742,8 +748,8 @@ static const struct tdt_leaf_frame frames[] = {
 	{ .function = "serve", .file = __FILE__, .line = __LINE__ },
 	{ .function = "read_request", .file = __FILE__, .line = __LINE__ },
 };
-static struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED, .n = N(frames), .named = frames };
-static struct tdt_leaf other_leaf = { .kind = TDT_LEAF_NAMED, .n = N(frames), .named = frames };
+static struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED, .n = N(frames), .frames = frames };
+static struct tdt_leaf other_leaf = { .kind = TDT_LEAF_NAMED, .n = N(frames), .frames = frames };
 
 static void new_task(const char *name)
 {
@@ -907,7 +913,7 @@ static int print_task(struct tdt_handle *handle, const struct tdt_trace_info *in
 	fputs(",\"waits\":[", out);
 	for (size_t i = 0; i < info->n_waits; i++)
 		fprintf(out, "%s{\"kind\":\"%s\",\"owner\":%" PRIu64 "}", i > 0 ? "," : "",
-			kinds[info->waits[i].kind], info->waits[i].owner);
+			kinds[info->waits[i]->kind], info->waits[i]->owner);
 	fputs("]}", out);
 	end_answer(out);
 	return 0;

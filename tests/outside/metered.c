@@ -20,7 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 #include <tdt/tdt.h>
 
 #include "lib/must.h"

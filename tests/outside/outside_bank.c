@@ -21,6 +21,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <tdt/rt/runtime.h>
+#include <tdt/rt/sync.h>
 #include <tdt/tdt.h>
 
 #include "lib/at_rest.h"
@@ -186,7 +188,7 @@ static int waits_for_mutex(struct tdt_handle *handle, const struct tdt_trace_inf
 {
 	(void)handle;
 	(void)arg;
-	return info->n_waits != 0 && info->waits[0].kind == TDT_WAIT_MUTEX;
+	return info->n_waits != 0 && info->waits[0]->kind == TDT_WAIT_MUTEX;
 }
 
 static void wait_for_transfer(uint64_t id)

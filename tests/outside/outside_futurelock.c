@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <tdt/rt/runtime.h>
+#include <tdt/rt/sync.h>
 #include <tdt/tdt.h>
 
 #include "lib/must.h"
@@ -37,7 +39,7 @@ static int waits_for_mutex(struct tdt_handle *handle, const struct tdt_trace_inf
 {
 	(void)handle;
 	(void)arg;
-	return info->n_waits != 0 && info->waits[0].kind == TDT_WAIT_MUTEX;
+	return info->n_waits != 0 && info->waits[0]->kind == TDT_WAIT_MUTEX;
 }
 
 static void start(struct tdt_rt *rt, struct tdt_future future, const char *name)

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include <tdt/tdt.h>
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 #include <tdt/watch.h>
 
 #include "lib/must.h"

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <unistd.h>
 
+#include <tdt/rt/runtime.h>
 #include <tdt/tdt.h>
 
 #include "lib/at_rest.h"

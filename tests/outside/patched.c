@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 
 #include "lib/must.h"
 #include "probes/probes.h"

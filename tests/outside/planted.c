@@ -41,7 +41,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 #include <tdt/recorder.h>
 
 #include "lib/must.h"

@@ -20,6 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <tdt/integrate/hooks.h>
 #include <tdt/tdt.h>
 
 #include "lib/must.h"

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 #include <tdt/join.h>
-#include <tdt/runtime.h>
+#include <tdt/rt/runtime.h>
 #include <tdt/trace.h>
 
 #include "lib/must.h"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Tasks as a program sees them that is not in the process and knows only <tdt/registry.h>: of a
-# process that runs, and of a core file; with libtdt shared, and in the program.
+# Tasks as a program sees them that is not in the process and knows only <tdt/layout/registry.h>: of
+# a process that runs, and of a core file; with libtdt shared, and in the program.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 DEBUGINFOD_URLS=
@@ -146,6 +146,7 @@ claim "nor does a path without an end" reads path
 # --- The specification ---
 
 # Each `@N` of the header must be the offset of its field.
+layout=tdt/layout/registry.h
 offsets_are_true()
 {
 	awk '
@@ -159,8 +160,8 @@ offsets_are_true()
 				name, $NF, offset, $NF
 			n++
 		}
-		END { exit n < 90 }' "${top_srcdir:?}/include/tdt/registry.h" >"$tmp/asserts" &&
-		{ echo '#include <tdt/registry.h>'; cat "$tmp/asserts"; } >"$tmp/offsets.c" &&
+		END { exit n < 90 }' "$top_srcdir/include/$layout" >"$tmp/asserts" &&
+		{ echo "#include <$layout>"; cat "$tmp/asserts"; } >"$tmp/offsets.c" &&
 		${CC:-cc} -fsyntax-only -I"$top_srcdir/include" "$tmp/offsets.c"
 }
 

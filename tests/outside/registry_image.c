@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <tdt/registry.h>
+#include <tdt/layout/registry.h>
 
 #include "lib/must.h"
 

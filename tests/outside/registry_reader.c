@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * A reader outside: lists the tasks of a process, or of a core file.  It contains nothing of libtdt
- * but the layouts that <tdt/registry.h> and <tdt/leaf.h> describe.
+ * but the layouts that <tdt/layout/registry.h> and <tdt/integrate/leaf.h> describe.
  *
  *	registry_reader [-a] PID
  *	registry_reader [-a] CORE-FILE
@@ -31,8 +31,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <tdt/leaf.h>
-#include <tdt/registry.h>
+#include <tdt/integrate/leaf.h>
+#include <tdt/layout/registry.h>
 
 static void __attribute__((noreturn)) die(const char *what)
 {
@@ -433,7 +433,7 @@ static uint32_t read_list(const struct tdt_task_record *record, char names[MOST_
 	for (; n < leaf.n && n < MOST_LISTED; n++) {
 		struct tdt_leaf_frame frame;
 
-		if (!read_memory((uintptr_t)&leaf.named[n], &frame, sizeof frame))
+		if (!read_memory((uintptr_t)leaf.frames + n * sizeof frame, &frame, sizeof frame))
 			break;
 		names[n][0] = '\0';
 		if (frame.function != NULL)

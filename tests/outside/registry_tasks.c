@@ -18,8 +18,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <tdt/hooks.h>
-#include <tdt/leaf.h>
+#include <tdt/integrate/hooks.h>
+#include <tdt/integrate/leaf.h>
 
 #include "lib/must.h"
 
@@ -132,8 +132,8 @@ static void start_listed(void)
 {
 	static const struct tdt_leaf_frame calls[] = { { "serve", "a.c", 1, 0 },
 						       { "que\ary", NULL, 0, 0 } };
-	static struct tdt_leaf leaf[2] = { { .kind = TDT_LEAF_NAMED, .n = 2, .named = calls },
-					   { .kind = TDT_LEAF_NAMED, .n = 2, .named = calls } };
+	static struct tdt_leaf leaf[2] = { { .kind = TDT_LEAF_NAMED, .n = 2, .frames = calls },
+					   { .kind = TDT_LEAF_NAMED, .n = 2, .frames = calls } };
 	const struct tdt_task_attr attr = { .size = sizeof attr,
 					    .id = STEADY + 7,
 					    .file = __FILE__,

@@ -225,6 +225,10 @@ if test "$(id -u)" = 0; then
 		'^   .* of user [a-z0-9]*, passed over: tdt-0-1.rec$' "$tmp/out"
 	"$tdt" print --summary --format=json "$tmp/sticky" >"$tmp/json"
 	claim "JSON says it, too" grep -q '"uid":65534,"passed_over":true' "$tmp/json"
+	ln -s "$dir/$new" "$tmp/sticky/tdt-0-2.rec"
+	"$tdt" print --summary "$tmp/sticky" >"$tmp/out"
+	claim "a link is no recording, wherever it leads" \
+		eval '! grep tdt-0-2.rec "$tmp/out" && grep -q "exit(): $new\$" "$tmp/out"'
 	rm "$tmp/sticky/$new" "$tmp/sticky/$old"
 	claim "it is not read, even if it is the only one" fails \
 		'sticky: there are recordings of other users only: name one of the files' \

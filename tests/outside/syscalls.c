@@ -31,6 +31,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <tdt/integrate/fiber.h>
+#include <tdt/layout/outside.h>
 #include <tdt/tdt.h>
 
 #include "lib/folder.h"

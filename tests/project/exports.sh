@@ -8,21 +8,22 @@ libs=${top_builddir:?}/.libs
 test -e "$libs/libtdt.so" || skip_all "built without a shared library"
 command -v readelf >/dev/null || skip_all "there is no readelf (Debian: binutils)"
 
-# headers LIBRARY: the public headers of it, as tdt.h has them marked.
+# headers LIBRARY: its public headers.
 headers()
 {
 	case $1 in
-	libtdt) grep -v 'libtdt-rt:' ;;
-	*) grep 'libtdt-rt:' ;;
-	esac <"$top_srcdir/include/tdt/tdt.h" | sed -n 's|^#include <\(tdt/[a-z]*[.]h\)>.*|\1|p'
+	libtdt) set -- tdt/*.h tdt/integrate/*.h tdt/layout/*.h ;;
+	*) set -- tdt/rt/*.h ;;
+	esac
+	printf '%s\n' "$@"
 }
 
 # declared LIBRARY: the functions and variables its headers declare and do not define: bodies are
 # taken out from the inside.
 declared()
 {
-	headers "$1" >"$tmp/headers"
-	echo '#include <tdt/tdt.h>' | $CC -I"$top_srcdir/include" -E - | awk '
+	(cd "$top_srcdir/include" && headers "$1") >"$tmp/headers"
+	sed 's/.*/#include <&>/' "$tmp/headers" | $CC -I"$top_srcdir/include" -E - | awk '
 		FNR == NR { wanted[$1]; next }
 		/^# [0-9]+ "/ {
 			file = $3

@@ -4,6 +4,7 @@
  * warnings.
  */
 
+#include <tdt/rt/runtime.h>
 #include <tdt/tdt.h>
 
 struct twice {

@@ -40,9 +40,9 @@ compile() {
 
 # headers_alone LANGUAGE STANDARD: each included twice, because of its guard.
 headers_alone() {
-	for header in "$include"/tdt/*.h; do
-		printf '#include <tdt/%s>\n#include <tdt/%s>\n' "${header##*/}" "${header##*/}" \
-			>"$work/alone"
+	for header in "$include"/tdt/*.h "$include"/tdt/*/*.h; do
+		public=${header#"$include/"}
+		printf '#include <%s>\n#include <%s>\n' "$public" "$public" >"$work/alone"
 		compile "$1" "$2" "$work/alone" || return 1
 	done
 }
@@ -50,8 +50,8 @@ headers_alone() {
 # A hole in a struct is a field that a program with a later header may leave unset, and that the
 # rule for sizes (struct tdt_task_attr) takes for one that is set.
 without_holes() {
-	for header in "$include"/tdt/*.h; do
-		printf '#include <tdt/%s>\n' "${header##*/}" >"$work/alone"
+	for header in "$include"/tdt/*.h "$include"/tdt/*/*.h; do
+		printf '#include <%s>\n' "${header#"$include/"}" >"$work/alone"
 		compile c gnu11 -Wpadded "$work/alone" || return 1
 	done
 }

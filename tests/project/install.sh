@@ -87,7 +87,7 @@ cp "$tmp/user.c" "$tmp/user.cc"
 
 # One with the runtime: its workers, and its driver.
 cat >"$tmp/user-rt.c" <<'END'
-#include <tdt/tdt.h>
+#include <tdt/rt/runtime.h>
 
 int main(void)
 {

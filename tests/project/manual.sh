@@ -6,8 +6,8 @@
 
 # --- From comments ---
 
-mkdir -p "$tmp/pages" "$tmp/include/tdt"
-cat >"$tmp/include/tdt/net.h" <<'END'
+mkdir -p "$tmp/pages" "$tmp/include/tdt/rt"
+cat >"$tmp/include/tdt/rt/net.h" <<'END'
 /* A header. */
 
 /* A kind of thing.  It is no function. */
@@ -48,17 +48,17 @@ void tdt_not_told(void);
 #define TDT_MANY(n) \
 	tdt_things(n)
 END
-awk -v out="$tmp/pages" -v version=1 -f "$top_srcdir/man/functions.awk" "$tmp/include/tdt/net.h"
+awk -v out="$tmp/pages" -v version=1 -f "$top_srcdir/man/functions.awk" "$tmp/include/tdt/rt/net.h"
 
 cat >"$tmp/expected" <<'END'
 .\" SPDX-License-Identifier: Apache-2.0 OR MIT
-.\" Made from <tdt/net.h>.
+.\" Made from <tdt/rt/net.h>.
 .TH tdt_things 3 "" "tdt 1" "Library Functions Manual"
 .SH NAME
 tdt_things \- make n things \-\- or none
 .SH SYNOPSIS
 .nf
-.B #include <tdt/net.h>
+.B #include <tdt/rt/net.h>
 .PP
 .BR "int tdt_things(int n, const char *end);"
 .BR "void tdt_thing_free(struct tdt_thing *thing);"
@@ -131,7 +131,7 @@ claim "each exported function has a page" have_pages <"$tmp/exported"
 # Inline functions, and macros with arguments, that are not internal (tdt__..., TDT__...).
 in_headers()
 {
-	cat "$top_srcdir"/include/tdt/*.h | awk '
+	cat "$top_srcdir"/include/tdt/*.h "$top_srcdir"/include/tdt/*/*.h | awk '
 		/^static inline/ { inline = 1; text = "" }
 		inline { text = text " " $0 }
 		/^}/ { inline = 0 }
@@ -140,7 +140,7 @@ in_headers()
 			inline = 0
 		}'
 	sed -n 's/^#define \(\(tdt\|TDT\)_[A-Za-z0-9][A-Za-z0-9_]*\)(.*/\1/p' \
-		"$top_srcdir"/include/tdt/*.h
+		"$top_srcdir"/include/tdt/*.h "$top_srcdir"/include/tdt/*/*.h
 }
 in_headers >"$tmp/inline"
 claim "there are inline functions and macros" test "$(wc -l <"$tmp/inline")" -ge 15

@@ -28,6 +28,8 @@ src/symbolize/debugfile.c: fd = dwfl_standard_find_debuginfo(elf, info, name, ba
 src/symbolize/debuginfo.c: fd[i] = open("/", O_PATH | O_CLOEXEC);
 src/symbolize/maps.c: FILE *maps = fopen("/proc/self/maps", "re");
 END
+echo "cli/recordings.c: int fd =" \
+	"tdt__regular_open_found(open(path, TDT__LOOK_FLAGS | O_NOFOLLOW)); [O_PATH]" >>"$tmp/want"
 echo "reader/images.c: int found = root >= 0 ?" \
 	"(int)syscall(SYS_openat2, root, path, &how, sizeof how) : NO_FILE; [O_PATH]" >>"$tmp/want"
 sed 's/ \[[^]]*\]$//' "$tmp/want" | LC_ALL=C sort >"$tmp/may"

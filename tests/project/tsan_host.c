@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include <tdt/integrate/hooks.h>
 #include <tdt/tdt.h>
 
 #define WORKERS 3

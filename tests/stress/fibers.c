@@ -22,6 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <tdt/integrate/fiber.h>
+#include <tdt/integrate/hooks.h>
 #include <tdt/tdt.h>
 
 #include "lib/fibered.h"
@@ -152,11 +154,11 @@ static void check_tree(const struct tdt_trace *trace, const struct tdt_trace_inf
 		atomic_fetch_add(&running, 1);
 	} else if (info->polls == 0) {
 		atomic_fetch_add(&fresh, 1);
-	} else if (info->n_waits == 1 && is_path(trace, info->waits[0].object - 1)) {
+	} else if (info->n_waits == 1 && is_path(trace, info->waits[0]->object - 1)) {
 		atomic_fetch_add(&right, 1);
 	} else if (atomic_fetch_add(&wrong, 1) < 5) {
 		printf("# wrong: task %" PRIu64 ", run %" PRIu64 ", waits for %" PRIu64 "\n",
-		       info->id, info->polls, info->n_waits == 1 ? info->waits[0].object : 0);
+		       info->id, info->polls, info->n_waits == 1 ? info->waits[0]->object : 0);
 		tdt_trace_print(trace, stdout);
 	}
 }
@@ -170,7 +172,7 @@ static void *dumps(void *arg)
 
 		MUST(snapshot != NULL);
 		for (size_t i = 0; i < snapshot->n_groups; i++) {
-			const struct tdt_snapshot_group *group = &snapshot->groups[i];
+			const struct tdt_snapshot_group *group = snapshot->groups[i];
 
 			for (size_t j = 0; j < group->n; j++)
 				if (group->answer != TDT_ANSWER_NONE)

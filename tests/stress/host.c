@@ -215,7 +215,7 @@ static void dump_once(unsigned *state, const char *what)
 	note_latest(&done.latest_dump, began, options.timeout_ns);
 	MUST(snapshot != NULL);
 	for (size_t i = 0; i < snapshot->n_groups; i++)
-		host_check_group(&snapshot->groups[i]);
+		host_check_group(snapshot->groups[i]);
 	print_snapshot(snapshot, state);
 	tdt_snapshot_free(snapshot);
 	atomic_fetch_add(&done.dumps, 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Rings of the recorder are copied while threads write to them as fast as they can, by the rule
- * that <tdt/recording.h> states.  Each event checks itself: its last word is computed from the
- * others and from its payload.  All events that the rule lets through must be right, and follow
+ * that <tdt/layout/recording.h> states.  Each event checks itself: its last word is computed from
+ * the others and from its payload.  All events that the rule lets through must be right, and follow
  * each other.
  *
  *	tests/stress/recorder [EVENTS]

@@ -23,8 +23,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <tdt/integrate/hooks.h>
+#include <tdt/layout/recording.h>
 #include <tdt/recorder.h>
-#include <tdt/recording.h>
 #include <tdt/tdt.h>
 
 #include "lib/folder.h"

@@ -26,6 +26,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <tdt/layout/registry.h>
+#include <tdt/rt/runtime.h>
 #include <tdt/tdt.h>
 
 #include "lib/find_registry.h"

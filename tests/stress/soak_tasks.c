@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include <tdt/rt/runtime.h>
+#include <tdt/rt/sync.h>
 #include <tdt/tdt.h>
 
 #include "lib/must.h"

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <tdt/integrate/hooks.h>
 #include <tdt/tdt.h>
 
 #include "lib/poll_now.h"

@@ -16,6 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <tdt/integrate/fiber.h>
+#include <tdt/integrate/hooks.h>
+#include <tdt/rt/runtime.h>
 #include <tdt/tdt.h>
 #include <tdt/watch.h>
 

@@ -14,6 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <tdt/integrate/fiber.h>
+#include <tdt/integrate/hooks.h>
+#include <tdt/integrate/leaf.h>
+#include <tdt/integrate/stack.h>
+#include <tdt/rt/net.h>
+#include <tdt/rt/runtime.h>
+#include <tdt/rt/sync.h>
 #include <tdt/tdt.h>
 
 #include "lib/poll_now.h"
@@ -305,7 +312,7 @@ CALL(tdt_join_all)
 
 CALL(tdt_leaf_at)
 {
-	struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED, .n = 1, .named = NULL };
+	struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED, .n = 1, .frames = NULL };
 
 	tdt_leaf_at(NULL, NULL);
 	tdt_leaf_at(NULL, &leaf);

@@ -139,13 +139,16 @@ pub const TDT_WAIT_NAME_MAX: c_int = 63;
 #[repr(C)]
 #[derive(Debug)]
 pub struct tdt_wait {
+    pub size: usize,
     pub kind: tdt_wait_kind,
-    pub futurelock: u16,
-    pub orphaned: u16,
+    pub futurelock: u32,
     pub object: u64,
     pub owner: u64,
     pub name: [c_char; 64],
     pub handed_ns: u64,
+    pub owner_name: *const c_char,
+    pub orphaned: u32,
+    pub reserved: u32,
 }
 
 #[repr(C)]
@@ -170,11 +173,10 @@ pub struct tdt_trace_info {
     pub polls_since: u64,
     pub thread: u32,
     pub n_waits: u32,
-    pub waits: *const tdt_wait,
+    pub waits: *const *const tdt_wait,
     pub syscall: *const c_char,
     pub leaves_unsure: u32,
     pub requested: u32,
-    pub owner_names: *const *const c_char,
     pub unknown_stack: u32,
     pub asked: u32,
     pub spawned_ns: u64,
@@ -279,7 +281,7 @@ pub struct tdt_dump_options {
     pub max_ids: u32,
 }
 
-// --- tdt/hooks.h ---
+// --- tdt/integrate/hooks.h ---
 
 /// The beginning of a lock whose owner dumps may read.
 #[repr(C)]
@@ -375,7 +377,7 @@ extern "C" {
     pub fn tdt_dump_on_signal(signo: c_int) -> c_int;
     pub fn tdt_dump_on_signal_to(signo: c_int, path: *const c_char) -> c_int;
 
-    // tdt/outside.h
+    // tdt/layout/outside.h
     pub fn tdt_listen() -> c_int;
 
     // tdt/watch.h
@@ -385,7 +387,7 @@ extern "C" {
     // tdt/join.h
     pub fn tdt_join(handle: *mut tdt_handle, outcome: *mut c_int) -> tdt_future;
 
-    // tdt/hooks.h
+    // tdt/integrate/hooks.h
     pub fn tdt_worker_thread_start();
     pub fn tdt_worker_thread_stop();
     pub fn tdt_worker_thread_park();

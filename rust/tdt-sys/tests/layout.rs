@@ -48,7 +48,9 @@ macro_rules! constants {
 }
 
 fn claims() -> String {
-    let mut out = String::from("#include <stddef.h>\n#include <tdt/tdt.h>\n");
+    let mut out = String::from(
+        "#include <stddef.h>\n#include <tdt/integrate/hooks.h>\n#include <tdt/tdt.h>\n",
+    );
 
     structs! { out:
         tdt_waker { vtable }
@@ -61,11 +63,13 @@ fn claims() -> String {
         }
         tdt_traced { future, handle }
         tdt_backtrace_options { size, timeout_ns, max_frames, reserved }
-        tdt_wait { kind, futurelock, orphaned, object, owner, name, handed_ns }
+        tdt_wait {
+            size, kind, futurelock, object, owner, name, handed_ns, owner_name, orphaned, reserved
+        }
         tdt_trace_info {
             size, id, name, file, line, column, state, leaves, leaves_elsewhere, leaves_lost,
             state_ns, polls, parent, woken_ns, woken_by, age_ns, polls_since, thread, n_waits,
-            waits, syscall, leaves_unsure, requested, owner_names, unknown_stack, asked,
+            waits, syscall, leaves_unsure, requested, unknown_stack, asked,
             spawned_ns, polled_ns, leaves_known, moved
         }
         tdt_frame {

@@ -165,7 +165,8 @@ impl TaskInfo {
             age: Duration::from_nanos(info.age_ns),
             thread: known(info.thread),
             system_call: owned(info.syscall),
-            waits: waits.iter().map(Wait::of).collect(),
+            // SAFETY: each points to a wait of the library.
+            waits: waits.iter().map(|wait| Wait::of(unsafe { &**wait })).collect(),
         }
     }
 }

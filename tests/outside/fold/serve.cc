@@ -5,7 +5,7 @@
 
 #include <pool.hpp>
 #include <tdt/print.h>
-#include <tdt/runtime.h>
+#include <tdt/rt/runtime.h>
 
 static pool::socket<int> peer;
 

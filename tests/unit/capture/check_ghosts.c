@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <tdt/integrate/hooks.h>
 #include <tdt/tdt.h>
 
 #include "lib/futures.h"

@@ -14,6 +14,8 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include <tdt/rt/net.h>
+#include <tdt/rt/runtime.h>
 #include <tdt/tdt.h>
 
 #include "lib/idle.h"

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include <tdt/coroutine.h>
+#include <tdt/integrate/stack.h>
 
 #include "future/sanitizers.h"
 #include "lib/gate.h"

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unwind.h>
 
+#include <tdt/integrate/fiber.h>
 #include <tdt/tdt.h>
 
 #include "lib/fibered.h"

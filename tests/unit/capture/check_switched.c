@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Covers capture/chain.  A host switches away from its coroutines in the middle of polls of traced
- * futures, which tdt/coroutine.h forbids.  The polls of a thread then end in another order than
- * they began.  Nothing of a poll that has ended is used, and nothing of one task is reported of
- * another.
+ * futures, which tdt/integrate/stack.h forbids.  The polls of a thread then end in another order
+ * than they began.  Nothing of a poll that has ended is used, and nothing of one task is reported
+ * of another.
  */
 
 #include <config.h>

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <tdt/rt/net.h>
+#include <tdt/rt/runtime.h>
+#include <tdt/rt/sync.h>
 #include <tdt/tdt.h>
 
 #include "lib/poll_now.h"
@@ -236,8 +239,8 @@ static void expect_wait_name(struct tdt_future future, const char *expected)
 	trace = poll_now_ask(&task, 0);
 	info = tdt_trace_info(trace);
 	ck_assert_uint_eq(info->n_waits, 1);
-	ck_assert_str_eq(info->waits[0].name, expected);
-	ck_assert_uint_ne(info->waits[0].object, 0);
+	ck_assert_str_eq(info->waits[0]->name, expected);
+	ck_assert_uint_ne(info->waits[0]->object, 0);
 	tdt_trace_free(trace);
 	poll_now_end(&task);
 }
@@ -288,8 +291,8 @@ TEST(so_is_a_listener)
 	trace = request_waiting(task);
 	info = tdt_trace_info(trace);
 	ck_assert_uint_eq(info->n_waits, 1);
-	ck_assert_int_eq(info->waits[0].kind, TDT_WAIT_IO);
-	ck_assert_str_eq(info->waits[0].name, "front door");
+	ck_assert_int_eq(info->waits[0]->kind, TDT_WAIT_IO);
+	ck_assert_str_eq(info->waits[0]->name, "front door");
 	tdt_trace_free(trace);
 	tdt_handle_unref(task);
 	tdt_rt_free(rt);

@@ -143,7 +143,8 @@ TEST(a_poll_that_goes_on_is_one_wherever_it_is)
 
 TEST(a_task_without_a_known_place_does_not_come_back_to_it)
 {
-	static const struct tdt_wait lock[] = { { .kind = TDT_WAIT_MUTEX, .name = "a" } };
+	static const struct tdt_wait wait = { .kind = TDT_WAIT_MUTEX, .name = "a" };
+	static const struct tdt_wait *const lock[] = { &wait };
 
 	FATE(FATE_MOVED, NULL, THEN(10, 50, .id = 1, .polls = 3), NULL,
 	     NOW(10, 60, .id = 1, .polls = 4));

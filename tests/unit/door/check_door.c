@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers door/door, door/socket, tdt/outside.h.  Readers come through the door and go, in whatever
- * way; and the program forks, closes its descriptors, has none left, or refuses readers.  (What
- * readers request is in the other suites.)
+ * Covers door/door, door/socket, tdt/layout/outside.h.  Readers come through the door and go, in
+ * whatever way; and the program forks, closes its descriptors, has none left, or refuses readers.
+ * (What readers request is in the other suites.)
  */
 
 #include <config.h>
@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <tdt/outside.h>
+#include <tdt/layout/outside.h>
 #include <tdt/trace.h>
 
 #include "door/socket.h"

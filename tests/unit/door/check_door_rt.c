@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers door/door, door/trees, tdt/outside.h.  Readers of another process, as <tdt/outside.h> has
- * them: they take the door by pidfd_getfd(2), and request trees of the tasks of a runtime that
- * polls nothing.
+ * Covers door/door, door/trees, tdt/layout/outside.h.  Readers of another process, as
+ * <tdt/layout/outside.h> has them: they take the door by pidfd_getfd(2), and request trees of the
+ * tasks of a runtime that polls nothing.
  */
 
 #include <config.h>
@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <tdt/runtime.h>
+#include <tdt/rt/runtime.h>
 
 #include "lib/find_registry.h"
 #include "lib/idle.h"

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <tdt/hooks.h>
-#include <tdt/leaf.h>
+#include <tdt/integrate/hooks.h>
+#include <tdt/integrate/leaf.h>
 #include <tdt/trace.h>
 
 #include "base/clock.h"
@@ -148,7 +148,7 @@ static void check_tree(const union arrived *message, ssize_t n)
 
 	ck_assert_uint_eq(tree->header.size, (size_t)n);
 	ck_assert_uint_eq((size_t)n, sizeof *tree + tree->tree.n * sizeof message->whole.entry[0] +
-					 tree->n_waits * sizeof(struct tdt_wait));
+					 tree->n_waits * sizeof(struct tdt_outside_wait));
 	ck_assert_uint_eq(tree->header.version, TDT_OUTSIDE_VERSION);
 	ck_assert_uint_eq(tree->header.kind, TDT_OUTSIDE_TREE);
 	ck_assert_uint_eq(tree->header.number, 7);
@@ -251,7 +251,7 @@ TEST(a_poll_may_end_the_task_instead)
 	end(&job);
 }
 
-static const struct tdt_wait *waits_of(const union arrived *message)
+static const struct tdt_outside_wait *waits_of(const union arrived *message)
 {
 	return (const void *)&message->whole.entry[message->tree.tree.n];
 }
@@ -259,7 +259,7 @@ static const struct tdt_wait *waits_of(const union arrived *message)
 TEST(all_waits_of_the_poll_come_with_the_tree)
 {
 	struct job job = { .leaves = 2, .reports = 2 };
-	const struct tdt_wait *waits;
+	const struct tdt_outside_wait *waits;
 	const union arrived *message;
 
 	start(&job);
@@ -268,7 +268,7 @@ TEST(all_waits_of_the_poll_come_with_the_tree)
 	ck_assert_uint_eq(message->tree.n_waits, 2);
 	waits = waits_of(message);
 	for (int i = 0; i < 2; i++) {
-		ck_assert_int_eq(waits[i].kind, TDT_WAIT_MUTEX);
+		ck_assert_uint_eq(waits[i].kind, TDT_WAIT_MUTEX);
 		ck_assert_uint_eq(waits[i].object, (uintptr_t)(&job.leaves + i));
 		ck_assert_uint_eq(waits[i].owner, 40 + (uint64_t)i);
 		ck_assert_str_eq(waits[i].name, "gate");
@@ -285,7 +285,7 @@ TEST(of_many_waits_those_come_that_fit)
 	request_all();
 	message = expect_next(&job, TDT_OUTSIDE_FRESH);
 	ck_assert_uint_gt(message->tree.header.size,
-			  TDT_OUTSIDE_MESSAGE_MAX - sizeof(struct tdt_wait));
+			  TDT_OUTSIDE_MESSAGE_MAX - sizeof(struct tdt_outside_wait));
 	ck_assert_uint_eq(waits_of(message)[message->tree.n_waits - 1].owner,
 			  40 + message->tree.n_waits - 1U);
 	end(&job);

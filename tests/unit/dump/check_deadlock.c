@@ -16,6 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <tdt/rt/runtime.h>
+#include <tdt/rt/sync.h>
 #include <tdt/tdt.h>
 
 #include "lib/idle.h"
@@ -98,8 +100,8 @@ static int is_settled(struct tdt_handle *handle, const struct tdt_trace_info *in
 	(void)handle;
 	(void)unused;
 	return info->state == TDT_TASK_WAITING && info->n_waits != 0 &&
-	       (info->waits[0].kind == TDT_WAIT_TIMER || info->waits[0].kind == TDT_WAIT_TASK ||
-		info->waits[0].kind == TDT_WAIT_MUTEX);
+	       (info->waits[0]->kind == TDT_WAIT_TIMER || info->waits[0]->kind == TDT_WAIT_TASK ||
+		info->waits[0]->kind == TDT_WAIT_MUTEX);
 }
 
 /* Return when all of them wait, and none is in a poll. */
@@ -202,7 +204,7 @@ static const struct tdt_snapshot *take_waiting(void)
 {
 	const struct tdt_snapshot *snapshot = take();
 
-	while (snapshot->answers[TDT_ANSWER_RUNNING] != 0) {
+	while (snapshot->running != 0) {
 		tdt_snapshot_free(snapshot);
 		settle();
 		snapshot = take();
@@ -214,9 +216,10 @@ static const struct tdt_snapshot *take_waiting(void)
 static void expect_ring(bool deadlock)
 {
 	const struct tdt_snapshot *snapshot = take_waiting();
-	const struct tdt_snapshot_cycle *ring = snapshot->cycles;
+	const struct tdt_snapshot_cycle *ring;
 
 	ck_assert_uint_eq(snapshot->n_cycles, 1);
+	ring = snapshot->cycles[0];
 	ck_assert_uint_eq(ring->n, actors);
 	ck_assert_int_eq(ring->deadlock, deadlock);
 	for (int i = 0; i < actors; i++) {
@@ -267,12 +270,12 @@ TEST(two_that_lock_each_others_mutex)
 	expect_ring(true);
 	snapshot = take_waiting();
 	for (int i = 0; i < 2; i++) {
-		const struct tdt_trace_info *info = snapshot->cycles[0].tasks[i];
+		const struct tdt_trace_info *info = snapshot->cycles[0]->tasks[i];
 
 		ck_assert_uint_eq(info->n_waits, 1);
-		ck_assert_uint_eq(info->waits[0].kind, TDT_WAIT_MUTEX);
-		ck_assert_uint_eq(info->waits[0].object, (uintptr_t)mutex[!i]);
-		ck_assert_uint_eq(info->waits[0].owner, id(!i));
+		ck_assert_uint_eq(info->waits[0]->kind, TDT_WAIT_MUTEX);
+		ck_assert_uint_eq(info->waits[0]->object, (uintptr_t)mutex[!i]);
+		ck_assert_uint_eq(info->waits[0]->owner, id(!i));
 	}
 	tdt_snapshot_free(snapshot);
 	expect_text("2 tasks, 1 deadlock: 2 answered");
@@ -341,10 +344,10 @@ TEST(one_that_waits_for_several_which_all_wait_for_it)
 	act_all(3, (struct tdt_future(*const[])(int)){ join_all_others, lock_first, lock_first });
 	snapshot = take_waiting();
 	ck_assert_uint_eq(snapshot->n_cycles, 1);
-	ck_assert(snapshot->cycles[0].deadlock);
-	ck_assert_uint_eq(snapshot->cycles[0].n, 2);
-	ck_assert_uint_eq(snapshot->cycles[0].tasks[0]->id, id(0));
-	ck_assert_uint_eq(snapshot->cycles[0].tasks[0]->n_waits, 2);
+	ck_assert(snapshot->cycles[0]->deadlock);
+	ck_assert_uint_eq(snapshot->cycles[0]->n, 2);
+	ck_assert_uint_eq(snapshot->cycles[0]->tasks[0]->id, id(0));
+	ck_assert_uint_eq(snapshot->cycles[0]->tasks[0]->n_waits, 2);
 	tdt_snapshot_free(snapshot);
 	stop();
 }
@@ -404,8 +407,8 @@ TEST(a_ring_with_one_that_waits_for_a_sleeper_too_is_no_deadlock)
 	act_all(3, (struct tdt_future(*const[])(int)){ join_all_others, lock_first, sleep_long });
 	snapshot = take_waiting();
 	ck_assert_uint_eq(snapshot->n_cycles, 1);
-	ck_assert(!snapshot->cycles[0].deadlock);
-	ck_assert_uint_eq(snapshot->cycles[0].n, 2);
+	ck_assert(!snapshot->cycles[0]->deadlock);
+	ck_assert_uint_eq(snapshot->cycles[0]->n, 2);
 	tdt_snapshot_free(snapshot);
 	stop();
 }
@@ -498,7 +501,7 @@ static const struct tdt_snapshot *take_held_up_within(int64_t timeout_ns)
 	hold_up_workers(blocker);
 	snapshot = tdt_snapshot_take(&options);
 	MUST(snapshot != NULL);
-	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_FRESH], 0);
+	ck_assert_uint_eq(snapshot->fresh, 0);
 	let_workers_go(blocker);
 	return snapshot;
 }
@@ -523,9 +526,9 @@ static void expect_ring_held_up(bool deadlock, bool unproven)
 	const struct tdt_snapshot *snapshot = take_held_up();
 
 	ck_assert_uint_eq(snapshot->n_cycles, 1);
-	ck_assert_uint_eq(snapshot->cycles[0].n, actors);
-	ck_assert_int_eq(snapshot->cycles[0].deadlock, deadlock);
-	ck_assert_int_eq(snapshot->cycles[0].unproven, unproven);
+	ck_assert_uint_eq(snapshot->cycles[0]->n, actors);
+	ck_assert_int_eq(snapshot->cycles[0]->deadlock, deadlock);
+	ck_assert_int_eq(snapshot->cycles[0]->unproven, unproven);
 	tdt_snapshot_free(snapshot);
 }
 
@@ -689,7 +692,7 @@ static int waits_for(struct tdt_handle *handle, const struct tdt_trace_info *inf
 {
 	(void)handle;
 	return info->state == TDT_TASK_WAITING && info->n_waits != 0 &&
-	       info->waits[0].kind == *(enum tdt_wait_kind *)kind;
+	       info->waits[0]->kind == *(enum tdt_wait_kind *)kind;
 }
 
 static void until_it_waits_for(struct tdt_handle *handle, enum tdt_wait_kind kind)
@@ -782,11 +785,11 @@ static tdt_poll_t churn(void *state, struct tdt_context *cx)
 static void no_futurelock(const struct tdt_snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t k = 0; k < snapshot->groups[i].n; k++) {
-			const struct tdt_trace_info *info = snapshot->groups[i].tasks[k];
+		for (size_t k = 0; k < snapshot->groups[i]->n; k++) {
+			const struct tdt_trace_info *info = snapshot->groups[i]->tasks[k];
 
 			for (uint32_t j = 0; j < info->n_waits; j++)
-				MUST(info->waits[j].futurelock == 0);
+				MUST(info->waits[j]->futurelock == 0);
 		}
 }
 
@@ -797,7 +800,7 @@ static void dump_held_up(atomic_long *rings)
 		const struct tdt_snapshot *snapshot = take_held_up();
 
 		for (size_t j = 0; j < snapshot->n_cycles; j++)
-			MUST(!snapshot->cycles[j].deadlock);
+			MUST(!snapshot->cycles[j]->deadlock);
 		no_futurelock(snapshot);
 		atomic_fetch_add(rings, (long)snapshot->n_cycles);
 		tdt_snapshot_free(snapshot);
@@ -810,7 +813,7 @@ static void *dump_often(void *rings)
 		const struct tdt_snapshot *snapshot = take();
 
 		for (size_t j = 0; j < snapshot->n_cycles; j++)
-			MUST(!snapshot->cycles[j].deadlock);
+			MUST(!snapshot->cycles[j]->deadlock);
 		no_futurelock(snapshot);
 		atomic_fetch_add((atomic_long *)rings, (long)snapshot->n_cycles);
 		tdt_snapshot_free(snapshot);
@@ -856,7 +859,7 @@ static void *dump_and_count(void *found)
 
 		MUST(snapshot->n_cycles <= 1);
 		if (snapshot->n_cycles == 1)
-			*(int *)found += snapshot->cycles[0].deadlock;
+			*(int *)found += snapshot->cycles[0]->deadlock;
 		tdt_snapshot_free(snapshot);
 	}
 	return NULL;

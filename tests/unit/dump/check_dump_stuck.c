@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <tdt/rt/runtime.h>
+#include <tdt/rt/sync.h>
 #include <tdt/tdt.h>
 
 #include "lib/leaf.h"
@@ -134,7 +136,7 @@ static const struct tdt_snapshot *take_with_runner(int64_t timeout_ns)
 {
 	const struct tdt_snapshot *snapshot = take(timeout_ns);
 
-	for (int i = 0; i < 7 && snapshot->answers[TDT_ANSWER_RUNNING] != 1; i++) {
+	for (int i = 0; i < 7 && snapshot->running != 1; i++) {
 		tdt_snapshot_free(snapshot);
 		timeout_ns *= 2;
 		snapshot = take(timeout_ns);
@@ -172,8 +174,8 @@ static const struct tdt_snapshot_group *group_of(const struct tdt_snapshot *snap
 						 enum tdt_answer answer)
 {
 	for (size_t i = 0; i < snapshot->n_groups; i++)
-		if (snapshot->groups[i].answer == answer)
-			return &snapshot->groups[i];
+		if (snapshot->groups[i]->answer == answer)
+			return snapshot->groups[i];
 	ck_abort_msg("no task answered so");
 	return NULL;
 }
@@ -196,8 +198,8 @@ TEST(who_reads_with_a_mutex_in_its_hands_is_shown_and_named_by_who_waits)
 	for (int i = 0; i < WAITERS; i++)
 		waiter[i] = spawn(TDT_ASYNC_NEW(lock_in_turn, (struct reading){ 0 }), "waiter");
 	snapshot = take_with_runner(30 * SECOND);
-	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_RUNNING], 1);
-	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_FRESH], WAITERS);
+	ck_assert_uint_eq(snapshot->running, 1);
+	ck_assert_uint_eq(snapshot->fresh, WAITERS);
 	ck_assert_uint_eq(snapshot->n_cycles, 0);
 
 	runs = group_of(snapshot, TDT_ANSWER_RUNNING);
@@ -210,7 +212,7 @@ TEST(who_reads_with_a_mutex_in_its_hands_is_shown_and_named_by_who_waits)
 	wait = group_of(snapshot, TDT_ANSWER_FRESH);
 	ck_assert_uint_eq(wait->n, WAITERS);
 	for (int i = 0; i < WAITERS; i++)
-		ck_assert_uint_eq(wait->tasks[i]->waits[0].owner, tdt_handle_id(holder));
+		ck_assert_uint_eq(wait->tasks[i]->waits[0]->owner, tdt_handle_id(holder));
 
 	text = text_of(snapshot);
 	expect_in(text, "\ntask %" PRIu64 " \"holder\" running for ", tdt_handle_id(holder));
@@ -294,8 +296,8 @@ TEST(tasks_behind_one_that_blocks_their_worker_are_as_last_watched)
 	usleep(200000);
 	snapshot = take_with_runner(1000 * MS);
 	ck_assert_uint_eq(snapshot->tasks, QUEUED + 1);
-	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_RUNNING], 1);
-	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_LAST], QUEUED);
+	ck_assert_uint_eq(snapshot->running, 1);
+	ck_assert_uint_eq(snapshot->last, QUEUED);
 
 	last = group_of(snapshot, TDT_ANSWER_LAST);
 	ck_assert_uint_eq(last->n, QUEUED);
@@ -336,8 +338,8 @@ TEST(tasks_behind_one_that_blocks_their_worker_are_listed_if_they_are_not_watche
 	until_all_are_runnable();
 	snapshot = take_with_runner(200 * MS);
 	ck_assert_uint_eq(snapshot->tasks, QUEUED + 1);
-	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_RUNNING], 1);
-	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_NONE], QUEUED);
+	ck_assert_uint_eq(snapshot->running, 1);
+	ck_assert_uint_eq(snapshot->unanswered, QUEUED);
 	text = text_of(snapshot);
 	expect_in(text, "1,001 tasks: 1 running, 1,000 without a tree (took");
 	expect_in(text, "\n1,000 tasks runnable for ");

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <tdt/rt/runtime.h>
+#include <tdt/rt/sync.h>
 #include <tdt/tdt.h>
 
 #include "lib/idle.h"
@@ -66,7 +68,7 @@ static int waits_for_mutex(struct tdt_handle *handle, const struct tdt_trace_inf
 	(void)handle;
 	(void)arg;
 	return info->state == TDT_TASK_WAITING && info->n_waits != 0 &&
-	       info->waits[0].kind == TDT_WAIT_MUTEX;
+	       info->waits[0]->kind == TDT_WAIT_MUTEX;
 }
 
 static void until_it_waits(struct tdt_handle *handle)
@@ -150,8 +152,8 @@ static void expect_handed_trace(struct tdt_handle *task)
 
 	ck_assert_ptr_nonnull(trace);
 	ck_assert_uint_eq(info->n_waits, 1);
-	ck_assert_uint_eq(info->waits[0].owner, tdt_handle_id(forgetful));
-	ck_assert_uint_gt(info->waits[0].handed_ns, 0);
+	ck_assert_uint_eq(info->waits[0]->owner, tdt_handle_id(forgetful));
+	ck_assert_uint_gt(info->waits[0]->handed_ns, 0);
 	tdt_trace_free(trace);
 }
 
@@ -254,12 +256,12 @@ static void count_futurelocks(const struct tdt_snapshot *snapshot, size_t *hande
 {
 	*handed = *locks = 0;
 	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t k = 0; k < snapshot->groups[i].n; k++) {
-			const struct tdt_trace_info *info = snapshot->groups[i].tasks[k];
+		for (size_t k = 0; k < snapshot->groups[i]->n; k++) {
+			const struct tdt_trace_info *info = snapshot->groups[i]->tasks[k];
 
 			for (uint32_t j = 0; j < info->n_waits; j++) {
-				*handed += info->waits[j].handed_ns > 2 * (uint64_t)SECOND / 10;
-				*locks += info->waits[j].futurelock;
+				*handed += info->waits[j]->handed_ns > 2 * (uint64_t)SECOND / 10;
+				*locks += info->waits[j]->futurelock;
 			}
 		}
 }

@@ -21,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <tdt/layout/recording.h>
 #include <tdt/tdt.h>
 
 #include "dump/recorder_snapshot.h"

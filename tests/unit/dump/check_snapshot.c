@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include <tdt/dump.h>
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 #include <tdt/watch.h>
 
 #include "lib/listed.h"
@@ -144,9 +144,9 @@ static const struct tdt_snapshot *take(int64_t timeout_ns)
 	ck_assert_ptr_nonnull(snapshot);
 	ck_assert_uint_eq(snapshot->size, sizeof *snapshot);
 	for (size_t i = 0; i < snapshot->n_cycles; i++)
-		of_deadlocks += snapshot->cycles[i].n_groups;
+		of_deadlocks += snapshot->cycles[i]->n_groups;
 	for (size_t i = 0; i < snapshot->n_groups; i++) {
-		const struct tdt_snapshot_group *group = &snapshot->groups[i];
+		const struct tdt_snapshot_group *group = snapshot->groups[i];
 
 		ck_assert_uint_ge(group->n, 1);
 		ck_assert_int_eq(group->trace == NULL, group->answer == TDT_ANSWER_NONE);
@@ -168,7 +168,7 @@ static const struct tdt_snapshot *take_with(size_t fresh, int64_t timeout_ns)
 {
 	const struct tdt_snapshot *snapshot = take(timeout_ns);
 
-	while (snapshot->answers[TDT_ANSWER_FRESH] < fresh && timeout_ns < 30 * SECOND) {
+	while (snapshot->fresh < fresh && timeout_ns < 30 * SECOND) {
 		tdt_snapshot_free(snapshot);
 		timeout_ns *= 4;
 		snapshot = take(timeout_ns);
@@ -202,10 +202,10 @@ TEST(tasks_that_wait_at_the_same_places_are_one_group)
 	tdt_worker_now(0);
 	snapshot = take(0);
 	ck_assert_uint_eq(snapshot->tasks, 6);
-	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_FRESH], 6);
+	ck_assert_uint_eq(snapshot->fresh, 6);
 	ck_assert_uint_eq(snapshot->n_groups, 2);
 	for (size_t i = 0; i < 2; i++) {
-		const struct tdt_snapshot_group *group = &snapshot->groups[i];
+		const struct tdt_snapshot_group *group = snapshot->groups[i];
 		bool is_a = group->n == 4;
 
 		ck_assert_uint_eq(group->n, is_a ? 4 : 2);
@@ -249,11 +249,11 @@ TEST(the_oldest_comes_first)
 	poll_now(&job[0].task);
 	snapshot = take(0);
 	ck_assert_uint_eq(snapshot->n_groups, 2);
-	ck_assert_uint_eq(snapshot->groups[0].n, 2);
-	ck_assert_uint_eq(snapshot->groups[0].tasks[0]->id, id_of(&job[1]));
-	ck_assert_uint_ge(snapshot->groups[0].tasks[0]->state_ns, 20 * MS);
-	ck_assert_uint_eq(snapshot->groups[0].tasks[1]->id, id_of(&job[2]));
-	ck_assert_uint_eq(snapshot->groups[1].tasks[0]->id, id_of(&job[0]));
+	ck_assert_uint_eq(snapshot->groups[0]->n, 2);
+	ck_assert_uint_eq(snapshot->groups[0]->tasks[0]->id, id_of(&job[1]));
+	ck_assert_uint_ge(snapshot->groups[0]->tasks[0]->state_ns, 20 * MS);
+	ck_assert_uint_eq(snapshot->groups[0]->tasks[1]->id, id_of(&job[2]));
+	ck_assert_uint_eq(snapshot->groups[1]->tasks[0]->id, id_of(&job[0]));
 	tdt_snapshot_free(snapshot);
 	for (int i = 0; i < 3; i++)
 		end(&job[i]);
@@ -267,8 +267,8 @@ TEST(a_task_that_is_ended_by_the_poll_has_a_tree)
 	start(&job, poll_a);
 	job.ready = true;
 	snapshot = take(0);
-	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_FRESH], 1);
-	ck_assert_int_eq(snapshot->groups[0].tasks[0]->state, TDT_TASK_READY);
+	ck_assert_uint_eq(snapshot->fresh, 1);
+	ck_assert_int_eq(snapshot->groups[0]->tasks[0]->state, TDT_TASK_READY);
 	tdt_snapshot_free(snapshot);
 
 	/* One that has ended is no live task. */
@@ -290,9 +290,9 @@ TEST(a_task_that_does_not_answer_has_its_record)
 	job[0].task.held = true;
 	snapshot = take_with(1, SECOND / 2);
 	ck_assert_uint_ge(snapshot->took_ns, SECOND / 2 * 3 / 4);
-	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_NONE], 1);
-	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_FRESH], 1);
-	info = snapshot->groups[snapshot->groups[0].answer == TDT_ANSWER_NONE ? 0 : 1].tasks[0];
+	ck_assert_uint_eq(snapshot->unanswered, 1);
+	ck_assert_uint_eq(snapshot->fresh, 1);
+	info = snapshot->groups[snapshot->groups[0]->answer == TDT_ANSWER_NONE ? 0 : 1]->tasks[0];
 	ck_assert_uint_eq(info->id, id_of(&job[0]));
 	ck_assert_int_eq(info->state, TDT_TASK_WAITING);
 	ck_assert_uint_eq(info->polls, 2);
@@ -317,10 +317,10 @@ TEST(a_task_that_does_not_answer_has_the_tree_it_was_last_watched_with)
 	poll_now(&job.task);
 	job.task.held = true;
 	snapshot = take(SECOND / 2);
-	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_LAST], 1);
-	ck_assert_int_eq(snapshot->groups[0].answer, TDT_ANSWER_LAST);
-	ck_assert_ptr_nonnull(snapshot->groups[0].trace);
-	info = snapshot->groups[0].tasks[0];
+	ck_assert_uint_eq(snapshot->last, 1);
+	ck_assert_int_eq(snapshot->groups[0]->answer, TDT_ANSWER_LAST);
+	ck_assert_ptr_nonnull(snapshot->groups[0]->trace);
+	info = snapshot->groups[0]->tasks[0];
 	ck_assert_uint_eq(info->leaves, 1);
 	ck_assert_uint_eq(info->polls_since, 0);
 	ck_assert_uint_eq(info->age_ns, info->state_ns); /* both as of the beginning */
@@ -336,8 +336,8 @@ TEST(a_task_that_was_never_polled_has_its_record)
 
 	test_task_init(&task, NULL);
 	snapshot = take(20 * MS);
-	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_NONE], 1);
-	ck_assert_uint_eq(snapshot->groups[0].tasks[0]->polls, 0);
+	ck_assert_uint_eq(snapshot->unanswered, 1);
+	ck_assert_uint_eq(snapshot->groups[0]->tasks[0]->polls, 0);
 	tdt_snapshot_free(snapshot);
 	ck_assert_int_eq(listed(task.handle), 0);
 	test_task_fini(&task);
@@ -368,7 +368,7 @@ TEST(a_task_that_ends_while_it_is_asked_is_left_out)
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
 	ck_assert_uint_eq(snapshot->tasks, 1);
 	ck_assert_uint_eq(snapshot->lost, 0);
-	ck_assert_uint_eq(snapshot->groups[0].tasks[0]->id, id_of(&job[1]));
+	ck_assert_uint_eq(snapshot->groups[0]->tasks[0]->id, id_of(&job[1]));
 	tdt_snapshot_free(snapshot);
 	tdt_handle_unref(job[0].task.traced.handle);
 	end(&job[1]);
@@ -391,9 +391,9 @@ TEST(taken_inside_a_poll_it_has_that_tasks_record_and_asks_the_others)
 	start(&inside, poll_b);
 	ck_assert_ptr_nonnull(taken_inside);
 	ck_assert_uint_eq(taken_inside->tasks, 2);
-	ck_assert_uint_eq(taken_inside->answers[TDT_ANSWER_FRESH], 1);
+	ck_assert_uint_eq(taken_inside->fresh, 1);
 	for (size_t i = 0; i < 2; i++) {
-		const struct tdt_snapshot_group *group = &taken_inside->groups[i];
+		const struct tdt_snapshot_group *group = taken_inside->groups[i];
 		bool is_inside = group->tasks[0]->id == id_of(&inside);
 
 		ck_assert_int_eq(group->answer, is_inside ? TDT_ANSWER_NONE : TDT_ANSWER_FRESH);
@@ -423,9 +423,9 @@ TEST(a_runtime_that_polls_inside_its_wake_is_given_up_too)
 		job[i].sleep_ms = 20;
 	do {
 		snapshot = take(200 * MS);
-		fresh = snapshot->answers[TDT_ANSWER_FRESH];
+		fresh = snapshot->fresh;
 		ck_assert_uint_eq(snapshot->tasks, 30);
-		ck_assert_uint_ge(snapshot->answers[TDT_ANSWER_NONE], 10);
+		ck_assert_uint_ge(snapshot->unanswered, 10);
 		tdt_snapshot_free(snapshot);
 	} while (fresh == 0); /* held up for all that time */
 	for (int i = 0; i < 30; i++)
@@ -445,8 +445,8 @@ TEST(tasks_that_are_silent_do_not_keep_others_from_being_asked)
 		job[i].task.held = i < SILENT;
 	}
 	snapshot = take_with(BEHIND, (in_valgrind() ? 10 : 2) * SECOND); /* it all passes */
-	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_NONE], SILENT);
-	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_FRESH], BEHIND);
+	ck_assert_uint_eq(snapshot->unanswered, SILENT);
+	ck_assert_uint_eq(snapshot->fresh, BEHIND);
 	ck_assert_uint_eq(snapshot->n_groups, 2);
 	tdt_snapshot_free(snapshot);
 	for (int i = 0; i < SILENT + BEHIND; i++)
@@ -477,7 +477,7 @@ TEST(a_filter_says_which_tasks)
 	ck_assert_uint_eq(snapshot->tasks, 3);
 	ck_assert_uint_eq(snapshot->n_groups, 1);
 	for (size_t i = 0; i < 3; i++)
-		ck_assert_int_eq(snapshot->groups[0].tasks[i]->name[0], 'c');
+		ck_assert_int_eq(snapshot->groups[0]->tasks[i]->name[0], 'c');
 	tdt_snapshot_free(snapshot);
 	filter = (struct tdt_task_filter){ .size = sizeof filter, .states = 1 << TDT_TASK_RUNNING };
 	snapshot = tdt_snapshot_take(&options);
@@ -500,7 +500,7 @@ TEST(frames_are_limited_as_asked)
 	start(&job, poll_a);
 	snapshot = tdt_snapshot_take(&options);
 	ck_assert_ptr_nonnull(snapshot);
-	ck_assert_uint_eq(tdt_trace_stack(snapshot->groups[0].trace, 0, NULL, 0, &cut), 1);
+	ck_assert_uint_eq(tdt_trace_stack(snapshot->groups[0]->trace, 0, NULL, 0, &cut), 1);
 	ck_assert_int_eq(cut, TDT_CUT_LIMIT);
 	tdt_snapshot_free(snapshot);
 	end(&job);
@@ -544,15 +544,15 @@ TEST(each_wait_of_a_fresh_tree_is_told_and_one_of_a_record)
 
 	start(&job, poll_a);
 	snapshot = take(0);
-	ck_assert_uint_eq(snapshot->groups[0].tasks[0]->n_waits, 2);
-	ck_assert_uint_eq(snapshot->groups[0].tasks[0]->waits[1].owner, 1002);
-	ck_assert_uint_eq(tdt_trace_info(snapshot->groups[0].trace)->n_waits, 2);
+	ck_assert_uint_eq(snapshot->groups[0]->tasks[0]->n_waits, 2);
+	ck_assert_uint_eq(snapshot->groups[0]->tasks[0]->waits[1]->owner, 1002);
+	ck_assert_uint_eq(tdt_trace_info(snapshot->groups[0]->trace)->n_waits, 2);
 	tdt_snapshot_free(snapshot);
 
 	job.task.held = true;
 	snapshot = take(1);
-	ck_assert_uint_eq(snapshot->groups[0].tasks[0]->n_waits, 1);
-	ck_assert_uint_eq(snapshot->groups[0].tasks[0]->waits[0].owner, 1001);
+	ck_assert_uint_eq(snapshot->groups[0]->tasks[0]->n_waits, 1);
+	ck_assert_uint_eq(snapshot->groups[0]->tasks[0]->waits[0]->owner, 1001);
 	tdt_snapshot_free(snapshot);
 	end(&job);
 }
@@ -573,10 +573,10 @@ static void start_ring(struct job *job)
 static bool expect_ring(const struct tdt_snapshot *snapshot, const struct job *job)
 {
 	ck_assert_uint_eq(snapshot->n_cycles, 1);
-	ck_assert_uint_eq(snapshot->cycles[0].n, 2);
+	ck_assert_uint_eq(snapshot->cycles[0]->n, 2);
 	for (int i = 0; i < 2; i++)
-		ck_assert_uint_eq(snapshot->cycles[0].tasks[i]->id, id_of(&job[i]));
-	return snapshot->cycles[0].deadlock;
+		ck_assert_uint_eq(snapshot->cycles[0]->tasks[i]->id, id_of(&job[i]));
+	return snapshot->cycles[0]->deadlock;
 }
 
 TEST(tasks_that_wait_for_each_other_are_a_deadlock)
@@ -630,7 +630,7 @@ static void expect_polled_meanwhile(struct job *ring)
 {
 	const struct tdt_snapshot *snapshot = take(0);
 
-	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_FRESH], BATCH + 2);
+	ck_assert_uint_eq(snapshot->fresh, BATCH + 2);
 	ck_assert(!expect_ring(snapshot, ring));
 	tdt_snapshot_free(snapshot);
 }
@@ -679,7 +679,7 @@ static void *take_the_waiting(void *argument)
 	const struct tdt_snapshot *snapshot = tdt_snapshot_take(&options);
 
 	MUST(snapshot != NULL);
-	others_deadlock = snapshot->n_cycles == 1 && snapshot->cycles[0].deadlock;
+	others_deadlock = snapshot->n_cycles == 1 && snapshot->cycles[0]->deadlock;
 	tdt_snapshot_free(snapshot);
 	return argument;
 }
@@ -791,7 +791,7 @@ TEST(without_memory_it_has_fewer_trees_or_tasks)
 		if (snapshot != NULL) {
 			tasks = snapshot->tasks;
 			lost = snapshot->lost;
-			fresh = snapshot->answers[TDT_ANSWER_FRESH];
+			fresh = snapshot->fresh;
 		}
 		tdt_snapshot_free(snapshot);
 		no_memory_end();
@@ -819,8 +819,8 @@ static void load_and_unload(void)
 
 static bool is_guessed(const struct tdt_snapshot *snapshot)
 {
-	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_FRESH], 1);
-	return tdt_node_frame(tdt_node_first_child(tdt_trace_root(snapshot->groups[0].trace)))
+	ck_assert_uint_eq(snapshot->fresh, 1);
+	return tdt_node_frame(tdt_node_first_child(tdt_trace_root(snapshot->groups[0]->trace)))
 	    ->guessed;
 }
 
@@ -855,7 +855,7 @@ TEST(a_tree_is_marked_whose_every_poll_unloads_a_module)
 	for (int tries = 0; asked != 3 && tries < 20; tries++) {
 		snapshot = take(0);
 		ck_assert(is_guessed(snapshot));
-		asked = snapshot->groups[0].tasks[0]->polls - polls;
+		asked = snapshot->groups[0]->tasks[0]->polls - polls;
 		polls += asked;
 		tdt_snapshot_free(snapshot);
 	}

@@ -16,8 +16,8 @@
 #include <tdt/async.h>
 #include <tdt/combine.h>
 #include <tdt/dump.h>
-#include <tdt/runtime.h>
-#include <tdt/sync.h>
+#include <tdt/rt/runtime.h>
+#include <tdt/rt/sync.h>
 
 #include "lib/idle.h"
 #include "lib/leaf.h"
@@ -73,8 +73,8 @@ static const struct tdt_snapshot *take_fresh(size_t n)
 
 		ck_assert_ptr_nonnull(snapshot);
 		ck_assert_uint_eq(
-		    snapshot->answers[TDT_ANSWER_FRESH] + snapshot->answers[TDT_ANSWER_RUNNING], n);
-		fresh = snapshot->answers[TDT_ANSWER_FRESH] == n;
+		    snapshot->fresh + snapshot->running, n);
+		fresh = snapshot->fresh == n;
 		if (fresh && at_rest)
 			return snapshot;
 		at_rest = fresh;
@@ -92,10 +92,10 @@ static const struct tdt_snapshot *take_fresh(size_t n)
  */
 static size_t meet_sleepers(const struct tdt_snapshot *snapshot, bool *met)
 {
-	size_t fresh = 0, running = snapshot->answers[TDT_ANSWER_RUNNING], first_met = 0;
+	size_t fresh = 0, running = snapshot->running, first_met = 0;
 
 	for (size_t i = 0; i < snapshot->n_groups; i++) {
-		const struct tdt_snapshot_group *group = &snapshot->groups[i];
+		const struct tdt_snapshot_group *group = snapshot->groups[i];
 
 		for (size_t j = 0; j < group->n; j++)
 			ck_assert(strcmp(group->tasks[j]->name, "sleeper") == 0);
@@ -111,7 +111,7 @@ static size_t meet_sleepers(const struct tdt_snapshot *snapshot, bool *met)
 			*this = true;
 		}
 	}
-	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_FRESH], fresh);
+	ck_assert_uint_eq(snapshot->fresh, fresh);
 	ck_assert_uint_eq(fresh + running, MANY);
 	if (running == 0)
 		ck_assert_uint_eq(snapshot->n_groups, 1);
@@ -166,9 +166,9 @@ TEST(a_worker_that_is_stuck_delays_it_until_the_deadline)
 	snapshot = take(100 * MS);
 	ck_assert_ptr_nonnull(snapshot);
 	ck_assert_uint_eq(snapshot->tasks, 2);
-	ck_assert_uint_eq(snapshot->answers[TDT_ANSWER_FRESH], 0);
+	ck_assert_uint_eq(snapshot->fresh, 0);
 	for (size_t i = 0; i < snapshot->n_groups; i++) {
-		const struct tdt_trace_info *info = snapshot->groups[i].tasks[0];
+		const struct tdt_trace_info *info = snapshot->groups[i]->tasks[0];
 
 		ck_assert_int_eq(info->state, strcmp(info->name, "stuck") == 0 ? TDT_TASK_RUNNING
 									       : TDT_TASK_WAITING);
@@ -239,7 +239,7 @@ TEST(tasks_that_hand_a_mutex_to_each_other_are_no_deadlock, .to = 2)
 
 		ck_assert_ptr_nonnull(snapshot);
 		for (size_t j = 0; j < snapshot->n_cycles; j++)
-			ck_assert_uint_eq(snapshot->cycles[j].deadlock, 0);
+			ck_assert_uint_eq(snapshot->cycles[j]->deadlock, 0);
 		tdt_snapshot_free(snapshot);
 	}
 	stop();
@@ -284,16 +284,16 @@ TEST(a_deadlock_is_one_and_grows_older_however_often_it_is_looked_at)
 		spawn(TDT_ASYNC_NEW(take_both, (struct taking_both){ .first = i }), NULL);
 	while (!is_deadlock) {
 		snapshot = take_fresh(2);
-		is_deadlock = snapshot->n_cycles > 0 && snapshot->cycles[0].deadlock;
+		is_deadlock = snapshot->n_cycles > 0 && snapshot->cycles[0]->deadlock;
 		tdt_snapshot_free(snapshot);
 	}
 	/* More often than what the records remember of polls can tell. */
 	for (int i = 0; i < 600; i++) {
 		snapshot = take_fresh(2);
 		ck_assert_uint_eq(snapshot->n_cycles, 1);
-		ck_assert_uint_eq(snapshot->cycles[0].deadlock, 1);
-		ck_assert_uint_ge(snapshot->cycles[0].tasks[0]->state_ns, i == 0 ? 0 : age);
-		age = snapshot->cycles[0].tasks[0]->state_ns;
+		ck_assert_uint_eq(snapshot->cycles[0]->deadlock, 1);
+		ck_assert_uint_ge(snapshot->cycles[0]->tasks[0]->state_ns, i == 0 ? 0 : age);
+		age = snapshot->cycles[0]->tasks[0]->state_ns;
 		tdt_snapshot_free(snapshot);
 	}
 	stop();
@@ -399,7 +399,7 @@ static void look_at(const struct tdt_snapshot *snapshot)
 	size_t tasks = 0;
 
 	for (size_t i = 0; i < snapshot->n_groups; i++) {
-		const struct tdt_snapshot_group *group = &snapshot->groups[i];
+		const struct tdt_snapshot_group *group = snapshot->groups[i];
 
 		MUST(group->n > 0 && (group->trace == NULL) == (group->answer == TDT_ANSWER_NONE));
 		tasks += group->n;
@@ -419,7 +419,7 @@ static void look_at(const struct tdt_snapshot *snapshot)
 	MUST(tasks == snapshot->tasks);
 	MUST(snapshot->lost == 0 && snapshot->n_cycles == 0);
 	atomic_fetch_add(&taken, 1);
-	atomic_fetch_add(&answered, (long)snapshot->answers[TDT_ANSWER_FRESH]);
+	atomic_fetch_add(&answered, (long)snapshot->fresh);
 }
 
 static void *take_on(void *argument)
@@ -505,7 +505,7 @@ TEST(in_a_child_of_fork_it_ends_by_the_deadline)
 	if (child == 0) {
 		snapshot = take(50 * MS);
 		MUST(snapshot != NULL && snapshot->tasks == 20 &&
-		     snapshot->answers[TDT_ANSWER_NONE] == 20);
+		     snapshot->unanswered == 20);
 		tdt_snapshot_free(snapshot);
 		_exit(0);
 	}

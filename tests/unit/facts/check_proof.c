@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 
 #include "facts/proof.h"
 #include "lib/test.h"
@@ -13,6 +13,7 @@
 /* Two locks of tasks 7 and 8, and a task that waits for both. */
 static struct tdt_lock locks[2];
 static struct tdt_wait waits[2];
+static const struct tdt_wait *const wait_list[2] = { &waits[0], &waits[1] };
 static struct tdt_trace_info info;
 static struct tdt_task_record record;
 
@@ -32,7 +33,7 @@ static void begin(void)
 					      .object = (uintptr_t)&locks[i],
 					      .owner = 7 + i };
 	}
-	info = (struct tdt_trace_info){ .leaves = 2, .n_waits = 2, .waits = waits };
+	info = (struct tdt_trace_info){ .leaves = 2, .n_waits = 2, .waits = wait_list };
 	record = (struct tdt_task_record){ .state = TDT_TASK_RECORD_IDLE,
 					   .polls = 3,
 					   .wait_polls = 3,

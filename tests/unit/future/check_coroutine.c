@@ -17,7 +17,8 @@
 
 #include <tdt/combine.h>
 #include <tdt/coroutine.h>
-#include <tdt/runtime.h>
+#include <tdt/integrate/stack.h>
+#include <tdt/rt/runtime.h>
 
 #include "lib/futures.h"
 #include "lib/idle.h"

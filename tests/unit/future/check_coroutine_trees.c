@@ -17,6 +17,7 @@
 
 #include <tdt/combine.h>
 #include <tdt/coroutine.h>
+#include <tdt/integrate/stack.h>
 #include <tdt/tree.h>
 
 #include "future/sanitizers.h"

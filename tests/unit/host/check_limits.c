@@ -37,6 +37,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <tdt/layout/outside.h>
+#include <tdt/layout/recording.h>
 #include <tdt/recorder.h>
 #include <tdt/tdt.h>
 
@@ -764,6 +766,26 @@ TEST(after_setuid_and_chroot_no_event_is_lost, .to = 3)
 	expect_all_recorded();
 	end_host(false);
 	expect_all_recorded();
+}
+
+/* 8 MiB, of which a ring of 16 MiB would take twice as much. */
+static void record_in_small_dir(void)
+{
+	record_in_dir();
+	setenv("TDT_RECORD_DIR_SIZE", "8M", 1);
+}
+
+TEST(after_setuid_the_size_of_the_directory_is_kept)
+{
+	struct stat about;
+
+	start_host(record_in_small_dir, 0);
+	in_host(poll_a_little);
+	in_host(drop_rights);
+	in_host(poll_much);
+	ck_assert_int_eq(stat(find_files("rec", "tdt-").path, &about), 0);
+	ck_assert_uint_le((uint64_t)about.st_blocks * 512, 8 * MIB);
+	end_host(false);
 }
 
 /* --- Behind hidepid ------------------------------------------------------------------------ */

@@ -101,6 +101,7 @@ static const struct refusal refusals[] = {
 	  LOST_NAMES | LOST_PLUGINS | LOST_BLOCKED | LOST_RUNNING | LOST_CALLERS,
 	  { SYS_process_vm_readv, SYS_openat } },
 	{ "newfstatat, fstat", LOST_NAMES | LOST_PLUGINS, { SYS_newfstatat, SYS_fstat } },
+	{ "fstatfs", NOTHING, { SYS_fstatfs } },
 	{ "pread64", NOTHING, { SYS_pread64 } },
 	{ "readlink", NOTHING, { READLINK, SYS_readlinkat } },
 	{ "access", NOTHING, { ACCESS, SYS_faccessat } },

@@ -16,6 +16,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <tdt/integrate/fiber.h>
+#include <tdt/integrate/hooks.h>
 #include <tdt/tdt.h>
 
 #include "lib/idle.h"

@@ -95,8 +95,8 @@ static char *path_from_outside(struct tdt__sampling *sampling)
 	findings = tdt__outside_dump(&tasks, &all, &none, sampling);
 	ck_assert_ptr_nonnull(findings);
 	ck_assert_uint_eq(findings->public.n_groups, 1);
-	if (findings->public.groups[0].trace != NULL)
-		path = stuck_path(findings->public.groups[0].trace);
+	if (findings->public.groups[0]->trace != NULL)
+		path = stuck_path(findings->public.groups[0]->trace);
 	tdt__findings_free(findings);
 	tdt__tasks_fini(&tasks);
 	close_self();

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <tdt/integrate/hooks.h>
+#include <tdt/layout/registry.h>
 #include <tdt/tdt.h>
 
 #include "lib/idle.h"
@@ -194,7 +196,7 @@ static struct tdt__findings *read_history(void)
 
 static const struct tdt_trace_info *panicked(const struct tdt__findings *findings, size_t i)
 {
-	return tdt_trace_info(findings->public.panics[i].trace);
+	return tdt_trace_info(findings->public.panics[i]->trace);
 }
 
 TEST(the_last_panics_are_read_the_last_one_first)

@@ -7,6 +7,7 @@
 
 #include <config.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/regular_file.h"
 #include "lib/folder.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
@@ -120,6 +122,17 @@ TEST(what_is_no_regular_file_is_not_even_opened)
 	close(open(in_directory("fifo"), O_RDONLY | O_NONBLOCK));
 	ck_assert_int_gt(read(opened, event, sizeof event), 0); /* so it would have been noticed */
 	close(opened);
+}
+
+/* What they contain is made when it is read, by a device maybe, or is gone afterwards. */
+TEST(a_file_of_the_kernels_own_is_no_regular_file)
+{
+	static const char *const files[] = { "/proc/self/status", "/proc/kmsg",
+					     "/sys/kernel/uevent_seqnum" };
+
+	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+		if (access(files[i], F_OK) == 0)
+			ck_assert_int_eq(tdt__regular_open(AT_FDCWD, files[i]), -EINVAL);
 }
 
 TEST(another_file_is_not_taken)

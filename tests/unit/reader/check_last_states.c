@@ -421,7 +421,7 @@ TEST(the_last_stacks_of_leaves_are_the_tree)
 	maker_poll(maker, ring, 200, 10, 7, TDT_PENDING);
 	dump();
 	ck_assert_uint_eq(findings->public.n_groups, 1);
-	group = &findings->public.groups[0];
+	group = findings->public.groups[0];
 	ck_assert_int_eq(group->answer, TDT_ANSWER_LAST);
 	expect_pcs(group, 0, 0x100, 0x300);
 	expect_pcs(group, 1, 0x200, 0x300);
@@ -435,7 +435,7 @@ TEST(the_last_stacks_of_leaves_are_the_tree)
 TEST(the_stack_that_was_found_in_a_poll_is_the_tree_of_that_poll)
 {
 	static const uint64_t pcs[] = { 0x100, 0x300 };
-	const struct tdt_snapshot_group *groups;
+	const struct tdt_snapshot_group *const *groups;
 	unsigned service;
 	uint32_t stack;
 
@@ -452,13 +452,13 @@ TEST(the_stack_that_was_found_in_a_poll_is_the_tree_of_that_poll)
 	dump();
 	ck_assert_uint_eq(findings->public.n_groups, 2);
 	groups = findings->public.groups;
-	ck_assert_int_eq(groups[0].answer, TDT_ANSWER_RUNNING);
-	ck_assert_uint_eq(groups[0].tasks[0]->id, 7);
-	ck_assert_uint_eq(groups[0].tasks[0]->thread, 11);
-	ck_assert_uint_eq(groups[0].tasks[0]->age_ns, 50);
-	expect_pcs(&groups[0], 0, 0x100, 0x300);
-	ck_assert_int_eq(groups[1].answer, TDT_ANSWER_NONE);
-	ck_assert_ptr_null(groups[1].trace);
+	ck_assert_int_eq(groups[0]->answer, TDT_ANSWER_RUNNING);
+	ck_assert_uint_eq(groups[0]->tasks[0]->id, 7);
+	ck_assert_uint_eq(groups[0]->tasks[0]->thread, 11);
+	ck_assert_uint_eq(groups[0]->tasks[0]->age_ns, 50);
+	expect_pcs(groups[0], 0, 0x100, 0x300);
+	ck_assert_int_eq(groups[1]->answer, TDT_ANSWER_NONE);
+	ck_assert_ptr_null(groups[1]->trace);
 	end_dump();
 }
 
@@ -484,17 +484,17 @@ static void lose_polls(bool listed_before)
 	maker_add(maker, service, state, later, sizeof later);
 	dump();
 	ck_assert_uint_eq(findings->public.n_groups, 1);
-	ck_assert_int_eq(findings->public.groups[0].tasks[0]->state, TDT_TASK_WAITING);
+	ck_assert_int_eq(findings->public.groups[0]->tasks[0]->state, TDT_TASK_WAITING);
 }
 
 TEST(a_stack_of_an_earlier_poll_is_not_shown_as_the_last)
 {
 	lose_polls(false);
-	ck_assert_int_eq(findings->public.groups[0].answer, TDT_ANSWER_NONE);
+	ck_assert_int_eq(findings->public.groups[0]->answer, TDT_ANSWER_NONE);
 	end_dump();
 	lose_polls(true);
-	ck_assert_int_eq(findings->public.groups[0].answer, TDT_ANSWER_LAST);
-	ck_assert_uint_eq(findings->public.groups[0].tasks[0]->polls_since, 39);
+	ck_assert_int_eq(findings->public.groups[0]->answer, TDT_ANSWER_LAST);
+	ck_assert_uint_eq(findings->public.groups[0]->tasks[0]->polls_since, 39);
 	end_dump();
 }
 
@@ -504,8 +504,8 @@ TEST(a_stack_that_is_not_there_is_no_tree)
 	maker_leaf(maker, ring, 7, 12345, 0, 1);
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
 	dump();
-	ck_assert_int_eq(findings->public.groups[0].answer, TDT_ANSWER_NONE);
-	ck_assert_uint_eq(findings->public.groups[0].tasks[0]->age_ns, 0);
+	ck_assert_int_eq(findings->public.groups[0]->answer, TDT_ANSWER_NONE);
+	ck_assert_uint_eq(findings->public.groups[0]->tasks[0]->age_ns, 0);
 	end_dump();
 }
 
@@ -518,8 +518,8 @@ TEST(a_ring_of_waits_is_no_deadlock)
 	maker_poll(maker, ring, 200, 10, 8, TDT_PENDING);
 	dump();
 	ck_assert_uint_eq(findings->public.n_cycles, 1);
-	ck_assert_uint_eq(findings->public.cycles[0].n, 2);
-	ck_assert_uint_eq(findings->public.cycles[0].deadlock, 0);
+	ck_assert_uint_eq(findings->public.cycles[0]->n, 2);
+	ck_assert_uint_eq(findings->public.cycles[0]->deadlock, 0);
 	end_dump();
 }
 

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <tdt/integrate/hooks.h>
+#include <tdt/layout/registry.h>
 #include <tdt/tdt.h>
 
 #include "lib/idle.h"

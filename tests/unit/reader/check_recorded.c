@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <tdt/layout/recording.h>
 #include <tdt/probe.h>
 #include <tdt/tdt.h>
 

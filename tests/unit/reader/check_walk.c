@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <tdt/integrate/leaf.h>
 #include <tdt/tdt.h>
 
 #include "lib/fibered.h"
@@ -99,7 +100,8 @@ static void functions_of(const struct tdt_snapshot *snapshot, char *text, size_t
 
 	ck_assert_uint_eq(snapshot->n_groups, 1);
 	text[0] = '\0';
-	node = snapshot->groups[0].trace != NULL ? tdt_trace_root(snapshot->groups[0].trace) : NULL;
+	node = snapshot->groups[0]->trace != NULL ? tdt_trace_root(snapshot->groups[0]->trace)
+						   : NULL;
 	for (; node != NULL; node = tdt_node_next(node)) {
 		const struct tdt_frame *frame = tdt_node_frame(node);
 		size_t n = strlen(text);
@@ -131,7 +133,7 @@ static struct tdt__sampling dump_listed_task(char *text, size_t size, const char
 
 	ck_assert_ptr_nonnull(findings);
 	functions_of(&findings->public, text, size);
-	dumped = *findings->public.groups[0].tasks[0];
+	dumped = *findings->public.groups[0]->tasks[0];
 	*call = dumped.syscall;
 	ck_assert_uint_eq(findings->public.outside, 1);
 	tdt__findings_free(findings);
@@ -276,13 +278,13 @@ static void dump_listed(struct tdt_leaf *leaf, char *text, size_t size)
 
 TEST(the_list_at_which_a_task_waits_is_read)
 {
-	struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED, .n = 2, .named = calls };
+	struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED, .n = 2, .frames = calls };
 	const void *pcs[] = { (const char *)poll_blocked + 1, (const char *)spin_here + 1 };
 	char text[64];
 
 	dump_listed(&leaf, text, sizeof text);
 	ck_assert_str_eq(text, "outer inner ");
-	leaf = (struct tdt_leaf){ .kind = TDT_LEAF_PCS, .n = 2, .pcs = pcs };
+	leaf = (struct tdt_leaf){ .kind = TDT_LEAF_PCS, .n = 2, .frames = pcs };
 	dump_listed(&leaf, text, sizeof text);
 	ck_assert_str_eq(text, "poll_blocked spin_here ");
 	leaf = (struct tdt_leaf){ .kind = TDT_LEAF_NAMED };
@@ -299,7 +301,7 @@ static void *run_callback_task(void *task)
 
 TEST(a_task_without_a_future_that_runs_has_no_stack_and_then_its_list)
 {
-	struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED, .n = 2, .named = calls };
+	struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED, .n = 2, .frames = calls };
 	struct tdt_handle *task = NULL;
 	const char *call;
 	pthread_t thread;
@@ -323,10 +325,10 @@ TEST(a_task_without_a_future_that_runs_has_no_stack_and_then_its_list)
 
 TEST(a_list_that_cannot_be_read_or_is_not_in_force_is_none)
 {
-	struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED, .n = UINT32_MAX, .named = calls };
+	struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED, .n = UINT32_MAX, .frames = calls };
 	char text[64];
 
-	leaf.named = (const void *)8;
+	leaf.frames = (const void *)8;
 	dump_listed(&leaf, text, sizeof text);
 	ck_assert_str_eq(text, "");
 	dump_listed(NULL, text, sizeof text);
@@ -410,7 +412,7 @@ TEST(the_stack_of_a_coroutine_is_a_part_of_the_task)
 	ck_assert_int_eq(dumped.leaves_known, TDT_LEAVES_PART);
 	own = tdt_snapshot_take(NULL);
 	ck_assert_ptr_nonnull(own);
-	ck_assert_int_eq(own->groups[0].tasks[0]->leaves_known, TDT_LEAVES_PART);
+	ck_assert_int_eq(own->groups[0]->tasks[0]->leaves_known, TDT_LEAVES_PART);
 	tdt_snapshot_free(own);
 	fibered_fini(&sleeper);
 	tdt_future_drop(&traced.future);

@@ -28,6 +28,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <tdt/integrate/hooks.h>
+#include <tdt/layout/recording.h>
 #include <tdt/tdt.h>
 
 #include "lib/folder.h"
@@ -532,15 +534,23 @@ static int start_without_proc(void)
 	return start_in_dir(OLD_SIZE) == -ENOSPC ? 0 : 1;
 }
 
-TEST(without_proc_a_live_process_is_not_taken_for_gone)
+/* One of this namespace, whose id is known; and one of another, which has shown life. */
+TEST(without_proc_a_live_process_is_not_taken_for_gone, .to = 2)
 {
+	struct tdt_recording header = { .magic = TDT_RECORDING_MAGIC, .pid_namespace = 1 };
+	struct timespec now;
 	int status;
 	pid_t child;
 	char name[64];
 
 	make_dir();
-	snprintf(name, sizeof name, "tdt-%d-1.rec", getpid());
-	make_old(name, TDT_RECORDING_MAGIC, 90);
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	header.alive = (uint64_t)now.tv_sec * 1000000000;
+	snprintf(name, sizeof name, "tdt-%d-1.rec", _i == 0 ? getpid() : 99999991);
+	if (_i == 0)
+		make_old(name, TDT_RECORDING_MAGIC, 90);
+	else
+		make_header(name, &header);
 	child = fork();
 	if (child == 0)
 		_exit(start_without_proc());
@@ -566,6 +576,21 @@ TEST(a_process_of_another_namespace_is_gone_if_it_shows_no_life)
 	ck_assert_int_eq(start_in_dir(OLD_SIZE), -ENOSPC);
 	ck_assert(is_there("tdt-99999991-1.rec"));
 	header.alive = 1;
+	make_header("tdt-99999991-1.rec", &header);
+	ck_assert_int_eq(start_in_dir(OLD_SIZE), 0);
+	ck_assert(!is_there("tdt-99999991-1.rec"));
+	remove_dir();
+}
+
+/* Its last sign of life has a time that this boot has not seen yet. */
+TEST(a_process_of_another_namespace_is_gone_if_the_machine_was_started_again)
+{
+	struct tdt_recording header = { .magic = TDT_RECORDING_MAGIC, .pid_namespace = 1 };
+	struct timespec now;
+
+	make_dir();
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	header.alive = ((uint64_t)now.tv_sec + 86400) * 1000000000;
 	make_header("tdt-99999991-1.rec", &header);
 	ck_assert_int_eq(start_in_dir(OLD_SIZE), 0);
 	ck_assert(!is_there("tdt-99999991-1.rec"));
@@ -753,12 +778,13 @@ static void make_made(size_t dir_size)
 
 static int map_step(int i)
 {
+	static const struct tdt_recording begun = { .magic = TDT_RECORDING_MAGIC };
 	int error = tdt__record_file_map(&made, memory + i * STEP, (uint64_t)i * STEP, STEP);
 
 	if (error == 0)
 		memset(memory + i * STEP, 'a' + i, STEP);
 	if (error == 0 && i == 0)
-		memcpy(memory, TDT_RECORDING_MAGIC, 8);
+		memcpy(memory, &begun, sizeof begun);
 	return error;
 }
 

@@ -17,6 +17,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <tdt/layout/outside.h>
+#include <tdt/layout/recording.h>
 #include <tdt/tdt.h>
 
 #include "lib/hand.h"

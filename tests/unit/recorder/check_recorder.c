@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Covers recorder/recorder, recorder/record, recorder/block, recorder/request, tdt/recorder.h,
- * tdt/recording.h.  What each event says, and how many there are; starting, stopping and the
+ * tdt/layout/recording.h.  What each event says, and how many there are; starting, stopping and the
  * options.
  */
 
@@ -21,6 +21,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <tdt/integrate/fiber.h>
+#include <tdt/integrate/hooks.h>
+#include <tdt/integrate/leaf.h>
+#include <tdt/layout/recording.h>
 #include <tdt/tdt.h>
 
 #include "lib/folder.h"

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <tdt/layout/recording.h>
 #include <tdt/tdt.h>
 
 #include "lib/futures.h"

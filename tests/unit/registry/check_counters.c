@@ -14,7 +14,7 @@
 
 #include <tdt/counters.h>
 #include <tdt/dump.h>
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 
 #include "lib/idle.h"
 #include "lib/must.h"

@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 #include <tdt/dump.h>
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 #include <tdt/join.h>
-#include <tdt/registry.h>
+#include <tdt/layout/registry.h>
 #include <tdt/tasks.h>
 
 #include "base/clock.h"
@@ -275,8 +275,8 @@ static int copy_wait_name(struct tdt_handle *handle, const struct tdt_trace_info
 {
 	(void)handle;
 	ck_assert_uint_eq(info->n_waits, 1);
-	ck_assert_uint_eq(info->waits[0].kind, TDT_WAIT_OTHER);
-	memcpy(name, info->waits[0].name, sizeof info->waits[0].name);
+	ck_assert_uint_eq(info->waits[0]->kind, TDT_WAIT_OTHER);
+	memcpy(name, info->waits[0]->name, sizeof info->waits[0]->name);
 	return 0;
 }
 

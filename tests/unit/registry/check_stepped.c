@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <ucontext.h>
 
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 
 #include "lib/idle.h"
 #include "lib/must.h"

@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include <tdt/sync.h>
+#include <tdt/rt/sync.h>
 
 #include "lib/bell.h"
 #include "lib/futures.h"

@@ -25,8 +25,8 @@
 #include <unistd.h>
 
 #include <tdt/combine.h>
-#include <tdt/net.h>
-#include <tdt/runtime.h>
+#include <tdt/rt/net.h>
+#include <tdt/rt/runtime.h>
 
 #include "lib/driven.h"
 #include "lib/futures.h"

@@ -14,7 +14,7 @@
 
 #include <tdt/async.h>
 #include <tdt/combine.h>
-#include <tdt/sync.h>
+#include <tdt/rt/sync.h>
 
 #include "lib/bell.h"
 #include "lib/futures.h"

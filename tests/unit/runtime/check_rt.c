@@ -15,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 
+#include <tdt/rt/runtime.h>
 #include <tdt/tdt.h>
 
 #include "lib/leaf.h"

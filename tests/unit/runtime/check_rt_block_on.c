@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include <tdt/rt/runtime.h>
 #include <tdt/tdt.h>
 
 #include "lib/idle.h"

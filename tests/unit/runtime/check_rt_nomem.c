@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stddef.h>
 
+#include <tdt/rt/runtime.h>
 #include <tdt/tdt.h>
 
 #include "lib/leaf.h"

@@ -19,6 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <tdt/rt/net.h>
+#include <tdt/rt/runtime.h>
 #include <tdt/tdt.h>
 
 #include "lib/idle.h"

@@ -3,6 +3,7 @@
 
 #include <config.h>
 
+#include <tdt/rt/runtime.h>
 #include <tdt/tdt.h>
 
 #include "lib/leaf.h"

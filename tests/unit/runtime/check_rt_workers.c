@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers runtime/worker, runtime/idle.  What workers report to libtdt (tdt/hooks.h), so that all
- * probes fire and tasks are stamped; and from these reports, how many workers wake for what.  The
- * calls are seen by ld's --wrap.
+ * Covers runtime/worker, runtime/idle.  What workers report to libtdt (tdt/integrate/hooks.h), so
+ * that all probes fire and tasks are stamped; and from these reports, how many workers wake for
+ * what.  The calls are seen by ld's --wrap.
  */
 
 #include <config.h>
@@ -13,8 +13,8 @@
 #include <stdint.h>
 #include <time.h>
 
-#include <tdt/hooks.h>
-#include <tdt/runtime.h>
+#include <tdt/integrate/hooks.h>
+#include <tdt/rt/runtime.h>
 
 #include "lib/leaf.h"
 #include "lib/must.h"

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include <tdt/runtime.h>
+#include <tdt/rt/runtime.h>
 
 #include "lib/driven.h"
 #include "lib/driver_thread.h"

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#include <tdt/runtime.h>
+#include <tdt/rt/runtime.h>
 
 #include "lib/futures.h"
 #include "lib/no_memory.h"

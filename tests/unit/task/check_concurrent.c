@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include <tdt/integrate/hooks.h>
 #include <tdt/tdt.h>
 
 #include "lib/bell.h"

@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include <tdt/rt/net.h>
+#include <tdt/rt/runtime.h>
+#include <tdt/rt/sync.h>
 #include <tdt/tdt.h>
 
 #include "lib/idle.h"
@@ -29,7 +32,7 @@ static void keep(struct known *known, const struct tdt_trace_info *info)
 	known->info = *info;
 	ck_assert_uint_le(info->n_waits, 4);
 	for (uint32_t i = 0; i < info->n_waits; i++)
-		known->waits[i] = info->waits[i];
+		known->waits[i] = *info->waits[i];
 }
 
 static int keep_record(struct tdt_handle *handle, const struct tdt_trace_info *info, void *known)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers task/fibers, capture/fiber, tdt/fiber.h.  The life of fibers: what their tasks say
- * while they run, are suspended and have ended; requests for them, from anywhere; their bounds; and
- * what a library may do wrong.
+ * Covers task/fibers, capture/fiber, tdt/integrate/fiber.h.  The life of fibers: what their tasks
+ * say while they run, are suspended and have ended; requests for them, from anywhere; their bounds;
+ * and what a library may do wrong.
  */
 
 #include <config.h>
@@ -18,6 +18,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <tdt/integrate/fiber.h>
+#include <tdt/integrate/hooks.h>
+#include <tdt/integrate/stack.h>
 #include <tdt/tdt.h>
 
 #include "lib/fibered.h"
@@ -348,6 +351,42 @@ TEST(a_running_fiber_is_read_where_it_runs, .to = 2)
 	fibered_fini(&it);
 }
 
+#define SMALL_STACK ((size_t)5120)
+#define PAINT 0xa5
+
+/* There is room for what the fiber does, and not for what the kernel writes before a handler. */
+TEST(a_running_fiber_with_a_small_stack_is_sent_no_signal, .to = 2)
+{
+	struct fibered it = { .run = stays };
+	struct tdt_stack entered = { 0 };
+	char *low, *untouched;
+	struct tdt_trace *trace;
+	pthread_t thread;
+
+	fibered_init(&it, NULL);
+	low = it.stack + FIBERED_STACK - SMALL_STACK;
+	tdt_fiber_end(it.fiber);
+	it.fiber = _i == 0 ? tdt_fiber_new(low, SMALL_STACK, NULL) : tdt_fiber_new(NULL, 0, NULL);
+	entered.low = low;
+	entered.size = SMALL_STACK;
+	tdt_stack_enter(_i == 1 ? &entered : NULL);
+	tdt_stack_leave(_i == 1 ? &entered : NULL);
+	gate_close(true);
+	ck_assert_int_eq(pthread_create(&thread, NULL, resume_on_thread, &it), 0);
+	while (atomic_load(&gate.entered) == 0)
+		usleep(1000);
+	untouched = low + SMALL_STACK / 4;
+	memset(it.stack, PAINT, (size_t)(untouched - it.stack));
+	trace = tdt_backtrace_timed(handle_of(&it), 200000000);
+	gate_open();
+	pthread_join(thread, NULL);
+	while (untouched > it.stack && (unsigned char)untouched[-1] == PAINT)
+		untouched--;
+	ck_assert_ptr_eq(untouched, it.stack);
+	ck_assert_ptr_null(trace);
+	fibered_fini(&it);
+}
+
 /* Resumes another fiber without having been suspended. */
 static void resumes_one(struct fibered *it)
 {
@@ -402,8 +441,8 @@ TEST(a_suspended_fiber_says_what_it_waits_for)
 	trace = tdt_backtrace(handle_of(&it));
 	ck_assert_ptr_nonnull(trace);
 	ck_assert_uint_eq(tdt_trace_info(trace)->n_waits, 1);
-	ck_assert_int_eq(tdt_trace_info(trace)->waits[0].kind, TDT_WAIT_IO);
-	ck_assert_str_eq(tdt_trace_info(trace)->waits[0].name, "the door");
+	ck_assert_int_eq(tdt_trace_info(trace)->waits[0]->kind, TDT_WAIT_IO);
+	ck_assert_str_eq(tdt_trace_info(trace)->waits[0]->name, "the door");
 	tdt_trace_free(trace);
 	expect_dump("waits for descriptor 5 \"the door\"");
 	fibered_resume(&it); /* the next time it does not say */
@@ -1286,7 +1325,6 @@ TEST(without_memory_a_fiber_is_not_read)
 
 /* --- How much of its stack ------------------------------------------------------------ */
 
-#define PAINT 0xa5
 #define UNPAINTED 64 /* bytes at the stack pointer, which the switch may use */
 
 static NOINLINE void yields_after_a_while(struct fibered *it)
@@ -1372,7 +1410,8 @@ TEST(a_suspend_needs_little_of_the_stack, .to = 3)
 	later = suspend_painted(&it, true);
 	printf("# a suspend needs %zu bytes; %zu with a request, %zu with another one\n", without,
 	       first, later);
-	ck_assert_uint_le(without, 1024); /* as tdt/fiber.h says; more if a poll was long */
+	ck_assert_uint_le(without, 1024); /* as tdt/integrate/fiber.h says; more if a poll was long
+					     */
 	ck_assert_uint_le(first, 1024);
 	ck_assert_uint_le(later, 1024);
 	fibered_fini(&it);

@@ -15,6 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <tdt/integrate/hooks.h>
+#include <tdt/layout/recording.h>
 #include <tdt/tdt.h>
 
 #include "lib/hand.h"

@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <tdt/integrate/hooks.h>
+#include <tdt/integrate/leaf.h>
 #include <tdt/tdt.h>
 
 #include "lib/must.h"
@@ -33,7 +35,7 @@ static const struct tdt_leaf_frame calls[] = {
 };
 
 #define NAMED(array)                                                                               \
-	{ .kind = TDT_LEAF_NAMED, .n = sizeof(array) / sizeof((array)[0]), .named = (array) }
+	{ .kind = TDT_LEAF_NAMED, .n = sizeof(array) / sizeof((array)[0]), .frames = (array) }
 
 static struct test_task polled; /* of a race */
 
@@ -165,7 +167,7 @@ static NOINLINE void collect(void)
 
 TEST(a_task_shows_the_addresses_at_which_it_waits)
 {
-	struct tdt_leaf leaf = { .kind = TDT_LEAF_PCS, .n = 3, .pcs = addresses };
+	struct tdt_leaf leaf = { .kind = TDT_LEAF_PCS, .n = 3, .frames = addresses };
 	struct tdt_handle *task = task_new(0);
 	struct tdt_trace *trace;
 	uint64_t pcs[3];
@@ -233,7 +235,7 @@ TEST(a_task_may_end_while_it_waits)
 TEST(a_list_may_change_when_the_task_has_gone_on)
 {
 	struct tdt_leaf_frame own[2] = { { "a", NULL, 0, 0 }, { "b", NULL, 0, 0 } };
-	struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED, .n = 2, .named = own };
+	struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED, .n = 2, .frames = own };
 	struct tdt_leaf other = NAMED(calls);
 	struct tdt_handle *task = task_new(0);
 
@@ -469,9 +471,9 @@ TEST(a_dump_merges_equal_lists_wherever_they_lie)
 	struct tdt_leaf_frame copies[3];
 	struct tdt_leaf leaf[4] = {
 		NAMED(calls),
-		{ .kind = TDT_LEAF_NAMED, .n = 3, .named = copies },
-		{ .kind = TDT_LEAF_PCS, .n = 3, .pcs = addresses },
-		{ .kind = TDT_LEAF_PCS, .n = 3, .pcs = addresses },
+		{ .kind = TDT_LEAF_NAMED, .n = 3, .frames = copies },
+		{ .kind = TDT_LEAF_PCS, .n = 3, .frames = addresses },
+		{ .kind = TDT_LEAF_PCS, .n = 3, .frames = addresses },
 	};
 	struct tdt_handle *tasks[4];
 	char *text;
@@ -561,8 +563,8 @@ TEST(tasks_that_wait_at_lists_for_each_other_are_a_deadlock)
 TEST(a_list_that_cannot_be_read_is_an_unknown_place)
 {
 	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct tdt_leaf wild = { .kind = TDT_LEAF_PCS, .n = 3, .pcs = (void *)16 };
-	struct tdt_leaf kind = { .kind = 3, .n = 3, .pcs = addresses };
+	struct tdt_leaf wild = { .kind = TDT_LEAF_PCS, .n = 3, .frames = (void *)16 };
+	struct tdt_leaf kind = { .kind = 3, .n = 3, .frames = addresses };
 	struct tdt_leaf *freed = page;
 	struct tdt_handle *task = task_new(0);
 
@@ -573,7 +575,7 @@ TEST(a_list_that_cannot_be_read_is_an_unknown_place)
 	wild.n = UINT32_MAX;
 	tdt_leaf_at(task, &wild);
 	expect_path(task, "(unknown)");
-	wild.pcs = (void *)(UINTPTR_MAX - 64);
+	wild.frames = (void *)(UINTPTR_MAX - 64);
 	tdt_leaf_at(task, &wild);
 	expect_path(task, "(unknown)");
 	tdt_leaf_at(task, &kind);
@@ -610,7 +612,7 @@ TEST(frames_that_cannot_be_read_are_missing)
 	tdt_leaf_at(task, &unended);
 	expect_path(task, "? fg ");
 	collect();
-	half.pcs = pcs - 32; /* the outer half is not there */
+	half.frames = pcs - 32; /* the outer half is not there */
 	for (int i = 0; i < 32; i++)
 		pcs[i] = addresses[i % 3];
 	tdt_leaf_at(task, &half);
@@ -627,7 +629,7 @@ TEST(frames_that_cannot_be_read_are_missing)
 TEST(addresses_where_no_code_is_have_no_names)
 {
 	const void *wild[] = { NULL, (void *)1, (void *)UINTPTR_MAX, &polled, (void *)INTPTR_MIN };
-	struct tdt_leaf leaf = { .kind = TDT_LEAF_PCS, .n = 5, .pcs = wild };
+	struct tdt_leaf leaf = { .kind = TDT_LEAF_PCS, .n = 5, .frames = wild };
 	struct tdt_handle *task = task_new(0);
 	char *text;
 
@@ -764,7 +766,7 @@ static struct freed_list *list_new(uint32_t number)
 		    (struct tdt_leaf_frame){ "f", list->file, number, (uint32_t)i };
 	list->leaf = (struct tdt_leaf){ .kind = TDT_LEAF_NAMED,
 					.n = 1 + number % DEPTH,
-					.named = list->frames };
+					.frames = list->frames };
 	return list;
 }
 

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include <tdt/integrate/hooks.h>
 #include <tdt/tdt.h>
 
 #include "lib/idle.h"

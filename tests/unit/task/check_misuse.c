@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include <tdt/dump.h>
-#include <tdt/fiber.h>
+#include <tdt/integrate/fiber.h>
 #include <tdt/misuse.h>
 #include <tdt/recorder.h>
 #include <tdt/watch.h>

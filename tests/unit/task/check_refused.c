@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <tdt/integrate/hooks.h>
 #include <tdt/tdt.h>
 
 #include "lib/listed.h"

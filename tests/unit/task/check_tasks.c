@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <tdt/hooks.h>
+#include <tdt/integrate/hooks.h>
 #include <tdt/tasks.h>
 
 #include "lib/idle.h"
@@ -44,7 +44,7 @@ static int meet(struct tdt_handle *handle, const struct tdt_trace_info *info, vo
 	all->id[all->n++] = info->id;
 	all->info = *info;
 	if (info->n_waits != 0)
-		all->wait = info->waits[0];
+		all->wait = *info->waits[0];
 	return 0;
 }
 
@@ -435,9 +435,9 @@ TEST(a_trace_tells_what_all_leaves_wait_for)
 	info = test_answer(&requester);
 	ck_assert_uint_eq(info->n_waits, 300);
 	for (uint32_t i = 0; i < info->n_waits; i++) {
-		ck_assert_int_eq(info->waits[i].kind, TDT_WAIT_OTHER);
-		ck_assert_uint_eq(info->waits[i].object, 1000 + i);
-		ck_assert_uint_eq(info->waits[i].owner, 2000 + i);
+		ck_assert_int_eq(info->waits[i]->kind, TDT_WAIT_OTHER);
+		ck_assert_uint_eq(info->waits[i]->object, 1000 + i);
+		ck_assert_uint_eq(info->waits[i]->owner, 2000 + i);
 	}
 	test_requester_fini(&requester);
 	test_task_fini(&task);
@@ -615,12 +615,12 @@ static int check_all(struct tdt_handle *handle, const struct tdt_trace_info *inf
 	MUST(info->column == info->id % 77);
 	MUST(info->parent == info->id + 1);
 	if (info->n_waits != 0) {
-		uint64_t polls = info->waits[0].object - info->id;
+		uint64_t polls = info->waits[0]->object - info->id;
 
 		MUST(info->state == TDT_TASK_WAITING);
 		MUST(polls == info->polls && polls % 3 != 0);
-		MUST(info->waits[0].owner == info->id + 2 * polls);
-		MUST(info->waits[0].kind == (polls % 2 == 0 ? TDT_WAIT_OTHER : TDT_WAIT_MUTEX));
+		MUST(info->waits[0]->owner == info->id + 2 * polls);
+		MUST(info->waits[0]->kind == (polls % 2 == 0 ? TDT_WAIT_OTHER : TDT_WAIT_MUTEX));
 		atomic_fetch_add(&waited, 1);
 	}
 	atomic_fetch_add(&seen, 1);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/time.h>
 
+#include <tdt/integrate/hooks.h>
 #include <tdt/tdt.h>
 
 #include "lib/idle.h"

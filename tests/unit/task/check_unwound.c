@@ -13,6 +13,8 @@
 #include <semaphore.h>
 #include <unistd.h>
 
+#include <tdt/integrate/hooks.h>
+
 #include "lib/idle.h"
 #include "lib/requester.h"
 #include "lib/test.h"

@@ -22,21 +22,24 @@
 static struct tdt_trace_info tasks[MANY];
 static const struct tdt_trace_info *pointers[MANY];
 static struct tdt_snapshot_group groups[MANY];
+static const struct tdt_snapshot_group *list[MANY];
 
 /* All in groups of `each` tasks, which have a tree of one stack. */
 static struct tdt_snapshot snapshot_of(size_t n, size_t each, const struct tdt_trace *trace)
 {
-	struct tdt_snapshot snapshot = { .size = sizeof(snapshot), .tasks = n, .groups = groups,
+	struct tdt_snapshot snapshot = { .size = sizeof(snapshot), .tasks = n, .groups = list,
 					 .n_groups = n / each };
 
 	for (size_t i = 0; i < n; i++) {
 		tasks[i] = (struct tdt_trace_info)TASK(.id = i + 1, .name = "x");
 		pointers[i] = &tasks[i];
 	}
-	for (size_t i = 0; i < n / each; i++)
+	for (size_t i = 0; i < n / each; i++) {
 		groups[i] = (struct tdt_snapshot_group){
 			.trace = trace, .tasks = &pointers[i * each], .n = each
 		};
+		list[i] = &groups[i];
+	}
 	return snapshot;
 }
 

@@ -28,8 +28,9 @@ static struct dumped *some(void)
 		{ .kind = TDT_WAIT_MUTEX, .object = 0x7f10, .owner = 2 },
 		{ .kind = TDT_WAIT_IO, .object = 7 },
 	};
+	static const struct tdt_wait *const list[] = { &waits[0], &waits[1] };
 	static const struct tdt_trace_info tasks[2] = {
-		TASK(.id = 1, .name = "a", .state_ns = 5, .waits = waits, .n_waits = 2, .parent = 9,
+		TASK(.id = 1, .name = "a", .state_ns = 5, .waits = list, .n_waits = 2, .parent = 9,
 		     .woken_ns = 10, .woken_by = UINT64_MAX),
 		TASK(.id = 2, .polls_since = 3, .age_ns = 4, .asked = 1, .requested = 127,
 		     .spawned_ns = 60, .polled_ns = 50),
@@ -319,8 +320,8 @@ TEST(a_list_is_a_dump_of_tasks_without_trees)
 				   &reader, &dump), 1);
 	snapshot = dump_snapshot(dump);
 	ck_assert(snapshot->tasks == 1 && snapshot->n_groups == 1);
-	ck_assert(snapshot->groups[0].n == 1 && snapshot->groups[0].trace == NULL);
-	ck_assert_uint_eq(snapshot->groups[0].tasks[0]->id, 1);
+	ck_assert(snapshot->groups[0]->n == 1 && snapshot->groups[0]->trace == NULL);
+	ck_assert_uint_eq(snapshot->groups[0]->tasks[0]->id, 1);
 	ck_assert_uint_eq(snapshot->process->now_ns, 9);
 	dump_free(dump);
 	ck_assert_int_eq(read_as_list(L "]}", &reader, &dump), 1);

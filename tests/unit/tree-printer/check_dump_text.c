@@ -285,15 +285,16 @@ TEST(a_tree_says_if_it_may_lack_leaves)
 TEST(of_a_recording_times_are_before_its_end)
 {
 	static const struct tdt_wait wait = { .kind = TDT_WAIT_MUTEX, .object = 0x10, .owner = 7 };
+	static const struct tdt_wait *const waits = &wait;
 	struct tdt_trace_info ran = TASK(.id = 1, .state = TDT_TASK_RUNNING, .state_ns = SECOND,
 					 .thread = 11, .age_ns = 3000000);
 	struct tdt_trace_info old[2] = { TASK(.id = 3, .age_ns = 3000000),
 					 TASK(.id = 4, .age_ns = 4000000, .polls_since = 2) };
 	struct tdt_trace_info late = TASK(.id = 2);
 	struct tdt_trace_info lost[3] = { BARE(.id = 5, .state = TDT_TASK_UNKNOWN, .n_waits = 1,
-					       .waits = &wait, .polls = 2, .polled_ns = SECOND),
+					       .waits = &waits, .polls = 2, .polled_ns = SECOND),
 					  BARE(.id = 6, .state = TDT_TASK_UNKNOWN, .n_waits = 1,
-					       .waits = &wait),
+					       .waits = &waits),
 					  BARE(.id = 7, .state = TDT_TASK_UNKNOWN,
 					       .polled_ns = SECOND) };
 	struct dumped *dumped = dumped_new();
@@ -347,6 +348,7 @@ TEST(groups_and_tasks_tell_of_leaves_that_may_be_over)
 TEST(what_most_of_a_group_wait_for_is_told_first)
 {
 	struct tdt_wait waits[40];
+	const struct tdt_wait *list[40];
 	struct tdt_trace_info *tasks = tasks_new(40);
 	struct dumped *dumped = dumped_new();
 
@@ -354,7 +356,8 @@ TEST(what_most_of_a_group_wait_for_is_told_first)
 		waits[i] = (struct tdt_wait){ .kind = TDT_WAIT_MUTEX,
 					      .object = 0x1000,
 					      .owner = i < 20 ? 1 : 100 + i };
-		tasks[i].waits = &waits[i];
+		list[i] = &waits[i];
+		tasks[i].waits = &list[i];
 		tasks[i].n_waits = 1;
 		tasks[i].file = NULL;
 		tasks[i].parent = 0;
@@ -381,12 +384,14 @@ TEST(what_most_of_a_group_wait_for_is_told_first)
 TEST(many_that_wait_for_an_object_each_are_one_line)
 {
 	struct tdt_wait waits[200];
+	const struct tdt_wait *list[200];
 	struct tdt_trace_info *tasks = tasks_new(200);
 	struct dumped *dumped = dumped_new();
 
 	for (uint64_t i = 0; i < 200; i++) {
 		waits[i] = (struct tdt_wait){ .kind = TDT_WAIT_CHANNEL, .object = 0x1000 + i };
-		tasks[i].waits = &waits[i];
+		list[i] = &waits[i];
+		tasks[i].waits = &list[i];
 		tasks[i].n_waits = 1;
 		tasks[i].state_ns = 0;
 	}
@@ -429,7 +434,8 @@ TEST(many_that_wait_for_an_object_each_are_one_line)
 TEST(a_deadlock_of_one_waits_for_itself)
 {
 	static const struct tdt_wait wait = { .kind = TDT_WAIT_MUTEX, .object = 0x10, .owner = 1 };
-	static const struct tdt_trace_info task = TASK(.id = 1, .waits = &wait, .n_waits = 1);
+	static const struct tdt_wait *const waits[] = { &wait };
+	static const struct tdt_trace_info task = TASK(.id = 1, .waits = waits, .n_waits = 1);
 	struct dumped *dumped = dumped_new();
 
 	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", &task, 1);
@@ -559,8 +565,9 @@ TEST(only_frames_that_were_not_named_in_time_are_marked_so)
 TEST(no_name_harms_a_terminal)
 {
 	static const struct tdt_wait wait = { .kind = TDT_WAIT_TASK, .owner = 2 };
+	static const struct tdt_wait *const waits[] = { &wait };
 	static const struct tdt_trace_info tasks[2] = {
-		TASK(.id = 1, .name = "\033[2J\"é", .waits = &wait, .n_waits = 1,
+		TASK(.id = 1, .name = "\033[2J\"é", .waits = waits, .n_waits = 1,
 		     .state = TDT_TASK_RUNNING, .syscall = "\033x"),
 		TASK(.id = 2, .name = "\n", .state = TDT_TASK_RUNNING),
 	};
@@ -655,17 +662,21 @@ TEST(a_hundred_thousand_tasks_that_wait_for_each_other_are_printed)
 	enum { N = 100000 };
 	struct tdt_trace_info *tasks = tasks_new(N);
 	struct tdt_wait *waits = calloc(N, sizeof(*waits));
+	const struct tdt_wait **list = calloc(N, sizeof(*list));
 	struct tdt_snapshot_group *groups = calloc(N / 2 + 1, sizeof(*groups));
+	const struct tdt_snapshot_group **grouped = calloc(N / 2 + 1, sizeof(*grouped));
 	const struct tdt_trace_info **pointers = calloc(N, sizeof(*pointers));
-	struct tdt_snapshot snapshot = { .size = sizeof(snapshot), .tasks = N, .groups = groups,
+	struct tdt_snapshot snapshot = { .size = sizeof(snapshot), .tasks = N, .groups = grouped,
 					 .n_groups = N / 2 + 1 };
 	struct tdt_trace *trace = grow("a:1*");
 	char *text;
 
-	ck_assert(waits != NULL && groups != NULL && pointers != NULL);
+	ck_assert(waits != NULL && list != NULL && groups != NULL && grouped != NULL &&
+		  pointers != NULL);
 	for (uint64_t i = 0; i < N; i++) {
 		waits[i] = (struct tdt_wait){ .kind = TDT_WAIT_TASK, .owner = N - i };
-		tasks[i].waits = &waits[i];
+		list[i] = &waits[i];
+		tasks[i].waits = &list[i];
 		tasks[i].n_waits = 1;
 		tasks[i].name = "x";
 		pointers[i] = &tasks[i];
@@ -676,6 +687,8 @@ TEST(a_hundred_thousand_tasks_that_wait_for_each_other_are_printed)
 		groups[i] = (struct tdt_snapshot_group){
 			.trace = trace, .tasks = &pointers[N / 2 + i - 1], .n = 1
 		};
+	for (size_t i = 0; i <= N / 2; i++)
+		grouped[i] = &groups[i];
 	text = dumped_text(&snapshot, PRINT(ASCII));
 	ck_assert_ptr_nonnull(strstr(text, "\n50,000 tasks pending "));
 	ck_assert_ptr_nonnull(strstr(text, "   1 waits for task 50001 \"x\"\n"));
@@ -686,7 +699,9 @@ TEST(a_hundred_thousand_tasks_that_wait_for_each_other_are_printed)
 	tdt_trace_free(trace);
 	free(pointers);
 	free(groups);
+	free(grouped);
 	free(waits);
+	free(list);
 	free(tasks);
 }
 

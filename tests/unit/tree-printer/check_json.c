@@ -20,12 +20,16 @@
 
 static struct tdt_trace *everything(void)
 {
-	static const struct tdt_wait waits[2] = { { .kind = TDT_WAIT_MUTEX,
-						    .object = UINT64_MAX,
-						    .owner = UINT64_MAX,
-						    .name = "room \"1\"" },
-						  { .kind = TDT_WAIT_TIMER, .name = "\xff" } };
-	static const char *const owner_names[2] = { "o", NULL };
+	static const struct tdt_wait waits[2] = {
+		{ .size = sizeof waits[0],
+		  .kind = TDT_WAIT_MUTEX,
+		  .object = UINT64_MAX,
+		  .owner = UINT64_MAX,
+		  .name = "room \"1\"",
+		  .owner_name = "o" },
+		{ .size = sizeof waits[0], .kind = TDT_WAIT_TIMER, .name = "\xff" }
+	};
+	static const struct tdt_wait *const list[] = { &waits[0], &waits[1] };
 	struct tdt_trace_info info = { .size = sizeof(info),
 				       .id = UINT64_MAX,
 				       .name = "n\"é",
@@ -48,9 +52,8 @@ static struct tdt_trace *everything(void)
 				       .syscall = "read",
 				       .unknown_stack = 1,
 				       .leaves_known = TDT_LEAVES_UNKNOWN,
-				       .waits = waits,
-				       .n_waits = 2,
-				       .owner_names = owner_names };
+				       .waits = list,
+				       .n_waits = 2 };
 	struct tdt_trace *trace = tdt_trace_new(&info);
 	const struct tdt_frame cut = { .kind = TDT_NODE_CUT, .cut = TDT_CUT_NO_INFO };
 	const struct tdt_node *node = add(trace, NULL, cut, 0);
@@ -140,14 +143,16 @@ TEST(every_word_of_the_json_reads_back)
 		free(text);
 	}
 	for (int kind = TDT_WAIT_UNKNOWN; kind <= TDT_WAIT_OTHER; kind++) {
-		const struct tdt_wait wait = { .kind = (enum tdt_wait_kind)kind };
-		struct tdt_trace_info info = { .size = sizeof(info), .waits = &wait, .n_waits = 1 };
+		const struct tdt_wait wait = { .size = sizeof wait,
+					       .kind = (enum tdt_wait_kind)kind };
+		const struct tdt_wait *const list[] = { &wait };
+		struct tdt_trace_info info = { .size = sizeof(info), .waits = list, .n_waits = 1 };
 		struct tdt_trace *trace = tdt_trace_new(&info), *again;
 		char *text = print(trace, OPTIONS(JSON));
 
 		again = read_back(text);
 		ck_assert_uint_eq(tdt_trace_info(again)->n_waits, 1);
-		ck_assert_int_eq(tdt_trace_info(again)->waits[0].kind, kind);
+		ck_assert_int_eq(tdt_trace_info(again)->waits[0]->kind, kind);
 		tdt_trace_free(trace);
 		tdt_trace_free(again);
 		free(text);

@@ -219,14 +219,14 @@ TEST(the_last_wake_up_is_told_where_it_is_news)
 TEST(owners_have_their_names_where_these_are_known)
 {
 	static const struct tdt_wait waits[3] = {
-		{ .kind = TDT_WAIT_MUTEX, .object = 0x10, .owner = 5 },
-		{ .kind = TDT_WAIT_MUTEX, .object = 0x20, .owner = 6 },
-		{ .kind = TDT_WAIT_MUTEX, .object = 0x10, .owner = 5 },
+		WAIT(.kind = TDT_WAIT_MUTEX, .object = 0x10, .owner = 5,
+		  .owner_name = "connection 3"),
+		WAIT(.kind = TDT_WAIT_MUTEX, .object = 0x20, .owner = 6),
+		WAIT(.kind = TDT_WAIT_MUTEX, .object = 0x10, .owner = 5,
+		  .owner_name = "connection 3"),
 	};
-	const char *const names[3] = { "connection 3", NULL, "connection 3" };
-	const struct tdt_trace_info info = {
-		.id = 7, .leaves = 3, .n_waits = 3, .waits = waits, .owner_names = names
-	};
+	const struct tdt_wait *const list[] = { &waits[0], &waits[1], &waits[2] };
+	const struct tdt_trace_info info = { .id = 7, .leaves = 3, .n_waits = 3, .waits = list };
 
 	expect_info(&info,
 		    "task 7 pending, 3 leaves\n"
@@ -240,36 +240,40 @@ TEST(what_the_tree_doesn_t_say_of_waits_stands_below_the_line)
 		struct tdt_wait wait;
 		const char *line;
 	} cases[] = {
-		{ { .kind = TDT_WAIT_TASK, .owner = 4 }, "   waits for task 4\n" },
-		{ { .kind = TDT_WAIT_TASK, .owner = 1 }, "   waits for itself\n" },
-		{ { .kind = TDT_WAIT_TASK }, "" },
-		{ { .kind = TDT_WAIT_MUTEX, .object = 0x7f12, .owner = 9 },
+		{ WAIT(.kind = TDT_WAIT_TASK, .owner = 4), "   waits for task 4\n" },
+		{ WAIT(.kind = TDT_WAIT_TASK, .owner = 1), "   waits for itself\n" },
+		{ WAIT(.kind = TDT_WAIT_TASK), "" },
+		{ WAIT(.kind = TDT_WAIT_MUTEX, .object = 0x7f12, .owner = 9),
 		  "   waits for a mutex (0x7f12) held by task 9\n" },
-		{ { .kind = TDT_WAIT_MUTEX, .object = 0x7f12, .owner = 1 },
+		{ WAIT(.kind = TDT_WAIT_MUTEX, .object = 0x7f12, .owner = 1),
 		  "   waits for a mutex (0x7f12) held by itself\n" },
-		{ { .kind = TDT_WAIT_MUTEX, .object = 0x7f12 }, "   waits for a mutex (0x7f12)\n" },
-		{ { .kind = TDT_WAIT_MUTEX }, "" },
-		{ { .kind = TDT_WAIT_CHANNEL, .object = 0x7f12 },
+		{ WAIT(.kind = TDT_WAIT_MUTEX, .object = 0x7f12),
+		  "   waits for a mutex (0x7f12)\n" },
+		{ WAIT(.kind = TDT_WAIT_MUTEX), "" },
+		{ WAIT(.kind = TDT_WAIT_CHANNEL, .object = 0x7f12),
 		  "   waits for a channel (0x7f12)\n" },
-		{ { .kind = TDT_WAIT_CHANNEL, .owner = 9 }, "   waits for a channel of task 9\n" },
-		{ { .kind = TDT_WAIT_TIMER, .object = 0x7f12 }, "" },
-		{ { .kind = TDT_WAIT_TIMER, .object = 0x7f12, .owner = 9 },
+		{ WAIT(.kind = TDT_WAIT_CHANNEL, .owner = 9),
+		  "   waits for a channel of task 9\n" },
+		{ WAIT(.kind = TDT_WAIT_TIMER, .object = 0x7f12), "" },
+		{ WAIT(.kind = TDT_WAIT_TIMER, .object = 0x7f12, .owner = 9),
 		  "   waits for a timer of task 9\n" },
-		{ { .kind = TDT_WAIT_IO, .object = 7 }, "" },
-		{ { .kind = TDT_WAIT_IO, .object = 7, .owner = 9 },
+		{ WAIT(.kind = TDT_WAIT_IO, .object = 7), "" },
+		{ WAIT(.kind = TDT_WAIT_IO, .object = 7, .owner = 9),
 		  "   waits for descriptor 7 of task 9\n" },
-		{ { .kind = TDT_WAIT_IO, .owner = 9 }, "   waits for a descriptor of task 9\n" },
-		{ { .kind = TDT_WAIT_OTHER, .object = 5 }, "" },
-		{ { .kind = TDT_WAIT_OTHER, .object = 5, .owner = 9 },
+		{ WAIT(.kind = TDT_WAIT_IO, .owner = 9), "   waits for a descriptor of task 9\n" },
+		{ WAIT(.kind = TDT_WAIT_OTHER, .object = 5), "" },
+		{ WAIT(.kind = TDT_WAIT_OTHER, .object = 5, .owner = 9),
 		  "   waits for something (0x5) of task 9\n" },
-		{ { .kind = TDT_WAIT_UNKNOWN, .owner = 9 }, "   waits for something of task 9\n" },
-		{ { .kind = (enum tdt_wait_kind)99, .owner = 9 },
+		{ WAIT(.kind = TDT_WAIT_UNKNOWN, .owner = 9),
+		  "   waits for something of task 9\n" },
+		{ WAIT(.kind = (enum tdt_wait_kind)99, .owner = 9),
 		  "   waits for something of task 9\n" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct tdt_wait *const list[] = { &cases[i].wait };
 		const struct tdt_trace_info info = {
-			.id = 1, .leaves = 1, .waits = &cases[i].wait, .n_waits = 1
+			.id = 1, .leaves = 1, .waits = list, .n_waits = 1
 		};
 		char expected[200];
 
@@ -284,19 +288,20 @@ TEST(the_name_of_what_a_task_waits_for_is_shown)
 		struct tdt_wait wait;
 		const char *line;
 	} cases[] = {
-		{ { .kind = TDT_WAIT_MUTEX, .object = 0x10, .owner = 2, .name = "room 1" },
+		{ WAIT(.kind = TDT_WAIT_MUTEX, .object = 0x10, .owner = 2, .name = "room 1"),
 		  "for a mutex \"room 1\" (0x10) held by task 2" },
-		{ { .kind = TDT_WAIT_CHANNEL, .name = "out" }, "for a channel \"out\"" },
-		{ { .kind = TDT_WAIT_IO, .object = 7, .name = "peer" },
+		{ WAIT(.kind = TDT_WAIT_CHANNEL, .name = "out"), "for a channel \"out\"" },
+		{ WAIT(.kind = TDT_WAIT_IO, .object = 7, .name = "peer"),
 		  "for descriptor 7 \"peer\"" },
-		{ { .kind = TDT_WAIT_TIMER, .name = "retry" }, "for a timer \"retry\"" },
-		{ { .kind = TDT_WAIT_OTHER, .object = 1, .name = "\"\033[2J" },
+		{ WAIT(.kind = TDT_WAIT_TIMER, .name = "retry"), "for a timer \"retry\"" },
+		{ WAIT(.kind = TDT_WAIT_OTHER, .object = 1, .name = "\"\033[2J"),
 		  "for something \"\\\"\\x1b[2J\" (0x1)" },
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		const struct tdt_wait *const list[] = { &cases[i].wait };
 		const struct tdt_trace_info info = {
-			.id = 1, .leaves = 1, .waits = &cases[i].wait, .n_waits = 1
+			.id = 1, .leaves = 1, .waits = list, .n_waits = 1
 		};
 		char expected[200];
 
@@ -309,10 +314,13 @@ TEST(the_name_of_what_a_task_waits_for_is_shown)
 TEST(of_many_waits_the_first_are_told_and_the_others_counted)
 {
 	struct tdt_wait waits[10];
-	const struct tdt_trace_info info = { .id = 1, .leaves = 10, .waits = waits, .n_waits = 10 };
+	const struct tdt_wait *list[10];
+	const struct tdt_trace_info info = { .id = 1, .leaves = 10, .waits = list, .n_waits = 10 };
 
-	for (uint64_t i = 0; i < 10; i++)
-		waits[i] = (struct tdt_wait){ .kind = TDT_WAIT_TASK, .owner = i + 2 };
+	for (uint64_t i = 0; i < 10; i++) {
+		waits[i] = (struct tdt_wait)WAIT(.kind = TDT_WAIT_TASK, .owner = i + 2);
+		list[i] = &waits[i];
+	}
 	expect_info(
 	    &info,
 	    "task 1 pending, 10 leaves\n"
@@ -320,7 +328,7 @@ TEST(of_many_waits_the_first_are_told_and_the_others_counted)
 	    "   waits for task 6\n   waits for task 7\n   waits for task 8\n   waits for task 9\n"
 	    "   and for others (2 leaves)\n");
 	expect_info(
-	    &(const struct tdt_trace_info){ .id = 1, .leaves = 9, .waits = waits, .n_waits = 9 },
+	    &(const struct tdt_trace_info){ .id = 1, .leaves = 9, .waits = list, .n_waits = 9 },
 	    "task 1 pending, 9 leaves\n"
 	    "   waits for task 2\n   waits for task 3\n   waits for task 4\n   waits for task 5\n"
 	    "   waits for task 6\n   waits for task 7\n   waits for task 8\n   waits for task 9\n"
@@ -330,16 +338,20 @@ TEST(of_many_waits_the_first_are_told_and_the_others_counted)
 TEST(equal_waits_of_a_task_are_told_once)
 {
 	static const struct tdt_wait waits[] = {
-		{ .kind = TDT_WAIT_MUTEX, .object = 0x7f12, .owner = 9 },
-		{ .kind = TDT_WAIT_MUTEX, .object = 0x7f12, .owner = 8 },
-		{ .kind = TDT_WAIT_MUTEX, .object = 0x7f12, .owner = 9 },
-		{ .kind = TDT_WAIT_MUTEX, .object = 0x7f13, .owner = 9 },
-		{ .kind = TDT_WAIT_CHANNEL, .object = 0x7f12, .owner = 9 },
-		{ .kind = TDT_WAIT_TIMER, .object = 0x7f12 },
-		{ .kind = TDT_WAIT_MUTEX, .object = 0x7f12, .owner = 9 },
-		{ .kind = TDT_WAIT_TIMER, .object = 0x7f12 },
+		WAIT(.kind = TDT_WAIT_MUTEX, .object = 0x7f12, .owner = 9),
+		WAIT(.kind = TDT_WAIT_MUTEX, .object = 0x7f12, .owner = 8),
+		WAIT(.kind = TDT_WAIT_MUTEX, .object = 0x7f12, .owner = 9),
+		WAIT(.kind = TDT_WAIT_MUTEX, .object = 0x7f13, .owner = 9),
+		WAIT(.kind = TDT_WAIT_CHANNEL, .object = 0x7f12, .owner = 9),
+		WAIT(.kind = TDT_WAIT_TIMER, .object = 0x7f12),
+		WAIT(.kind = TDT_WAIT_MUTEX, .object = 0x7f12, .owner = 9),
+		WAIT(.kind = TDT_WAIT_TIMER, .object = 0x7f12),
 	};
-	const struct tdt_trace_info info = { .id = 1, .leaves = 8, .waits = waits, .n_waits = 8 };
+	const struct tdt_wait *list[8];
+	const struct tdt_trace_info info = { .id = 1, .leaves = 8, .waits = list, .n_waits = 8 };
+
+	for (int i = 0; i < 8; i++)
+		list[i] = &waits[i];
 
 	expect_info(&info, "task 1 pending, 8 leaves\n"
 			   "   waits for a mutex (0x7f12) held by task 9 (3 leaves)\n"

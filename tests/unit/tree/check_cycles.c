@@ -16,6 +16,7 @@
 struct task {
 	struct tdt_trace_info info; /* first */
 	struct tdt_wait waits[MOST_WAITS];
+	const struct tdt_wait *list[MOST_WAITS];
 	enum tdt__proof proof;
 };
 
@@ -35,11 +36,15 @@ static struct task *task(uint64_t id, const int64_t *ids)
 	struct task *added = &tasks[n];
 
 	*added = (struct task){ .info = {
-				    .size = sizeof added->info, .id = id, .waits = added->waits } };
-	for (; *ids >= 0; ids++)
-		added->waits[added->info.n_waits++] =
-		    (struct tdt_wait){ .kind = *ids != 0 ? TDT_WAIT_TASK : TDT_WAIT_IO,
-				       .owner = (uint64_t)*ids };
+				    .size = sizeof added->info, .id = id, .waits = added->list } };
+	for (; *ids >= 0; ids++) {
+		uint32_t i = added->info.n_waits++;
+
+		added->waits[i] = (struct tdt_wait){ .kind = *ids != 0 ? TDT_WAIT_TASK
+								       : TDT_WAIT_IO,
+						     .owner = (uint64_t)*ids };
+		added->list[i] = &added->waits[i];
+	}
 	added->info.leaves = added->info.n_waits;
 	added->proof = TDT__BY_POLL;
 	infos[n++] = &added->info;

@@ -152,7 +152,8 @@ CASE(stacks)
 
 TEST(stacks_of_another_process_are_named_by_its_files_and_printed)
 {
-	struct tdt_wait wait = { .kind = TDT_WAIT_TIMER };
+	const struct tdt_wait wait = { .size = sizeof wait, .kind = TDT_WAIT_TIMER };
+	const struct tdt_wait *const waits[] = { &wait };
 	struct tdt_trace_info info = {
 		.size = sizeof info,
 		.id = 42,
@@ -160,7 +161,7 @@ TEST(stacks_of_another_process_are_named_by_its_files_and_printed)
 		.state = TDT_TASK_WAITING,
 		.polls = 3,
 		.n_waits = 1,
-		.waits = &wait,
+		.waits = waits,
 	};
 	struct tdt_trace *trace = tdt__trace_of(&info, their_stacks(OTHER_FILE));
 	char *text;

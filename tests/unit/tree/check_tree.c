@@ -177,25 +177,26 @@ TEST(strings_are_copied)
 TEST(what_leaves_wait_for_is_copied)
 {
 	struct tdt_wait waits[] = {
-		{ .kind = TDT_WAIT_MUTEX, .object = 0x1000, .owner = 7 },
-		{ .kind = TDT_WAIT_IO, .object = 3 },
+		{ .size = sizeof *waits, .kind = TDT_WAIT_MUTEX, .object = 0x1000, .owner = 7 },
+		{ .size = sizeof *waits, .kind = TDT_WAIT_IO, .object = 3 },
 	};
-	struct tdt_trace_info info = { .size = sizeof(info), .n_waits = 2, .waits = waits };
+	const struct tdt_wait *const list[] = { &waits[0], &waits[1] };
+	struct tdt_trace_info info = { .size = sizeof(info), .n_waits = 2, .waits = list };
 	struct tdt_trace *trace = tdt_trace_new(&info);
 
 	ck_assert_ptr_nonnull(trace);
 	memset(waits, 0xff, sizeof(waits));
 	ck_assert_uint_eq(tdt_trace_info(trace)->n_waits, 2);
-	ck_assert_int_eq(tdt_trace_info(trace)->waits[0].kind, TDT_WAIT_MUTEX);
-	ck_assert_uint_eq(tdt_trace_info(trace)->waits[0].object, 0x1000);
-	ck_assert_uint_eq(tdt_trace_info(trace)->waits[0].owner, 7);
-	ck_assert_int_eq(tdt_trace_info(trace)->waits[1].kind, TDT_WAIT_IO);
-	ck_assert_uint_eq(tdt_trace_info(trace)->waits[1].object, 3);
+	ck_assert_int_eq(tdt_trace_info(trace)->waits[0]->kind, TDT_WAIT_MUTEX);
+	ck_assert_uint_eq(tdt_trace_info(trace)->waits[0]->object, 0x1000);
+	ck_assert_uint_eq(tdt_trace_info(trace)->waits[0]->owner, 7);
+	ck_assert_int_eq(tdt_trace_info(trace)->waits[1]->kind, TDT_WAIT_IO);
+	ck_assert_uint_eq(tdt_trace_info(trace)->waits[1]->object, 3);
 	tdt_trace_free(trace);
 	/* A number of none, and none of them. */
 	for (int i = 0; i < 2; i++) {
 		info.n_waits = i == 0 ? 5 : 0;
-		info.waits = i == 0 ? NULL : waits;
+		info.waits = i == 0 ? NULL : list;
 		trace = tdt_trace_new(&info);
 		ck_assert_ptr_nonnull(trace);
 		ck_assert_uint_eq(tdt_trace_info(trace)->n_waits, 0);
@@ -379,13 +380,18 @@ TEST(many_siblings_are_found_as_fast_as_few)
 static int build(void *argument)
 {
 	static char long_name[20000];
-	const struct tdt_wait wait = { .kind = TDT_WAIT_TASK, .object = 1, .owner = 2 };
+	const struct tdt_wait wait = { .size = sizeof wait,
+				       .kind = TDT_WAIT_TASK,
+				       .object = 1,
+				       .owner = 2,
+				       .owner_name = "owner" };
+	const struct tdt_wait *const waits[] = { &wait };
 	struct tdt_trace_info info = { .size = sizeof(info),
 				       .name = "name",
 				       .file = "file",
 				       .syscall = "read",
 				       .n_waits = 1,
-				       .waits = &wait };
+				       .waits = waits };
 	struct tdt_trace *trace = tdt_trace_new(&info);
 	const struct tdt_node *node = NULL;
 	int err = 0;

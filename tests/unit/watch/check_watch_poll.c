@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <tdt/integrate/hooks.h>
 #include <tdt/tdt.h>
 #include <tdt/watch.h>
 

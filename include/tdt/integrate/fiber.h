@@ -44,8 +44,8 @@
  * standing answers a request itself, in tdt_fiber_suspend().  A fiber needs no last tree of
  * tdt_watch() and gets none, because it can be read at any time.
  *
- * The registers that tdt_fiber_suspend() stores are public (tdt/registry.h), so that a debugger or
- * a reader of a core file can continue the stack of a suspended fiber.
+ * The registers that tdt_fiber_suspend() stores are public (tdt/layout/registry.h), so that a
+ * debugger or a reader of a core file can continue the stack of a suspended fiber.
  *
  * If the library's own functions know nothing of tdt, the calls can be made around them: a function
  * that calls their yield makes the calls before and after it.
@@ -136,7 +136,8 @@ void tdt_fiber_resume(struct tdt_fiber *fiber);
  *
  * The call itself answers a request that waits for the fiber, by a copy of the stack that the
  * requester walks.  That takes a microsecond or two, and less than 1 KiB of the fiber's stack,
- * besides what a waker of the requester needs that is called then.
+ * besides what a waker of the requester needs that is called then.  A fiber that runs for longer is
+ * read by a signal, which needs more (tdt_backtrace()), unless the process has small stacks.
  *
  * A scheduler that starts another fiber from the stack of this one first suspends this one.  If it
  * does not, this fiber counts as running.  It is then not shown as if the other's stack were its

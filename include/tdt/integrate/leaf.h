@@ -18,7 +18,7 @@
  *	static void new_request(struct request *request)
  *	{
  *		request->task = tdt_task_new(TDT_TASK_ATTR(.name = request->path));
- *		request->leaf = (struct tdt_leaf){ .kind = TDT_LEAF_NAMED, .named = request->calls };
+ *		request->leaf = (struct tdt_leaf){ .kind = TDT_LEAF_NAMED, .frames = request->calls };
  *		request->calls[request->leaf.n++] =
  *		    (struct tdt_leaf_frame){ .function = "serve", .file = __FILE__, .line = __LINE__ };
  *		...
@@ -40,7 +40,7 @@
  * A request to a task that waits at a list is answered at once: nothing is woken and nothing is
  * polled, and it does not matter what the threads of the runtime are doing.  The list is shown in
  * traces and dumps as any stack is.  Readers outside the process and in core files find it in the
- * record of the task (tdt/registry.h).
+ * record of the task (tdt/layout/registry.h).
  *
  * A future that is polled may also give a list, if its own stack does not show where it waits.
  */
@@ -82,14 +82,13 @@ struct tdt_leaf {
 	uint32_t kind; /* @0  enum tdt_leaf_kind */
 	uint32_t n;    /* @4  the number of frames.  0: the task waits, but it is not known where;
 			      this is shown as one frame, "(unknown)" */
-	union {        /* @8  the frames, the outermost one first */
-		const void *const *pcs;
-		const struct tdt_leaf_frame *named;
-	};
+	const void *frames; /* @8 the array of frames, the outermost one first: addresses (const
+			       void *), or struct tdt_leaf_frame */
 
 	/* These fields belong to the library. */
 	uint64_t task;  /* @16 the id of the task for which the list was set */
 	uint64_t polls; /* @24 `polls` of the task's record at that time */
+	uint64_t reserved[2]; /* @32 0 */
 };
 
 /*

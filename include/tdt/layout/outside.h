@@ -6,9 +6,9 @@
  * The door: requests from outside the process.
  *
  * A reader outside the process, such as tdt(1), finds the tasks and their records in the memory of
- * the process (tdt/registry.h).  The tree of a task that waits has to be captured in a poll, so the
- * reader has to request it.  The door is a socket through which it does so.  The reader writes
- * nothing into the memory of the process, and stops none of its threads.
+ * the process (tdt/layout/registry.h).  The tree of a task that waits has to be captured in a poll,
+ * so the reader has to request it.  The door is a socket through which it does so.  The reader
+ * writes nothing into the memory of the process, and stops none of its threads.
  *
  * A program says tdt_listen(), or the environment says TDT_OUTSIDE=1; tdt_rt_new() of libtdt-rt
  * listens by itself.  TDT_OUTSIDE=0 refuses all readers, whatever the program calls.  A
@@ -16,8 +16,8 @@
  *
  * The kernel decides who may come through the door: whoever may trace the process (ptrace(2)).
  *
- * The rest of this header is for the authors of readers.  It is all that a reader needs, besides
- * tdt/registry.h; a reader contains no code of the library.
+ * This header is for the authors of readers.  It is all that a reader needs, besides
+ * tdt/layout/registry.h; a reader contains no code of the library.
  *
  * Opening a connection
  *
@@ -67,10 +67,9 @@
 
 #include <stdint.h>
 
-#include <tdt/registry.h>
+#include <tdt/layout/registry.h>
 #include <tdt/tree.h>
 
-#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -156,8 +155,8 @@ enum tdt_outside_answer {
 
 /*
  * One message for each of the tasks, in any order.  `n` struct tdt_registry_entry of the tree
- * follow, and then `n_waits` struct tdt_wait (tdt/tree.h; 96 bytes): what the leaves waited for, as
- * they have reported it in that poll.  A tree with more entries than fit in TDT_OUTSIDE_MESSAGE_MAX
+ * follow, and then `n_waits` struct tdt_outside_wait: what the leaves waited for, as they have
+ * reported it in that poll.  A tree with more entries than fit in TDT_OUTSIDE_MESSAGE_MAX
  * bytes is cut off, as one that is too large for a watched tree (TDT_CUT_LIMIT); of the waits, the
  * first ones are there that fit behind it.  The task's state, and how long it had been in this
  * state, are in its record; `gap` of the tree is the time from the beginning of the previous poll.
@@ -176,6 +175,16 @@ struct tdt_outside_tree {
 				   waited */
 	struct tdt_registry_tree tree; /* @64  without a tree, all is 0 */
 	/* the entries follow: @120, and then the waits */
+};
+
+/* What a leaf waited for: struct tdt_wait (tdt/tree.h) has the meaning of the fields. */
+struct tdt_outside_wait {
+	uint32_t kind;       /* @0   enum tdt_wait_kind */
+	uint32_t futurelock; /* @4 */
+	uint64_t object;     /* @8 */
+	uint64_t owner;      /* @16 */
+	char name[64];       /* @24  ends with NUL; empty: none */
+	uint64_t handed_ns;  /* @88 */
 };
 
 /* The answer, after the trees. */
@@ -241,31 +250,8 @@ struct tdt_outside_counters {
 	uint64_t dumps;           /* @112 */
 };
 
-/*
- * Open the door: listen for requests from outside the process.
- *
- *	int main(void)
- *	{
- *		tdt_listen();
- *		...
- *
- * The call takes two descriptors, which are closed on exec, and starts two threads with all signals
- * blocked, "tdt-door" and "tdt-recorder", which sleep until a reader comes.  Each connection takes
- * one more descriptor.  If the program closes them all, as a daemon does, the door is closed for
- * good, and nothing else that gets their numbers is touched; call tdt_listen() again after that.
- *
- * A child of fork() has no door, and none of its parent's connections, until it calls tdt_listen()
- * itself (or, with TDT_OUTSIDE=1, makes a traced future).
- *
- * Returns 0, also if the door is open already.  Returns a negative errno and sets errno: -EPERM
- * (TDT_OUTSIDE=0), -EMFILE, -ENFILE, -ENOMEM, -EAGAIN (no thread could be started).  Then nothing
- * has changed.  Any thread.
- */
-int tdt_listen(void);
-
 #ifdef __cplusplus
 }
 #endif
-#pragma GCC visibility pop
 
 #endif

@@ -58,7 +58,7 @@ void tdt_worker_thread_stop(void);
  * Report that this worker is about to wait for work (park), or has been woken (unpark).  Between
  * the two calls the worker is idle.  The calls fire the probes worker-thread-park and
  * worker-thread-unpark, and note since when the worker is idle (struct tdt_registry_thread in
- * tdt/registry.h).  Call them on the worker's own thread.
+ * tdt/layout/registry.h).  Call them on the worker's own thread.
  */
 void tdt_worker_thread_park(void);
 void tdt_worker_thread_unpark(void);

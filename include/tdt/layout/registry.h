@@ -108,7 +108,7 @@
  * Fibers
  *
  * A task whose record has a `poll` of 0 is a fiber: a coroutine that is resumed, not polled
- * (tdt/fiber.h).  `polls` counts how often it was resumed, `since` is when that was, and
+ * (tdt/integrate/fiber.h).  `polls` counts how often it was resumed, `since` is when that was, and
  * TDT_TASK_RECORD_POLLING means that it runs.  To read the stack of a suspended fiber while the
  * process runs:
  *
@@ -129,8 +129,8 @@
  *
  * Lists
  *
- * A task whose stack does not show where it waits may have a list of frames (tdt/leaf.h).  The list
- * belongs to the host, who may change or free it as soon as the task goes on:
+ * A task whose stack does not show where it waits may have a list of frames (tdt/integrate/leaf.h).
+ * The list belongs to the host, who may change or free it as soon as the task goes on:
  *
  *	1. Read the record as above.  Go on if `state` is TDT_TASK_RECORD_IDLE and `leaf` is not 0.
  *	2. Read the struct tdt_leaf at `leaf`.  The list is in force if its `task` is the record's
@@ -199,10 +199,10 @@ struct tdt_registry {
 	uint64_t panics;       /* @128  address of an array of struct tdt_registry_panic */
 	uint32_t n_panics;     /* @136  the number of its structs */
 	uint32_t panic_size;   /* @140  sizeof(struct tdt_registry_panic): from one to the next */
-	uint64_t rings;        /* @144  address of the struct tdt_recording (tdt/recording.h) of
-					this process; 0: it has never recorded */
+	uint64_t rings;        /* @144  address of the struct tdt_recording (tdt/layout/recording.h)
+					of this process; 0: it has never recorded */
 	uint64_t door_inode;   /* @152  the inode of the socket through which readers make requests
-					(tdt/outside.h); 0: there is none */
+					(tdt/layout/outside.h); 0: there is none */
 	uint32_t door;         /* @160  the number of its descriptor.  If there is none: 0, or a
 					positive errno that says why, such as EPERM (TDT_OUTSIDE=0)
 					or EMFILE */
@@ -244,11 +244,11 @@ struct tdt_task_record {
 	uint32_t seq;         /* @16  odd while the record is passed from one task to another */
 	uint32_t state;       /* @20  enum tdt_task_record_state */
 	uint64_t polls;       /* @24  the number of polls that began, and of times that the task
-				      went on without a poll (tdt/leaf.h) */
+				      went on without a poll (tdt/integrate/leaf.h) */
 	uint64_t since;       /* @32  when the last poll began; before the first poll: when the task
 				      was spawned */
 	uint64_t poll;        /* @40  address of the poll function of the future that was traced; 0:
-				      the task is a fiber (tdt/fiber.h) */
+				      the task is a fiber (tdt/integrate/fiber.h) */
 	uint64_t stack_top;   /* @48  where the stack of the poll begins: the frames of the poll's
 				      functions lie below this address.  Of a fiber: where the
 				      frames on its stack begin; 0: unknown.  0 if the task has
@@ -307,15 +307,15 @@ struct tdt_task_record {
 	 * `waker` is not the address of a struct tdt_waker.
 	 */
 	uint64_t waker_with;  /* @256 */
-	uint64_t leaf;        /* @264 address of a struct tdt_leaf (tdt/leaf.h), the list at which
-				      the task waits; 0: none.  See "Lists" above */
+	uint64_t leaf;        /* @264 address of a struct tdt_leaf (tdt/integrate/leaf.h), the list
+				      at which the task waits; 0: none.  See "Lists" above */
 	uint64_t joiners;     /* @272 address of memory of a future that awaits this task's end;
 				      0: none, or unknown */
 };
 
 /*
- * The stack of a fiber (tdt/fiber.h).  The struct stays where it is; when the fiber has ended, it
- * is given to another fiber.
+ * The stack of a fiber (tdt/integrate/fiber.h).  The struct stays where it is; when the fiber has
+ * ended, it is given to another fiber.
  */
 struct tdt_registry_fiber {
 	uint64_t low;        /* @0   the lowest address of the stack; 0: unknown */
@@ -349,7 +349,8 @@ struct tdt_registry_watched {
  */
 struct tdt_registry_entry {
 	uint64_t pc;     /* @0   the return address, as it is on the stack; 0: a frame that was
-				 reported by name (tdt/leaf.h), which is not in the tree */
+				 reported by name (tdt/integrate/leaf.h), which is not in the tree
+				 */
 	uint32_t parent; /* @8   the index of the caller's entry; or TDT_REGISTRY_TOP */
 	uint32_t leaves; /* @12  how many leaves wait exactly here; plus TDT_REGISTRY_GUESSED */
 };
@@ -406,8 +407,8 @@ struct tdt_registry_thread {
 	uint64_t parked;     /* @16  since when the worker idles, after tdt_worker_thread_park();
 				     0: it does not */
 	uint64_t now;        /* @24  the last time that tdt_worker_now() reported; 0: none */
-	uint64_t entered;    /* @32  address of the innermost struct tdt_stack (tdt/coroutine.h)
-				     that the thread has entered; 0: none */
+	uint64_t entered;    /* @32  address of the innermost struct tdt_stack
+				     (tdt/integrate/stack.h) that the thread has entered; 0: none */
 	uint64_t ring;       /* @40  address of the struct tdt_recording_ring that the thread
 				     writes to; 0: none */
 	uint64_t reserved1;  /* @48 */

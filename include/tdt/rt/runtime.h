@@ -18,8 +18,8 @@
  * A program that consists of one task can call tdt_rt_block_on(rt, serve(listener)) instead.
  *
  * The runtime is a library of its own (`pkg-config tdt-rt`, -ltdt-rt) beside libtdt. libtdt does
- * not need it.  Sockets are in tdt/net.h.  Objects that tasks share are in tdt/sync.h. tdt_join()
- * in tdt/join.h awaits a task.
+ * not need it.  Sockets are in tdt/rt/net.h.  Objects that tasks share are in tdt/rt/sync.h.
+ * tdt_join() in tdt/join.h awaits a task.
  *
  * How it works: each worker thread has a queue of its own.  A worker whose queue is empty takes
  * tasks from the common queue, and then steals from the queue of another worker.  A worker that
@@ -38,7 +38,7 @@
  * Several wake-ups of a task before its next poll lead to one poll.  Wakers are the task's
  * reference count, and a clone is the waker itself.  Workers report their start, stop, park and
  * unpark to libtdt, and also the time (once in a turn of at most 32 polls) and the wake-ups
- * (tdt/hooks.h).  Therefore all probes fire.
+ * (tdt/integrate/hooks.h).  Therefore all probes fire.
  *
  * A child of fork() has no workers.  A runtime that was made before the fork cannot be used in the
  * child, and is not freed there.  Waking a task of that runtime does nothing, so a dump can be
@@ -78,7 +78,7 @@ struct tdt_rt_config {
  * report faults of its own.
  *
  * The process then listens for readers outside, such as tdt(1), as after tdt_listen()
- * (tdt/outside.h); with TDT_OUTSIDE=0 in the environment it does not.
+ * (tdt/layout/outside.h); with TDT_OUTSIDE=0 in the environment it does not.
  *
  * Returns NULL and sets errno on failure: EINVAL (config->size is 0, or there are more than
  * TDT_RT_MAX_WORKERS workers), E2BIG (config is of a newer library), ENOMEM, EAGAIN (a thread could
@@ -156,8 +156,8 @@ void tdt_rt_free(struct tdt_rt *rt);
 /*
  * --- Futures ---------------------------------------------------------------
  *
- * The futures of this library (here and in tdt/net.h) wait with the help of a runtime: the runtime
- * of the thread on which they first have to wait.  This thread is a worker, or is in
+ * The futures of this library (here and in tdt/rt/net.h) wait with the help of a runtime: the
+ * runtime of the thread on which they first have to wait.  This thread is a worker, or is in
  * tdt_rt_block_on().  If such a future has to wait on any other thread, it ends as TDT_PANICKED,
  * and sets errno to ENOTSUP in that poll.  The same happens to a future that waits when its runtime
  * is freed: its task is woken, and the future ends so.  Each call below returns TDT_FUTURE_NONE and

@@ -3,7 +3,7 @@
 #define TDT_NET_H
 
 /*
- * TCP for tasks on libtdt-rt (tdt/runtime.h).
+ * TCP for tasks on libtdt-rt (tdt/rt/runtime.h).
  *
  *	struct echo {
  *		struct tdt_async async;

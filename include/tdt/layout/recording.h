@@ -15,8 +15,8 @@
  * recording is found in a file to which a process records (TDT_RECORD_DIR), in a snapshot
  * (tdt_recorder_snapshot()), in the memory of a process and in its core file.  In memory, the slots
  * of a ring lie at `address`, apart from the rest; everything else lies at its offset from the
- * header.  The field `rings` of struct tdt_registry (tdt/registry.h) is the address of the header,
- * and 0 if the process does not have a recording.
+ * header.  The field `rings` of struct tdt_registry (tdt/layout/registry.h) is the address of the
+ * header, and 0 if the process does not have a recording.
  *
  * The structs below are the whole specification.  All numbers have the byte order of the process,
  * and each field is aligned to its own size, except where a payload is described.  A number after
