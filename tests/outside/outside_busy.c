@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <tdt/rt/runtime.h>
 #include <tdt/tdt.h>
 
 #include "lib/must.h"

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <tdt/rt/runtime.h>
 #include <tdt/tdt.h>
 #include <tdt/integrate/hooks.h>
 #include <tdt/watch.h>

@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <tdt/rt/runtime.h>
+#include <tdt/rt/sync.h>
 #include <tdt/tdt.h>
 
 #include "lib/must.h"
@@ -123,11 +125,11 @@ static size_t orphans_of(const struct tdt_task_filter *filter)
 	size_t n = snapshot->n_orphans;
 
 	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t k = 0; k < snapshot->groups[i].n; k++) {
-			const struct tdt_trace_info *info = snapshot->groups[i].tasks[k];
+		for (size_t k = 0; k < snapshot->groups[i]->n; k++) {
+			const struct tdt_trace_info *info = snapshot->groups[i]->tasks[k];
 
 			for (uint32_t w = 0; w < info->n_waits; w++)
-				ck_assert(info->waits[w].orphaned == 0 || n != 0);
+				ck_assert(info->waits[w]->orphaned == 0 || n != 0);
 		}
 	tdt_snapshot_free(snapshot);
 	return n;
@@ -317,8 +319,8 @@ TEST(no_look_at_healthy_tasks_finds_an_orphan)
 		const struct tdt_snapshot *snapshot = taken(NULL);
 
 		for (size_t g = 0; g < snapshot->n_groups; g++)
-			for (size_t k = 0; k < snapshot->groups[g].n; k++)
-				waits += snapshot->groups[g].tasks[k]->n_waits;
+			for (size_t k = 0; k < snapshot->groups[g]->n; k++)
+				waits += snapshot->groups[g]->tasks[k]->n_waits;
 		ck_assert_uint_eq(snapshot->n_orphans, 0);
 		tdt_snapshot_free(snapshot);
 	}
