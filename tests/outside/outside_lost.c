@@ -93,7 +93,7 @@ static int waits_for_channel(struct tdt_handle *handle, const struct tdt_trace_i
 {
 	(void)handle;
 	(void)arg;
-	return info->n_waits != 0 && info->waits[0].kind == TDT_WAIT_CHANNEL;
+	return info->n_waits != 0 && info->waits[0]->kind == TDT_WAIT_CHANNEL;
 }
 
 static void start(struct tdt_rt *rt, struct event *event, const char *name)
