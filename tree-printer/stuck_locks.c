@@ -17,7 +17,7 @@ static bool hangs_for_ever(const struct tdt_wait *wait)
 	return wait->futurelock != 0 || wait->orphaned != 0;
 }
 
-bool tdt__waits_in_vain(const struct tdt_trace_info *info)
+bool tdt__waits_in_vain(const struct tdt_task_info *info)
 {
 	for (uint32_t i = 0; i < info->n_waits; i++)
 		if (hangs_for_ever(info->waits[i]))
@@ -26,7 +26,7 @@ bool tdt__waits_in_vain(const struct tdt_trace_info *info)
 }
 
 /* Add the waits of a task for such locks to the array, or only count them. */
-static void add_waits(struct tdt__stuck_locks *locks, const struct tdt_trace_info *info)
+static void add_waits(struct tdt__stuck_locks *locks, const struct tdt_task_info *info)
 {
 	for (uint32_t i = 0; i < info->n_waits && info->waits != NULL; i++) {
 		if (!hangs_for_ever(info->waits[i]))
@@ -43,7 +43,7 @@ static void add_all(struct tdt__stuck_locks *locks, const struct tdt_snapshot *s
 	locks->n = 0;
 	for (size_t i = 0; i < snapshot->n_groups; i++)
 		for (size_t k = 0; k < snapshot->groups[i]->n; k++) {
-			const struct tdt_trace_info info = tdt__dump_task(snapshot->groups[i], k);
+			const struct tdt_task_info info = tdt__dump_task(snapshot->groups[i], k);
 
 			add_waits(locks, &info);
 		}

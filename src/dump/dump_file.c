@@ -27,6 +27,7 @@
 
 #include <tdt/dump.h>
 
+#include "base/text.h"
 #include "base/write_signals.h"
 #include "dump/path_pattern.h"
 #include "dump/snapshot.h"
@@ -91,13 +92,6 @@ static int append(const char *name, const char *text, size_t size)
 	return error;
 }
 
-static bool ends_in(const char *text, const char *end)
-{
-	size_t n = strlen(text), m = strlen(end);
-
-	return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 /*
  * Dump to memory, which the caller frees.  Returns 0 or a negative errno.  Text is good as far as
  * it goes, but readers of the file cannot read a part of an object.
@@ -126,7 +120,7 @@ int tdt__dump_to_file(const char *pattern)
 
 	if (!tdt__path_of_pattern(name, pattern, getpid(), time(NULL)))
 		return -ENAMETOOLONG;
-	error = dump_to(ends_in(pattern, ".json"), &text, &size);
+	error = dump_to(tdt__ends_with(pattern, ".json"), &text, &size);
 	if (error == 0)
 		error = append(name, text, size);
 	free(text);

@@ -30,7 +30,7 @@ struct suspect {
 };
 
 /* Whether the task was polled just now, and may be polled again and again. */
-static bool is_suspect(const struct tdt_trace_info *info, bool wakes)
+static bool is_suspect(const struct tdt_task_info *info, bool wakes)
 {
 	if (info->state != TDT_TASK_WAITING && info->state != TDT_TASK_RUNNABLE &&
 	    info->state != TDT_TASK_RUNNING)
@@ -106,7 +106,7 @@ void tdt__busy_find(const struct tdt__busy_places *places)
 		n = still;
 	}
 	for (size_t i = 0; i < n; i++) {
-		struct tdt_trace_info *info =
+		struct tdt_task_info *info =
 			&places->member(places->arg, suspects[i].index)->info;
 
 		if ((double)suspects[i].polls < rate * (double)suspects[i].ns / 1e9)

@@ -52,7 +52,7 @@ typedef void wait_fn(struct tdt_wait *wait, void *arg);
 static void each_wait(const struct tdt__lock_places *places, wait_fn *each, void *arg)
 {
 	for (size_t i = 0; i < places->n; i++) {
-		const struct tdt_trace_info *info = &places->member(places->arg, i)->info;
+		const struct tdt_task_info *info = &places->member(places->arg, i)->info;
 
 		if (info->state != TDT_TASK_WAITING || info->waits == NULL)
 			continue;
@@ -82,7 +82,7 @@ static void add_owner(struct tdt_wait *wait, void *arg)
 static bool look_up_owners(const struct tdt__lock_places *places, struct owners *owners)
 {
 	for (size_t i = 0; i < places->n; i++) {
-		const struct tdt_trace_info *info = &places->member(places->arg, i)->info;
+		const struct tdt_task_info *info = &places->member(places->arg, i)->info;
 
 		if (info->state == TDT_TASK_WAITING || info->state == TDT_TASK_RUNNABLE ||
 		    info->state == TDT_TASK_RUNNING)
@@ -154,12 +154,12 @@ void tdt__orphans_find(struct tdt__lock_places *places, struct tdt__orphans *orp
 	free(owners.owner);
 }
 
-struct tdt_trace_info tdt__orphan_info(struct tdt__orphan *orphan)
+struct tdt_task_info tdt__orphan_info(struct tdt__orphan *orphan)
 {
 	const struct tdt_registry_holder *owner = &orphan->owner;
 
 	orphan->waits[0] = &orphan->wait;
-	return (struct tdt_trace_info){ .size = sizeof(struct tdt_trace_info),
+	return (struct tdt_task_info){ .size = sizeof(struct tdt_task_info),
 					.id = orphan->wait.owner,
 					.name = owner->name[0] != '\0' ? owner->name : NULL,
 					.state = owner->id == 0 ? TDT_TASK_UNKNOWN

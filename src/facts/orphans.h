@@ -37,7 +37,7 @@ struct tdt__orphans {
 void tdt__orphans_find(struct tdt__lock_places *places, struct tdt__orphans *orphans);
 
 /* What is known of the owner, with the lock as its only wait, which is borrowed. */
-struct tdt_trace_info tdt__orphan_info(struct tdt__orphan *orphan);
+struct tdt_task_info tdt__orphan_info(struct tdt__orphan *orphan);
 
 /* The tree with the one place where the lock was taken, or none. */
 struct tdt__orphan_place {

@@ -88,7 +88,7 @@ static void set_event(struct event *event, bool wakes)
 	tdt_waker_wake(waker);
 }
 
-static int waits_for_channel(struct tdt_handle *handle, const struct tdt_trace_info *info,
+static int waits_for_channel(struct tdt_handle *handle, const struct tdt_task_info *info,
 			     void *arg)
 {
 	(void)handle;

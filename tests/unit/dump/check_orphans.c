@@ -50,7 +50,7 @@ static struct tdt_handle *spawn(struct tdt_rt *on, struct tdt_future future, con
 	return handle;
 }
 
-static int state_of(struct tdt_handle *handle, const struct tdt_trace_info *info, void *waits)
+static int state_of(struct tdt_handle *handle, const struct tdt_task_info *info, void *waits)
 {
 	(void)handle;
 	*(bool *)waits = info->n_waits != 0;
@@ -126,7 +126,7 @@ static size_t orphans_of(const struct tdt_task_filter *filter)
 
 	for (size_t i = 0; i < snapshot->n_groups; i++)
 		for (size_t k = 0; k < snapshot->groups[i]->n; k++) {
-			const struct tdt_trace_info *info = snapshot->groups[i]->tasks[k];
+			const struct tdt_task_info *info = snapshot->groups[i]->tasks[k];
 
 			for (uint32_t w = 0; w < info->n_waits; w++)
 				ck_assert(info->waits[w]->orphaned == 0 || n != 0);
