@@ -121,7 +121,7 @@ int main(void)
 	fflush(stdout);
 	while ((c = getchar()) != EOF)
 		if (c == '\n') {
-			tdt_dump_all(stdout);
+			tdt_dump(stdout);
 			puts("dumped");
 			fflush(stdout);
 		}
