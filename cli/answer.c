@@ -135,17 +135,40 @@ static void report_sampling(const struct tdt__sampling *sampling)
 }
 
 
+/* What there is to be seen before a request may change it; `findings` is NULL: nothing. */
+static int look_before(struct answer *before, const struct options *options,
+		       const struct tdt__task_choice *choice, struct outside *outside,
+		       size_t registry)
+{
+	static const struct tdt__answers none;
+	struct tdt__sampling sampling = { .stops = options->ptrace };
+	int status = outside_tasks(outside, &before->tasks, registry, options);
+
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	before->findings = tdt__outside_dump(&before->tasks, choice, &none, &sampling);
+	return before->findings != NULL ? status : report_no_memory();
+}
+
 /* Make the requests.  Returns PROGRAM_GOES_ON or TDT_TROUBLE. */
 static int make_answer_requests(const struct options *options, struct outside *outside,
 				size_t registry, const struct tdt__task_choice *choice,
-				struct tdt__answers *answers, struct tdt__trouble *refused)
+				struct answer *before, struct tdt__answers *answers,
+				struct tdt__trouble *refused)
 {
+	struct tdt__task_choice asked = *choice;
+	int status;
+
 	if (options->core != NULL || options->max_requests == 0 ||
 	    outside->found[registry].registry.slabs == 0)
 		return PROGRAM_GOES_ON;
 	if (options->check.on)
 		return request_unproven(options, outside, registry, answers, refused);
-	request_trees(options, outside, registry, choice, answers, refused);
+	status = look_before(before, options, choice, outside, registry);
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	asked.unseen = !options->request;
+	request_trees(options, outside, registry, &asked, answers, refused);
 	return PROGRAM_GOES_ON;
 }
 
@@ -175,15 +198,20 @@ static int read_answer(struct answer *answer, const struct options *options,
 int answer_take(struct answer *answer, const struct options *options,
 		const struct tdt__task_choice *choice, struct outside *outside, size_t registry)
 {
+	struct answer before = { .findings = NULL };
 	struct tdt__answers answers = { 0 };
 	uint64_t start = tdt__clock();
 	struct tdt__trouble refused = { "" };
-	int status = make_answer_requests(options, outside, registry, choice, &answers, &refused);
+	int status = make_answer_requests(options, outside, registry, choice, &before, &answers,
+					  &refused);
 
 	if (status == PROGRAM_GOES_ON)
 		status = read_answer(answer, options, choice, outside, registry, &answers, start);
 	if (status == PROGRAM_GOES_ON)
 		report_refused(&refused, &answer->findings->public);
+	if (status == PROGRAM_GOES_ON && before.findings != NULL)
+		tdt__outside_keep(answer->findings, before.findings, &answers);
+	answer_fini(&before);
 	tdt__answers_fini(&answers);
 	return status;
 }

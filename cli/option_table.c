@@ -133,6 +133,14 @@ const struct option_row option_rows[] = {
 
 	/* --- Requests and trees --- */
 
+	/* Also request the tasks that wait and whose watched tree is of their last poll.  A request
+	 * wakes a task, and if its wake-up had been lost, it goes on: so these are only read
+	 * otherwise. */
+	FLAG(BT | DIFF, "request", request,
+	     "also request tasks whose last tree shows where they wait"),
+	/* Have the tasks watched while the program runs, as by `tdt set watch=10ms`; the key `w`
+	 * does the same.  A task has a tree after its next poll. */
+	FLAG(TOP, "watch", keeps_watch, "have the tasks watched meanwhile: places have trees"),
 	/* Only read: make no request to any task.  In a profile, tasks that are not polled have no
 	 * place then, unless the process was watched before. */
 	FLAG(BT | DIFF | PROFILE | TOP, "no-request", no_request,

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/index.h"
 #include "base/name.h"
+#include "facts/busy.h"
 #include "facts/proof.h"
 #include "facts/record.h"
 #include "reader/fresh.h"
@@ -286,11 +287,37 @@ static struct tdt__member *seen_member(void *arg, size_t index)
 	return &tasks->task[index].member;
 }
 
+/* The registry is read anew, since it has the address of the first slab. */
+static bool each_holder(void *arg, void (*see)(void *to, uint64_t id), void *to)
+{
+	const struct tdt__tasks *tasks = arg;
+	struct tdt_registry registry;
+	struct tdt__records records;
+	bool all;
+
+	if (!tdt__target_read(tasks->target, tasks->registry.self, &registry, sizeof registry) ||
+	    tdt__records_read(&records, tasks->target, &registry) != 0)
+		return false;
+	for (size_t i = 0; i < records.n; i++)
+		if (tdt__record_may_hold(&records.seen[i].record))
+			see(to, records.seen[i].record.id);
+	all = !records.damaged;
+	tdt__records_fini(&records);
+	return all;
+}
+
+static bool find_seen_ended(void *arg, uint64_t id, struct tdt_registry_holder *ended)
+{
+	return tdt__history_ended(arg, id, ended);
+}
+
 static struct tdt__lock_places seen_locks(struct tdt__tasks *tasks)
 {
 	return (struct tdt__lock_places){ .arg = tasks,
 					  .read = read_target,
 					  .member = seen_member,
+					  .each_holder = each_holder,
+					  .find_ended = find_seen_ended,
 					  .n = tasks->n,
 					  .now = tasks->now };
 }
@@ -402,6 +429,7 @@ int tdt__tasks_read(struct tdt__tasks *tasks, struct tdt__target *target,
 void tdt__tasks_fini(struct tdt__tasks *tasks)
 {
 	free(tasks->task);
+	free(tasks->orphans.lock);
 	tdt__records_fini(&tasks->records);
 	tdt__arena_fini(&tasks->arena);
 	*tasks = (struct tdt__tasks){ 0 };
@@ -452,6 +480,52 @@ void tdt__tasks_settle(struct tdt__tasks *tasks)
 		tasks->task[i].member.settled = tdt__settled(&places, &witness);
 	}
 	tdt__futurelocks_find(&places);
+	free(tasks->orphans.lock);
+	tdt__orphans_find(&places, &tasks->orphans);
+}
+
+static bool read_record(void *arg, size_t index, struct tdt_task_record *record)
+{
+	const struct tdt__tasks *tasks = arg;
+
+	return tdt__target_read(tasks->target, tasks->task[index].seen->address, record,
+				sizeof *record);
+}
+
+void tdt__tasks_busy(struct tdt__tasks *tasks)
+{
+	const struct tdt__busy_places places = {
+		.arg = tasks, .member = seen_member, .record = read_record, .n = tasks->n
+	};
+
+	if (tasks->target != NULL && tasks->target->core == NULL)
+		tdt__busy_find(&places);
+}
+
+const struct tdt_snapshot_group *const *tdt__tasks_orphans(struct tdt__tasks *tasks, size_t *n)
+{
+	struct orphan_group {
+		struct tdt_snapshot_group group;
+		struct tdt_task_info info;
+		const struct tdt_task_info *infos[1];
+	} *of;
+	const struct tdt_snapshot_group **list;
+
+	*n = tasks->orphans.n;
+	of = tdt__arena_take(&tasks->arena, *n * sizeof *of);
+	list = tdt__arena_take(&tasks->arena, *n * sizeof(struct tdt_snapshot_group *));
+	if (of == NULL || list == NULL)
+		*n = 0;
+	for (size_t i = 0; i < *n; i++, of++) {
+		of->info = tdt__orphan_info(&tasks->orphans.lock[i]);
+		of->infos[0] = &of->info;
+		of->group = (struct tdt_snapshot_group){ .size = sizeof of->group,
+							 .answer = TDT_ANSWER_NONE,
+							 .tasks = of->infos,
+							 .n = 1 };
+		list[i] = &of->group;
+	}
+	return list;
 }
 
 void tdt__task_prove(struct tdt__tasks *tasks, struct tdt__seen_task *task)

@@ -12,6 +12,7 @@
 #include <tdt/layout/registry.h>
 
 #include "base/arena.h"
+#include "facts/orphans.h"
 #include "reader/find.h"
 #include "reader/images.h"
 #include "reader/records.h"
@@ -45,13 +46,15 @@ struct tdt__tasks {
 	 * it, so that all ages are at least what they seem to be.
 	 */
 	uint64_t now;
-	struct tdt__arena arena; /* names of files */
+	struct tdt__orphans orphans; /* by tdt__tasks_settle() */
+	struct tdt__arena arena;     /* names of files */
 };
 
 /* Which tasks are of interest. */
 struct tdt__task_choice {
 	const uint64_t *ids; /* only these tasks */
 	size_t n_ids;	     /* 0: all tasks */
+	bool unseen; /* request only those whose last tree does not show where they wait now */
 };
 
 /*
@@ -102,8 +105,14 @@ bool tdt__tasks_note_process(const struct tdt__tasks *tasks, struct tdt__finding
 /* Whether the task is of interest, and has not ended. */
 bool tdt__task_is_chosen(const struct tdt__seen_task *task, const struct tdt__task_choice *choice);
 
-/* Find out which of the locks are in a futurelock (tree/futurelocks.h). */
+/* Find the futurelocks (tree/futurelocks.h) and the orphaned locks (facts/orphans.h). */
 void tdt__tasks_settle(struct tdt__tasks *tasks);
+
+/* Find the busy loops of a process (facts/busy.h). */
+void tdt__tasks_busy(struct tdt__tasks *tasks);
+
+/* The orphaned locks, without traces, as long as the tasks live; none without memory. */
+const struct tdt_snapshot_group *const *tdt__tasks_orphans(struct tdt__tasks *tasks, size_t *n);
 
 /* Those of the tasks that have not ended; the caller frees the array.  NULL: no memory. */
 const struct tdt_task_info **tdt__tasks_live(const struct tdt__tasks *tasks, size_t *n);

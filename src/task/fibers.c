@@ -44,6 +44,7 @@
 #include "probes/probes.h"
 #include "recorder/record.h"
 #include "registry/handle.h"
+#include "registry/holders.h"
 #include "registry/registry.h"
 #include "task/leaf.h"
 #include "task/misuse.h"
@@ -469,6 +470,7 @@ static void end_task(struct tdt_fiber *fiber, enum tdt__outcome outcome)
 	tdt__task_end(task, runs ? TDT__OUTCOME_READY : outcome, NULL);
 	if (runs)
 		TDT__PROBE_TASK(task__poll__end, task);
+	tdt__holder_over(task);
 	free_or_leave(fiber, task);
 }
 

@@ -123,6 +123,14 @@ tests_outside_outside_bank_SOURCES = \
 	tests/outside/outside_bank.c tests/lib/at_rest.h tests/lib/must.h
 tests_outside_outside_bank_CFLAGS = $(AM_CFLAGS) -g
 tests_outside_outside_bank_LDADD = $(tests_rt)
+check_PROGRAMS += tests/outside/outside_busy
+tests_outside_outside_busy_SOURCES = tests/outside/outside_busy.c tests/lib/must.h
+tests_outside_outside_busy_CFLAGS = $(AM_CFLAGS) -g
+tests_outside_outside_busy_LDADD = $(tests_rt)
+check_PROGRAMS += tests/outside/outside_lost
+tests_outside_outside_lost_SOURCES = tests/outside/outside_lost.c tests/lib/must.h
+tests_outside_outside_lost_CFLAGS = $(AM_CFLAGS) -g
+tests_outside_outside_lost_LDADD = $(tests_rt)
 check_PROGRAMS += tests/outside/outside_futurelock
 tests_outside_outside_futurelock_SOURCES = tests/outside/outside_futurelock.c tests/lib/must.h
 tests_outside_outside_futurelock_CFLAGS = $(AM_CFLAGS) -g
@@ -256,6 +264,7 @@ dist_check_SCRIPTS += \
 	tests/outside/tdt_diff.sh \
 	tests/outside/tdt_dump.sh \
 	tests/outside/tdt_last.sh \
+	tests/outside/tdt_lost.sh \
 	tests/outside/tdt_metrics.sh \
 	tests/outside/tdt_profile.sh \
 	tests/outside/tools_echo.sh \

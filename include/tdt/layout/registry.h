@@ -15,6 +15,7 @@
  *    ├▶ counters: a few structs, whose sums count
  *    ├▶ threads:  a table of addresses of threads' structs
  *    ├▶ panics:   the last tasks that panicked
+ *    ├▶ holders:  the last tasks that ended with a lock
  *    └▶ misuse:   how the library was misused, if it was
  *
  * The structs below are the whole specification.  All numbers have the byte order of the process,
@@ -219,7 +220,10 @@ struct tdt_registry {
 	uint64_t features;     /* @176  enum tdt_registry_feature: what the library reports.  A bit
 				that is 0 tells a fact that is unknown from one that is not so */
 	uint64_t callback_poll; /* @184 `poll` of tasks of tdt_task_new() (tdt/integrate/leaf.h) */
-	uint64_t reserved[8];  /* @192 */
+	uint64_t holders;      /* @192  address of n_holders structs tdt_registry_holder */
+	uint32_t n_holders;    /* @200 */
+	uint32_t holder_size;  /* @204  sizeof(struct tdt_registry_holder) */
+	uint64_t reserved[6];  /* @208 */
 };
 
 /* Later versions add bits. */
@@ -264,7 +268,8 @@ struct tdt_task_record {
 				      the task is a fiber (tdt/integrate/fiber.h) */
 	uint64_t stack_top;   /* @48  where the stack of the poll begins: the frames of the poll's
 				      functions lie below this address.  Of a fiber: where the
-				      frames on its stack begin; 0: unknown */
+				      frames on its stack begin; 0: unknown.  0 if the task has
+				      ended, and its future was dropped, too */
 	uint32_t thread;      /* @56  the id (gettid(2)) of the thread that polls the task, or
 				      polled it last; 0: none */
 	uint16_t own_epoch;   /* @60  private to libtdt */
@@ -452,6 +457,20 @@ struct tdt_registry_panic {
 					  in its last poll: see tree.polls.  Without one, tree.n and
 					  tree.leaves are 0 */
 	struct tdt_registry_entry entry[TDT_REGISTRY_PANIC_ENTRIES]; /* @200 */
+};
+
+/*
+ * A task that ended, and seems to have held a lock (tdt_lock_take()): 96 bytes.  Whether it did not
+ * give the lock back is for the lock to say; the struct has the name that the record had.  It is
+ * read as a panic is.
+ */
+struct tdt_registry_holder {
+	uint32_t seq;     /* @0   odd while the struct is written */
+	uint32_t outcome; /* @4   as in the task's record */
+	uint64_t number;  /* @8   n */
+	uint64_t when;    /* @16  when the task was over */
+	uint64_t id;      /* @24 */
+	char name[TDT_TASK_RECORD_NAME_SIZE]; /* @32 */
 };
 
 TDT_DECLS_END

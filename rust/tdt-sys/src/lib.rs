@@ -160,6 +160,8 @@ pub struct tdt_wait {
     pub name: [c_char; 64],
     pub handed_ns: u64,
     pub owner_name: *const c_char,
+    pub orphaned: u32,
+    pub reserved: u32,
 }
 
 #[repr(C)]
@@ -322,7 +324,11 @@ pub struct tdt_lock {
     pub magic: [c_char; 8],
     pub owner: u64,
     pub handed: u64,
+    pub taken_at: u64,
 }
+
+/// In `taken_at`: another task than the owner may give the lock back.
+pub const TDT_LOCK_MOVES: u64 = u64::MAX;
 
 /// The characters of TDT_LOCK_MAGIC, with the NUL.
 pub const TDT_LOCK_MAGIC: [c_char; 8] = [

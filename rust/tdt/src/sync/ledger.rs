@@ -66,6 +66,7 @@ struct Head {
     // Relaxed: they are written under the line's lock, and dumps only read them.
     owner: AtomicU64,
     handed: AtomicU64,
+    taken_at: u64, // a guard may move to another task, so that no lock is called orphaned
     name: Name,
 }
 
@@ -88,7 +89,13 @@ impl<const N: usize> Ledger<[Slot; N]> {
     const fn with(name: Name, depends_on: DependsOn, slots: [Slot; N]) -> Self {
         let (owner, handed) = (AtomicU64::new(0), AtomicU64::new(0));
         Ledger {
-            head: Head { magic: sys::TDT_LOCK_MAGIC, owner, handed, name },
+            head: Head {
+                magic: sys::TDT_LOCK_MAGIC,
+                owner,
+                handed,
+                taken_at: sys::TDT_LOCK_MOVES,
+                name,
+            },
             depends_on,
             unslotted: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
