@@ -209,6 +209,7 @@ static int list_registry(void *arg, struct outside *outside, size_t registry)
 
 	if (status != PROGRAM_GOES_ON)
 		return status;
+	tdt__tasks_name(&tasks);
 	status = list_these(options, &listing, &tasks);
 	report_recording(outside, registry);
 	tdt__tasks_fini(&tasks);

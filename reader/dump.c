@@ -63,7 +63,8 @@ static void use_answer(struct collecting *collecting, struct tdt__seen_task *tas
 	if (task->went_on || info->moved)
 		info->state_ns = answer->tree.gap;
 	if (info->state == TDT_TASK_WAITING)
-		tdt__task_set_waits(collecting->tasks, task, answer);
+		tdt__task_set_waits(collecting->tasks, task, tdt__answer_wait(answer, 0),
+				    answer->wait_size, answer->n_waits);
 }
 
 /* The tree that the task has answered with; NULL: there is none. */
@@ -124,7 +125,7 @@ static struct tdt__stacks *read_now(struct collecting *collecting, struct tdt__s
 		return stacks;
 	*answer = TDT_ANSWER_FRESH;
 	stacks = tdt__live_suspended(&collecting->live, task);
-	return stacks != NULL ? stacks : tdt__list_read(collecting->tasks->images, task->seen);
+	return stacks != NULL ? stacks : tdt__list_read(collecting->tasks, task);
 }
 
 /* Whether the task has a stack or a list, now and then. */

@@ -66,7 +66,7 @@ bool tdt__history_misuse(const struct tdt__tasks *tasks, struct tdt__seen_misuse
 
 	if (tasks->registry.misuse == 0 ||
 	    !tdt__target_read(tasks->target, tasks->registry.misuse, misuse, sizeof *misuse) ||
-	    misuse->kind < TDT_MISUSE_ORDER || misuse->kind > TDT_MISUSE_FIBER_END ||
+	    misuse->kind < TDT_MISUSE_ORDER || misuse->kind > TDT_MISUSE_TASK_LEAVE ||
 	    !tdt__images_string(tasks->images, (uintptr_t)misuse->reason, seen->reason,
 				sizeof seen->reason))
 		return false;

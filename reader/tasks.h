@@ -63,14 +63,23 @@ int tdt__tasks_read(struct tdt__tasks *tasks, struct tdt__target *target,
 void tdt__tasks_fini(struct tdt__tasks *tasks);
 
 /*
+ * Give fibers and tasks of tdt_task_new() without a name that of the function that they run.
+ * Called by the process that prints, since it looks up names (cli/apart.h).
+ */
+void tdt__tasks_name(struct tdt__tasks *tasks);
+
+/*
  * Read the record of a task again, which was not as it was listed when its stack was read.  Returns
  * whether it has changed since; then `task` says what it says now.  False also if the task is gone.
  */
 bool tdt__task_renew(struct tdt__tasks *tasks, struct tdt__seen_task *task);
 
-/* Set what the leaves wait for, as the task has answered; without memory that is not known. */
-void tdt__task_set_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task,
-			 const struct tdt_outside_tree *answer);
+/*
+ * Set what the leaves wait for: `n` structs tdt_outside_wait, `size` bytes apart, at `listed`.
+ * Without memory that is not known.
+ */
+void tdt__task_set_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task, const void *listed,
+			 size_t size, uint32_t n);
 
 static inline bool tdt__tasks_at_least(const struct tdt__tasks *tasks)
 {

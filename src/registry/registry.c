@@ -70,6 +70,7 @@ _Alignas(64) struct tdt_registry tdt__registry = {
 	.thread_size = sizeof(struct tdt_registry_thread),
 	.fiber_size = sizeof(struct tdt_registry_fiber),
 	.features = TDT_REGISTRY_WAKES | TDT_REGISTRY_PARENTS,
+	.callback_poll = (uintptr_t)tdt__callback_poll,
 };
 
 _Static_assert(sizeof(struct tdt_registry) == 256, "the layout is public");
@@ -82,6 +83,13 @@ _Static_assert(sizeof(PACKAGE_VERSION) <= sizeof(tdt__registry.library), "the ve
 _Static_assert(offsetof(struct tdt_task_record, id) == 64, "a poll needs one cache line");
 _Static_assert(sizeof(struct tdt_handle) == 320, "a task costs five cache lines");
 _Static_assert(TDT_TASK_RECORD_NAME_SIZE == TDT_TASK_NAME_MAX + 1, "names fit");
+
+tdt_poll_t tdt__callback_poll(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	(void)cx;
+	return TDT_PANICKED;
+}
 
 /* --- Giving out and taking back ------------------------------------------ */
 

@@ -141,6 +141,7 @@ tests_unit_rt = \
 	tests/unit/capture/check_ghosts_races \
 	tests/unit/capture/check_waits \
 	tests/unit/task/check_edges \
+	tests/unit/task/check_enter \
 	tests/unit/future/check_coroutine \
 	tests/unit/dump/check_deadlock \
 	tests/unit/dump/check_futurelock \

@@ -136,9 +136,14 @@
  *	1. Read the record as above.  Go on if `state` is TDT_TASK_RECORD_IDLE and `leaf` is not 0.
  *	2. Read the struct tdt_leaf at `leaf`.  The list is in force if its `task` is the record's
  *	   `id`, and its `polls` is the record's `polls`.
- *	3. Read the array, and for TDT_LEAF_NAMED the strings, as much of it as you are willing to.
+ *	3. Read the arrays, and for TDT_LEAF_NAMED the strings, as much of it as you are willing to.
  *	4. Read the record again.  If `seq`, `state`, `polls` or `leaf` changed, the list may have
  *	   changed too: go back to 1.
+ *
+ * A task whose `poll` is `callback_poll` of the registry was made by tdt_task_new().  It waits for
+ * nothing but its list.  While it runs (TDT_TASK_RECORD_POLLING), its stack can be read if
+ * `stack_top` is not 0, up to and including the function whose frame ends there.  If the `polls` of
+ * the list at `leaf` is then one less than the record's, the list says where the task came from.
  *
  * Counting
  *
@@ -213,7 +218,8 @@ struct tdt_registry {
 					is; 0: none was */
 	uint64_t features;     /* @176  enum tdt_registry_feature: what the library reports.  A bit
 				that is 0 tells a fact that is unknown from one that is not so */
-	uint64_t reserved[9];  /* @184 */
+	uint64_t callback_poll; /* @184 `poll` of tasks of tdt_task_new() (tdt/integrate/leaf.h) */
+	uint64_t reserved[8];  /* @192 */
 };
 
 /* Later versions add bits. */
@@ -246,7 +252,8 @@ struct tdt_task_record {
 	uint64_t waker;       /* @0   address of the waker (struct tdt_waker in tdt/future.h) that
 				      the library holds to wake the task; 0: none, or unknown */
 	uint64_t child_state; /* @8   `state` of the future that was traced; 0: none, or unknown.
-				      Of a fiber: address of its struct tdt_registry_fiber */
+				      Of a fiber, and of a task of tdt_task_new(): address of its
+				      struct tdt_registry_fiber */
 	uint32_t seq;         /* @16  odd while the record is passed from one task to another */
 	uint32_t state;       /* @20  enum tdt_task_record_state */
 	uint64_t polls;       /* @24  the number of polls that began, and of times that the task
@@ -332,6 +339,7 @@ struct tdt_registry_fiber {
 	uint64_t moved_size; /* @40  so many bytes */
 	uint64_t moves;      /* @48  odd while the struct is written; another value after each
 				     change of it */
+	uint64_t entry;      /* @56  address of the function that the task runs; 0: unknown */
 };
 
 /*
