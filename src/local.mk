@@ -4,6 +4,7 @@
 tdtincludedir = $(includedir)/tdt
 tdtinclude_HEADERS = \
 	include/tdt/async.h \
+	include/tdt/callback.h \
 	include/tdt/combine.h \
 	include/tdt/coroutine.h \
 	include/tdt/coroutine.hpp \
