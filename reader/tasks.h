@@ -78,8 +78,8 @@ void tdt__tasks_name(struct tdt__tasks *tasks);
 bool tdt__task_renew(struct tdt__tasks *tasks, struct tdt__seen_task *task);
 
 /*
- * Set what the leaves wait for, `listed`: `n` structs tdt_outside_wait, `size` bytes apart.  Without memory
- * that is not known.
+ * Set what the leaves wait for: `n` structs tdt_outside_wait, `size` bytes apart, at `listed`.
+ * Without memory that is not known.
  */
 void tdt__task_set_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task, const void *listed,
 			 size_t size, uint32_t n);

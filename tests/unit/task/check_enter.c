@@ -124,7 +124,8 @@ TEST(the_task_that_a_thread_has_entered_is_its_current_one)
 
 TEST(the_parent_may_be_given)
 {
-	struct tdt_handle *child = tdt_task_new(TDT_TASK_ATTR(.flags = TDT_ATTR_PARENT, .parent = 99));
+	const struct tdt_task_attr *attr = TDT_TASK_ATTR(.flags = TDT_ATTR_PARENT, .parent = 99);
+	struct tdt_handle *child = tdt_task_new(attr);
 
 	ck_assert_uint_eq(info_of(child).parent, 99);
 	tdt_task_end(child);
