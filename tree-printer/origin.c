@@ -101,7 +101,9 @@ static const char *in_vendor(const char *file)
  */
 static const char *in_registry(const char *file)
 {
-	for (const char *part = file, *next; (next = skip_components(part, 1)) != NULL; part = next) {
+	const char *next;
+
+	for (const char *part = file; (next = skip_components(part, 1)) != NULL; part = next) {
 		size_t n = (size_t)(next - 1 - part), hash = 16;
 
 		if (n > hash && part[n - hash - 1] == '-' &&
