@@ -39,10 +39,10 @@ static const struct metric metrics[] = {
 	       SECONDS, counts.longest_wait_ns),
 	METRIC("tdt_deadlocks", "Rings of tasks that wait for each other for ever.", GAUGE,
 	       deadlocks),
-	METRIC("tdt_orphaned_locks", "Locks that tasks wait for, and whose owners have ended.",
-	       GAUGE, orphans),
 	METRIC("tdt_rings_unproven", "Rings that are deadlocks unless a task has a silent leaf.",
 	       GAUGE, unproven),
+	METRIC("tdt_orphaned_locks", "Locks that tasks wait for, and whose owners have ended.",
+	       GAUGE, orphans),
 };
 
 static const struct metric recorded = METRIC(

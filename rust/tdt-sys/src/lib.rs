@@ -196,6 +196,8 @@ pub struct tdt_task_info {
     pub polled_ns: u64,
     pub leaves_known: c_uint,
     pub moved: u32,
+    pub busy_polls: u64,
+    pub busy_ns: u64,
 }
 
 pub type tdt_node_kind = c_uint;

@@ -376,7 +376,8 @@ TEST(a_guard_that_waits_in_line_leaves_it)
 
 	MUST(tdt_mutex_try_lock(mutex));
 	ck_assert_int_eq(
-	    tdt_rt_block_on(rt, tdt_timeout_ms(tdt_mutex_guard(mutex, tdt_yield_now()), 1, &elapsed)),
+	    tdt_rt_block_on(rt, tdt_timeout_ms(tdt_mutex_guard(mutex, tdt_yield_now()), 1,
+					       &elapsed)),
 	    0);
 	ck_assert(elapsed);
 	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
