@@ -454,9 +454,10 @@ const struct command commands[COMMANDS] = {
 		.name = "",
 		.usage = "tdt-join-ustack [OPTION]... TRACES STACKS...",
 		.about = "Print where async tasks wait and where a tracer saw them, in one tree "
-			 "for each task.  TRACES is what the tdt library wrote as JSON; STACKS is "
-			 "the output of the bpftrace scripts oncpu-by-task, wait-stacks or "
-			 "long-polls, or of perf script.  One of them may be -: standard input.",
+			 "for each task.  TRACES is the output of tdt bt --json, or what the tdt "
+			 "library wrote as JSON; STACKS is the output of perf script, or of the "
+			 "scripts oncpu-by-task, wait-stacks or long-polls, for bpftrace or "
+			 "DTrace.  One of them may be -: standard input.",
 		.status = "0; 1 if a file is damaged or the output fails; 2 for wrong usage.",
 	},
 	[COMMAND_TDT] = {
