@@ -234,7 +234,7 @@ TEST(a_request_may_come_in_pieces)
 
 /* --- Hostile clients ---------------------------------------------------------------- */
 
-/* A client that was held up for as long as the server has patience gets no answer, and asks again. */
+/* Who is held up for as long as the server has patience gets no answer, and asks again. */
 static void serves_others(void)
 {
 	const char *answer;
