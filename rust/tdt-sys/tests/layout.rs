@@ -86,7 +86,7 @@ fn claims() -> String {
         }
         tdt_task_filter { size, name, longer_than_ns, states, reserved }
         tdt_dump_options { size, timeout_ns, filter, print, max_frames, max_ids }
-        tdt_lock { magic, owner, handed }
+        tdt_lock { magic, owner, handed, taken_at }
     }
     constants! { out:
         TDT_READY TDT_PENDING TDT_PANICKED
