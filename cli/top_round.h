@@ -118,6 +118,7 @@ struct top_round {
 	/* Tasks now. */
 	uint64_t tasks, waiting, runnable, polling;
 	uint64_t longest_wait, longest_poll; /* ns */
+	uint64_t held; /* they have ended, and their handles are held */
 	uint64_t with_tree;                  /* so many tasks show where they wait or run */
 
 	/* Since the library began its work; and per second, since the last round. */

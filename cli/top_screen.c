@@ -99,6 +99,11 @@ static void rates_line(struct screen *screen)
 	tdt__string_puts(line, " spawned, ");
 	tdt__count(line, round->ended);
 	tdt__string_puts(line, " ended");
+	if (round->held > 0) {
+		tdt__string_puts(line, ", ");
+		tdt__count(line, round->held);
+		tdt__string_puts(line, " still held");
+	}
 	top_end_line(screen);
 }
 
@@ -237,7 +242,7 @@ static void task_titles(struct screen *screen)
 
 static void state_cell(struct screen *screen, const struct top_task *task, bool colored)
 {
-	const struct tdt_trace_info info = { .state = task->state, .state_ns = task->state_ns };
+	const struct tdt_task_info info = { .state = task->state, .state_ns = task->state_ns };
 	const char *color = colored ? tdt__task_color(&info, task->deadlock) : NULL;
 
 	if (color != NULL)

@@ -33,7 +33,7 @@ struct collecting {
 /* The last tree of the task; NULL: there is none. */
 static struct tdt__stacks *last_tree(struct collecting *collecting, struct tdt__seen_task *task)
 {
-	struct tdt_trace_info *info = &task->member.info;
+	struct tdt_task_info *info = &task->member.info;
 	uint64_t now = collecting->tasks->now;
 	struct tdt__read_tree tree;
 
@@ -50,7 +50,7 @@ static struct tdt__stacks *last_tree(struct collecting *collecting, struct tdt__
 static void use_answer(struct collecting *collecting, struct tdt__seen_task *task,
 		       const struct tdt_outside_tree *answer)
 {
-	struct tdt_trace_info *info = &task->member.info;
+	struct tdt_task_info *info = &task->member.info;
 
 	info->moved = answer->moved != 0;
 	task->went_on = info->polls != answer->tree.polls || info->state == TDT_TASK_RUNNING;
@@ -63,8 +63,7 @@ static void use_answer(struct collecting *collecting, struct tdt__seen_task *tas
 	if (task->went_on || info->moved)
 		info->state_ns = answer->tree.gap;
 	if (info->state == TDT_TASK_WAITING)
-		tdt__task_set_waits(collecting->tasks, task, tdt__answer_waits(answer),
-				    answer->n_waits);
+		tdt__task_set_waits(collecting->tasks, task, answer);
 }
 
 /* The tree that the task has answered with; NULL: there is none. */
@@ -96,7 +95,7 @@ static struct tdt__stacks *tree_of_coroutine(struct collecting *collecting,
 					     struct tdt__seen_task *task)
 {
 	const struct tdt_task_record *record = &task->seen->record;
-	struct tdt_trace_info *info = &task->member.info;
+	struct tdt_task_info *info = &task->member.info;
 	struct tdt__stacks *stacks;
 
 	if (record->poll == 0 || record->suspended_pc == 0)
@@ -146,7 +145,7 @@ static bool has_stack(const struct tdt__seen *seen)
 static struct tdt__stacks *find_tree(struct collecting *collecting, struct tdt__seen_task *task,
 				     bool renews, enum tdt_answer *answer)
 {
-	struct tdt_trace_info *info = &task->member.info;
+	struct tdt_task_info *info = &task->member.info;
 	struct tdt__stacks *stacks = fresh_tree(collecting, task);
 
 	*answer = TDT_ANSWER_FRESH;
@@ -168,7 +167,7 @@ static struct tdt__stacks *find_tree(struct collecting *collecting, struct tdt__
 static void collect_tree(struct collecting *collecting, struct tdt__findings *findings,
 			 struct tdt__seen_task *task)
 {
-	struct tdt_trace_info *info = &task->member.info;
+	struct tdt_task_info *info = &task->member.info;
 	enum tdt_answer answer;
 	struct tdt__stacks *stacks = find_tree(collecting, task, true, &answer);
 
@@ -180,34 +179,13 @@ static void collect_tree(struct collecting *collecting, struct tdt__findings *fi
 
 /* --- The dump ----------------------------------------------------------------------------- */
 
-static bool is_chosen(const struct tdt__seen_task *task, const struct tdt__task_choice *choice)
-{
-	if (task->outcome != NULL)
-		return false;
-	for (size_t i = 0; i < choice->n_ids; i++)
-		if (choice->ids[i] == task->member.info.id)
-			return true;
-	return choice->n_ids == 0;
-}
-
-static bool note_process(struct tdt__findings *findings, const struct tdt__tasks *tasks)
-{
-	struct tdt_snapshot_process *process = tdt__arena_take(&findings->arena, sizeof *process);
-
-	if (process == NULL)
-		return false;
-	*process = tdt__tasks_process(tasks);
-	findings->public.process = process;
-	return true;
-}
-
 static bool collect_all(struct collecting *collecting, struct tdt__findings *findings,
 			const struct tdt__task_choice *choice)
 {
 	struct tdt__tasks *tasks = collecting->tasks;
 
 	for (size_t i = 0; i < tasks->n; i++) {
-		if (!is_chosen(&tasks->task[i], choice))
+		if (!tdt__task_is_chosen(&tasks->task[i], choice))
 			continue;
 		collect_tree(collecting, findings, &tasks->task[i]);
 		if (!tdt__findings_add(findings, &tasks->task[i].member))
@@ -231,9 +209,9 @@ static void name_owners(const struct collecting *collecting,
 	const struct tdt__tasks *tasks = collecting->tasks;
 
 	for (size_t i = 0; i < tasks->n; i++) {
-		struct tdt_trace_info *info = &tasks->task[i].member.info;
+		struct tdt_task_info *info = &tasks->task[i].member.info;
 
-		if (!is_chosen(&tasks->task[i], choice))
+		if (!tdt__task_is_chosen(&tasks->task[i], choice))
 			continue;
 		for (uint32_t k = 0; k < info->n_waits; k++)
 			tdt__own_wait(info, k)->owner_name =
@@ -263,7 +241,7 @@ static struct tdt__seen_task *ring_task(const struct tdt_snapshot_cycle *cycle, 
 /* Prove what a task of a ring says.  Without a dump its tree is read for that, and not shown. */
 static void prove_task(struct collecting *collecting, struct tdt__seen_task *task, bool dumped)
 {
-	struct tdt_trace_info listed = task->member.info;
+	struct tdt_task_info listed = task->member.info;
 	enum tdt_answer answer;
 
 	if (!dumped)
@@ -273,19 +251,19 @@ static void prove_task(struct collecting *collecting, struct tdt__seen_task *tas
 }
 
 /* `dumped`: the trees of the tasks are known. */
-static int prove_rings(struct collecting *collecting, struct tdt__cycles *cycles, bool dumped)
+static int prove_cycles(struct collecting *collecting, struct tdt__cycles *cycles, bool dumped)
 {
 	int error;
 
 	tdt__tasks_settle(collecting->tasks);
-	error = tdt__tasks_rings(cycles, collecting->tasks);
+	error = tdt__tasks_cycles(cycles, collecting->tasks);
 	for (size_t i = 0; i < cycles->n; i++)
 		for (size_t k = 0; k < cycles->cycle[i].n; k++)
 			prove_task(collecting, ring_task(&cycles->cycle[i], k), dumped);
 	return error;
 }
 
-int tdt__outside_rings(struct tdt__cycles *cycles, struct tdt__tasks *tasks)
+int tdt__outside_cycles(struct tdt__cycles *cycles, struct tdt__tasks *tasks)
 {
 	static const struct tdt__answers none;
 	struct tdt__sampling sampling = { 0 };
@@ -295,14 +273,14 @@ int tdt__outside_rings(struct tdt__cycles *cycles, struct tdt__tasks *tasks)
 		.live = { .tasks = tasks, .walker.images = tasks->images, .sampling = &sampling },
 		.answers = &none
 	};
-	int error = prove_rings(&collecting, cycles, false);
+	int error = prove_cycles(&collecting, cycles, false);
 
 	tdt__live_stacks_fini(&collecting.live);
 	tdt__tree_reader_fini(&collecting.trees);
 	if (cycles->n == 0)
 		return error;
 	tdt__cycles_fini(cycles);
-	return tdt__tasks_rings(cycles, tasks);
+	return tdt__tasks_cycles(cycles, tasks);
 }
 
 /* --- The result --------------------------------------------------------------------------- */
@@ -333,7 +311,7 @@ struct tdt__findings *tdt__outside_dump(struct tdt__tasks *tasks,
 	struct tdt__findings *findings = tdt__findings_new();
 	struct tdt__cycles cycles = { 0 };
 	uint64_t start = tdt__clock();
-	bool done = findings != NULL && note_process(findings, tasks) &&
+	bool done = findings != NULL && tdt__tasks_note_process(tasks, findings) &&
 		    collect_all(&collecting, findings, choice) && tdt__findings_sort(findings);
 
 	if (done)
@@ -346,10 +324,9 @@ struct tdt__findings *tdt__outside_dump(struct tdt__tasks *tasks,
 		tdt__findings_free(findings);
 		return NULL;
 	}
-	prove_rings(&collecting, &cycles, true);
+	prove_cycles(&collecting, &cycles, true);
 	tdt__cycles_fini(&cycles);
 	findings->public.took_ns = tdt__clock() - start;
-	findings->public.outside = 1;
 	findings->public.at_least = tdt__tasks_at_least(tasks);
 	tdt__findings_conclude(findings);
 	open_images(tasks->images, findings->public.groups, findings->public.n_groups);

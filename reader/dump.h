@@ -27,6 +27,6 @@ struct tdt__findings *tdt__outside_dump(struct tdt__tasks *tasks,
  * tasks in rings are read, and no others.  The caller calls tdt__cycles_fini() before
  * tdt__tasks_fini().  Returns 0 or -ENOMEM.
  */
-int tdt__outside_rings(struct tdt__cycles *cycles, struct tdt__tasks *tasks);
+int tdt__outside_cycles(struct tdt__cycles *cycles, struct tdt__tasks *tasks);
 
 #endif

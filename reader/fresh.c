@@ -14,6 +14,8 @@
 
 #include <tdt/future.h>
 
+#include "base/array.h"
+
 /* A request that is under way. */
 struct tree_request {
 	struct tdt__answers *answers;
@@ -33,31 +35,17 @@ static int bad_answer(struct tdt__trouble *trouble)
 			    "the process sends trees that make no sense, or too many of them");
 }
 
-/* Whether the message is a tree, with as many bytes as its entries and waits have. */
+/* Whether the message is a tree that has its entries and waits in it, where it says. */
 static bool is_whole_tree(const struct tdt_outside_tree *tree)
 {
 	return tree->header.size >= sizeof *tree && tree->header.error == 0 &&
 	       tree->answer >= TDT_OUTSIDE_FRESH && tree->answer <= TDT_OUTSIDE_ENDED &&
-	       tree->header.size - sizeof *tree ==
-		       (uint64_t)tree->tree.n * sizeof(struct tdt_registry_entry) +
-			       tree->n_waits * sizeof(struct tdt_outside_wait);
-}
-
-static bool grow_answers(struct tdt__answers *answers)
-{
-	size_t room = answers->room != 0 ? 2 * answers->room : 256;
-	struct tdt_outside_tree **answer;
-
-	if (answers->n < answers->room)
-		return true;
-	answer = realloc(answers->answer, room * sizeof *answer);
-	if (answer == NULL)
-		return false;
-	answers->answer = answer;
-	if (tdt__index_reserve(&answers->index, room) != 0)
-		return false;
-	answers->room = room;
-	return true;
+	       tree->entries >= sizeof *tree && tree->entries % 8 == 0 &&
+	       tree->wait_size >= sizeof(struct tdt_outside_wait) && tree->wait_size % 8 == 0 &&
+	       tree->header.size ==
+		       tree->entries +
+			       (uint64_t)tree->tree.n * sizeof(struct tdt_registry_entry) +
+			       (uint64_t)tree->n_waits * tree->wait_size;
 }
 
 /* Keep the message that was received. */
@@ -73,7 +61,8 @@ static int keep_answer(struct tree_request *request)
 	request->most--;
 	answers->bytes += tree->header.size;
 	copy = tdt__arena_take(&answers->arena, tree->header.size);
-	if (copy == NULL || !grow_answers(answers))
+	if (copy == NULL || !tdt__array_grow_indexed(&answers->answer, answers->n, &answers->room,
+				      sizeof answers->answer[0], &answers->index))
 		return no_room(request->trouble);
 	memcpy(copy, tree, tree->header.size);
 	tdt__index_add(&answers->index, tdt__hash_id(copy->record), (uint32_t)answers->n);
@@ -86,7 +75,7 @@ static int take_end(struct tree_request *request)
 {
 	const struct tdt_outside_done *done = (const void *)request->door->message;
 
-	if (done->header.size != sizeof *done)
+	if (done->header.size < sizeof *done)
 		return bad_answer(request->trouble);
 	request->answers->left_out += done->left_out;
 	if (done->header.error != 0)
@@ -161,9 +150,8 @@ const struct tdt_outside_tree *tdt__answers_find(const struct tdt__answers *answ
 						 const struct tdt__seen *seen)
 {
 	uint32_t hash = tdt__hash_id(seen->address), i;
-	size_t tried = 0;
 
-	while ((i = tdt__index_next(&answers->index, hash, &tried)) != TDT__INDEX_NONE)
+	TDT__INDEX_EACH (i, &answers->index, hash)
 		if (answers->answer[i]->record == seen->address &&
 		    answers->answer[i]->id == seen->record.id)
 			return answers->answer[i];

@@ -49,7 +49,7 @@ void tdt__history_counts(const struct tdt__tasks *tasks, struct tdt_counts *coun
 				       .captures = sum->captures,
 				       .dumps = sum->dumps };
 	for (size_t i = 0; i < tasks->n; i++) {
-		const struct tdt_trace_info *info = &tasks->task[i].member.info;
+		const struct tdt_task_info *info = &tasks->task[i].member.info;
 
 		counts->polls += info->polls;
 		tdt__count_state(counts, info->state, info->state_ns);
@@ -139,7 +139,7 @@ static struct tdt_trace *panic_trace(struct tdt__tree_reader *reader,
 {
 	const struct tdt__tasks *tasks = reader->tasks;
 	struct tdt__read_tree tree;
-	struct tdt_trace_info info;
+	struct tdt_task_info info;
 
 	panic->name[TDT_TASK_RECORD_NAME_SIZE - 1] = '\0';
 	if (tdt__tree_take(reader, &panic->tree, panic->entry, TDT_REGISTRY_PANIC_ENTRIES,
@@ -157,8 +157,11 @@ void tdt__history_panics(struct tdt__tree_reader *reader, struct tdt__findings *
 			? malloc((registry->n_panics + 1) * sizeof *panic)
 			: NULL;
 	size_t n = panic != NULL ? gather_panics(reader->tasks, panic) : 0;
+	struct tdt_counts counts;
 
-	findings->public.panicked = reader->tasks->counters.panicked;
+	tdt__history_counts(reader->tasks, &counts);
+	findings->public.panicked = counts.panicked;
+	findings->public.held = counts.held;
 	for (size_t i = 0; i < n; i++) {
 		struct tdt_trace *trace = panic_trace(reader, findings, &panic[i]);
 

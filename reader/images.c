@@ -70,6 +70,15 @@ static bool describe_image(struct tdt__module *module, const struct tdt__target 
 	return true;
 }
 
+/*
+ * Whether the mapping is of a segment of the module before it: the segment of a small file may
+ * begin in the file's first page, too.
+ */
+static bool lies_inside_of(const struct tdt__module *before, const struct tdt__mapping *mapping)
+{
+	return mapping->start < before->end && strcmp(mapping->path, before->path) == 0;
+}
+
 /* The mappings are sorted, so the modules are, too.  A module ends where the next one begins. */
 static size_t list_modules(struct tdt__module *module, const struct tdt__target *target)
 {
@@ -79,7 +88,7 @@ static size_t list_modules(struct tdt__module *module, const struct tdt__target 
 		if (!may_be_image(&target->mapping[i]) ||
 		    !describe_image(&module[n], target, &target->mapping[i]))
 			continue;
-		if (n > 0 && module[n - 1].start == module[n].start)
+		if (n > 0 && lies_inside_of(&module[n - 1], &target->mapping[i]))
 			continue;
 		if (n > 0 && module[n - 1].end > module[n].start)
 			module[n - 1].end = module[n].start;
@@ -240,6 +249,8 @@ int tdt__images_open(struct tdt__images *images, uint64_t address)
 					     : open_of_process(images, module);
 	if (*file >= 0)
 		lend_file(images, module, *file);
+	else
+		module->mapped = ""; /* the symbolizer finds the debug file by the build-id */
 	return *file;
 }
 

@@ -61,7 +61,7 @@ static void append_leaves(struct last_trees *trees, const struct tdt__recorded_i
 
 /* The stack of the poll that goes on, as the recorder has found it. */
 static bool take_found(struct last_trees *trees, const struct tdt__last_polls *polls,
-		       struct tdt_trace_info *info)
+		       struct tdt_task_info *info)
 {
 	if (info->state != TDT_TASK_RUNNING || polls->found == 0 || polls->polls == 0 ||
 	    polls->found_at < polls->begun)
@@ -84,7 +84,7 @@ static bool count_polls_since(const struct tdt__last_polls *polls, uint64_t *sin
 }
 
 static bool take_leaves(struct last_trees *trees, const struct tdt__last_polls *polls,
-			struct tdt_trace_info *info)
+			struct tdt_task_info *info)
 {
 	const struct tdt__recorded_item *poll = &polls->stacked;
 	uint64_t now = trees->states->tasks.now, then = poll->begin;
@@ -120,24 +120,10 @@ static void collect_last(struct last_trees *trees, struct tdt__findings *finding
 
 /* --- The dump ----------------------------------------------------------------------------- */
 
-static bool is_wanted_task(uint64_t id, const struct tdt__task_choice *choice)
-{
-	for (size_t i = 0; i < choice->n_ids; i++)
-		if (choice->ids[i] == id)
-			return true;
-	return choice->n_ids == 0;
-}
-
 static bool note_recorded_process(struct tdt__findings *findings, const struct tdt__tasks *tasks)
 {
-	struct tdt_snapshot_process *process = tdt__arena_take(&findings->arena, sizeof *process);
-
-	if (process == NULL)
-		return false;
-	*process = tdt__tasks_process(tasks);
-	findings->public.process = process;
-	findings->public.outside = findings->public.recorded = 1;
-	return true;
+	findings->public.recorded = 1;
+	return tdt__tasks_note_process(tasks, findings);
 }
 
 static bool collect_lasts(struct last_trees *trees, struct tdt__findings *findings,
@@ -146,7 +132,7 @@ static bool collect_lasts(struct last_trees *trees, struct tdt__findings *findin
 	const struct tdt__tasks *tasks = &trees->states->tasks;
 
 	for (size_t i = 0; i < tasks->n; i++) {
-		if (!is_wanted_task(tasks->task[i].member.info.id, choice))
+		if (!tdt__task_is_chosen(&tasks->task[i], choice))
 			continue;
 		collect_last(trees, findings, i);
 		if (!tdt__findings_add(findings, &tasks->task[i].member))

@@ -64,4 +64,5 @@ libtdt_reader_la_SOURCES = \
 	reader/trouble.h \
 	reader/walk.c \
 	reader/walk.h
-libtdt_reader_la_CFLAGS = $(AM_CFLAGS) $(ONCE_CFLAGS) $(LIBDW_CFLAGS)
+libtdt_reader_la_LIBADD = -lm
+libtdt_reader_la_CFLAGS = $(AM_CFLAGS) $(INSTALLED_CFLAGS) $(ONCE_CFLAGS) $(LIBDW_CFLAGS)

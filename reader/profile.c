@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "facts/record.h"
 #include "reader/lists.h"
@@ -57,18 +58,9 @@ void tdt__profile_end(struct tdt__profile *profile)
 static struct tdt__profiled_slab *new_slab(struct tdt__profile *profile, uint64_t address,
 					   uint32_t hash)
 {
-	size_t room = profile->slabs_room != 0 ? 2 * profile->slabs_room : 16;
-	struct tdt__profiled_slab *grown;
-
-	if (profile->n_slabs == profile->slabs_room) {
-		if (tdt__index_reserve(&profile->by_address, room) != 0)
-			return NULL;
-		grown = realloc(profile->slab, room * sizeof *grown);
-		if (grown == NULL)
-			return NULL;
-		profile->slab = grown;
-		profile->slabs_room = room;
-	}
+	if (!tdt__array_grow_indexed(&profile->slab, profile->n_slabs, &profile->slabs_room,
+				     sizeof profile->slab[0], &profile->by_address))
+		return NULL;
 	tdt__index_add(&profile->by_address, hash, (uint32_t)profile->n_slabs);
 	profile->slab[profile->n_slabs] = (struct tdt__profiled_slab){ .address = address };
 	return &profile->slab[profile->n_slabs++];
@@ -77,12 +69,11 @@ static struct tdt__profiled_slab *new_slab(struct tdt__profile *profile, uint64_
 static struct tdt__profiled_slab *find_slab(struct tdt__profile *profile, uint64_t address)
 {
 	uint32_t hash = tdt__hash_id(address), i;
-	size_t tried = 0;
 
-	do {
-		i = tdt__index_next(&profile->by_address, hash, &tried);
-	} while (i != TDT__INDEX_NONE && profile->slab[i].address != address);
-	return i != TDT__INDEX_NONE ? &profile->slab[i] : new_slab(profile, address, hash);
+	TDT__INDEX_EACH (i, &profile->by_address, hash)
+		if (profile->slab[i].address == address)
+			return &profile->slab[i];
+	return new_slab(profile, address, hash);
 }
 
 /* The memory of the first `n` records of a slab; NULL: no memory. */
@@ -530,7 +521,7 @@ int tdt__profile_look(struct tdt__profile *profile, double ns)
 	profile->trees.unloads_known = false;
 	profile->walks = WALKS_MOST;
 	profile->ns = ns;
-	profile->looks++;
+	profile->sum.look = ++profile->looks;
 	error = tdt__records_visit(profile->tasks.target, &profile->tasks.registry, look_at_piece,
 				   profile);
 	if (error != -EIO)

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/text.h"
 #include "tree/stacks.h"
 #include "tree/trace.h"
 
@@ -35,18 +37,13 @@ static uint32_t hash_place(const struct tdt__profile_place *place)
 	return tdt__hash_fold(hash);
 }
 
-static bool equal_texts(const char *a, const char *b)
-{
-	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
 /* Frames without a function and a line are known by their addresses alone. */
 static bool reads_the_same(const struct tdt_frame *a, const struct tdt_frame *b)
 {
 	return a->kind == b->kind && a->cut == b->cut && a->line == b->line &&
 	       a->column == b->column && a->inlined == b->inlined &&
-	       equal_texts(a->function, b->function) && equal_texts(a->file, b->file) &&
-	       equal_texts(a->module, b->module) &&
+	       tdt__same_text(a->function, b->function) && tdt__same_text(a->file, b->file) &&
+	       tdt__same_text(a->module, b->module) &&
 	       ((a->function != NULL && a->line != 0) || a->pc == b->pc);
 }
 
@@ -67,37 +64,19 @@ static bool same_place(const struct tdt__profile_place *a, const struct tdt__pro
 
 /* --- Places ------------------------------------------------------------------------------- */
 
-static bool room_for_place(struct tdt__profile_places *places)
-{
-	size_t room = places->room != 0 ? 2 * places->room : 64;
-	struct tdt__profile_place *grown;
-
-	if (places->n < places->room)
-		return true;
-	if (tdt__index_reserve(&places->index, room) != 0)
-		return false;
-	grown = realloc(places->place, room * sizeof *grown);
-	if (grown == NULL)
-		return false;
-	places->place = grown;
-	places->room = room;
-	return true;
-}
-
 static int merge_place(struct tdt__profile_places *places, const struct tdt__profile_place *place)
 {
 	uint32_t hash = hash_place(place), i;
-	size_t tried = 0;
 
-	do {
-		i = tdt__index_next(&places->index, hash, &tried);
-	} while (i != TDT__INDEX_NONE && !same_place(&places->place[i], place));
-	if (i != TDT__INDEX_NONE) {
+	TDT__INDEX_EACH (i, &places->index, hash) {
+		if (!same_place(&places->place[i], place))
+			continue;
 		places->place[i].ns += place->ns;
 		places->place[i].looks += place->looks;
 		return 0;
 	}
-	if (!room_for_place(places))
+	if (!tdt__array_grow_indexed(&places->place, places->n, &places->room, sizeof *place,
+				     &places->index))
 		return -ENOMEM;
 	tdt__index_add(&places->index, hash, (uint32_t)places->n);
 	places->place[places->n++] = *place;

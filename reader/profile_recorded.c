@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "recording/timeline.h"
 
 struct adding {
@@ -33,23 +34,6 @@ static uint32_t name_recorded(struct tdt__profile_sum *sum, const struct tdt__re
 	return tdt__profile_place_name(sum, place);
 }
 
-static bool room_for_time(struct tdt__profile_times *times)
-{
-	size_t room = times->room != 0 ? 2 * times->room : 16;
-	struct tdt__profile_time *grown;
-
-	if (times->n < times->room)
-		return true;
-	if (tdt__index_reserve(&times->index, room) != 0)
-		return false;
-	grown = realloc(times->time, room * sizeof *grown);
-	if (grown == NULL)
-		return false;
-	times->time = grown;
-	times->room = room;
-	return true;
-}
-
 static bool same_time(const struct tdt__profile_time *a, const struct tdt__profile_time *b)
 {
 	return a->name == b->name && a->state == b->state && a->kind == b->kind;
@@ -59,15 +43,15 @@ static void merge_time(struct adding *adding, const struct tdt__profile_time *ti
 {
 	struct tdt__profile_times *times = adding->times;
 	uint32_t hash = (uint32_t)tdt__mix(time->name, (uint64_t)time->state << 8 | time->kind), i;
-	size_t tried = 0;
 
-	do {
-		i = tdt__index_next(&times->index, hash, &tried);
-	} while (i != TDT__INDEX_NONE && !same_time(&times->time[i], time));
+	TDT__INDEX_EACH (i, &times->index, hash)
+		if (same_time(&times->time[i], time))
+			break;
 	if (i != TDT__INDEX_NONE) {
 		times->time[i].ns += time->ns;
 		times->time[i].n++;
-	} else if (room_for_time(times)) {
+	} else if (tdt__array_grow_indexed(&times->time, times->n, &times->room, sizeof *time,
+					   &times->index)) {
 		tdt__index_add(&times->index, hash, (uint32_t)times->n);
 		times->time[times->n++] = *time;
 	} else {

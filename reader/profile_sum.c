@@ -6,12 +6,13 @@
 #include "reader/profile_sum.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/text.h"
 #include "tree/stacks.h"
-
-#define FIRST_MANY 64
 
 int tdt__profile_sum_init(struct tdt__profile_sum *sum)
 {
@@ -42,35 +43,18 @@ void tdt__profile_sum_fini(struct tdt__profile_sum *sum)
 static bool room_for_entry(void *array, size_t n, size_t *room, size_t size,
 			   struct tdt__index *index)
 {
-	size_t more = *room != 0 ? 2 * *room : FIRST_MANY;
-	void *grown;
-
-	if (n < *room)
-		return true;
-	if (n >= TDT__PROFILE_MOST || tdt__index_reserve(index, more) != 0)
-		return false;
-	grown = realloc(*(void **)array, more * size);
-	if (grown == NULL)
-		return false;
-	*(void **)array = grown;
-	*room = more;
-	return true;
+	return n < TDT__PROFILE_MOST && tdt__array_grow_indexed(array, n, room, size, index);
 }
 
 /* --- Names -------------------------------------------------------------------------------- */
-
-static bool is_of_number(char c)
-{
-	return c >= '0' && c <= '9';
-}
 
 static void leave_out_numbers(char to[TDT__PROFILE_NAME_MAX], const char *name)
 {
 	size_t n = 0;
 
 	while (*name != '\0' && n < TDT__PROFILE_NAME_MAX - 1) {
-		to[n++] = is_of_number(*name) ? '*' : *name;
-		for (name++; is_of_number(name[-1]) && is_of_number(*name); name++)
+		to[n++] = tdt__is_digit(*name) ? '*' : *name;
+		for (name++; tdt__is_digit(name[-1]) && tdt__is_digit(*name); name++)
 			;
 	}
 	to[n] = '\0';
@@ -83,14 +67,12 @@ static bool is_name_of(const char *name, const char *text)
 
 uint32_t tdt__profile_place_name(struct tdt__profile_sum *sum, const char *text)
 {
-	size_t n = strnlen(text, TDT__PROFILE_NAME_MAX - 1), tried = 0;
+	size_t n = strnlen(text, TDT__PROFILE_NAME_MAX - 1);
 	uint32_t hash = tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, text, n)), i;
 
-	do {
-		i = tdt__index_next(&sum->by_name, hash, &tried);
-	} while (i != TDT__INDEX_NONE && !is_name_of(sum->name[i], text));
-	if (i != TDT__INDEX_NONE)
-		return i;
+	TDT__INDEX_EACH (i, &sum->by_name, hash)
+		if (is_name_of(sum->name[i], text))
+			return i;
 	if (!room_for_entry(&sum->name, sum->n_names, &sum->names_room, sizeof sum->name[0],
 		       &sum->by_name))
 		return TDT__PROFILE_NONE;
@@ -139,13 +121,10 @@ uint32_t tdt__profile_group(struct tdt__profile_sum *sum, enum tdt__profile_stat
 	};
 	uint64_t alike = (uint64_t)state << 8 | (uint64_t)kind;
 	uint32_t hash = (uint32_t)tdt__mix(tdt__mix(alike, name), tree), i;
-	size_t tried = 0;
 
-	do {
-		i = tdt__index_next(&sum->by_group, hash, &tried);
-	} while (i != TDT__INDEX_NONE && !is_group(&sum->group[i], &group));
-	if (i != TDT__INDEX_NONE)
-		return i;
+	TDT__INDEX_EACH (i, &sum->by_group, hash)
+		if (is_group(&sum->group[i], &group))
+			return i;
 	if (!room_for_entry(&sum->group, sum->n, &sum->room, sizeof sum->group[0], &sum->by_group))
 		return TDT__PROFILE_NONE;
 	sum->group[sum->n] = group;
@@ -160,14 +139,10 @@ static struct tdt__profile_stratum *find_stratum(struct tdt__profile_sum *sum, u
 						 enum tdt_wait_kind kind)
 {
 	uint32_t hash = (uint32_t)tdt__mix(name, (uint64_t)kind), i;
-	size_t tried = 0;
 
-	do {
-		i = tdt__index_next(&sum->by_stratum, hash, &tried);
-	} while (i != TDT__INDEX_NONE &&
-		 (sum->stratum[i].name != name || sum->stratum[i].kind != kind));
-	if (i != TDT__INDEX_NONE)
-		return &sum->stratum[i];
+	TDT__INDEX_EACH (i, &sum->by_stratum, hash)
+		if (sum->stratum[i].name == name && sum->stratum[i].kind == kind)
+			return &sum->stratum[i];
 	if (!room_for_entry(&sum->stratum, sum->n_strata, &sum->strata_room, sizeof sum->stratum[0],
 		       &sum->by_stratum))
 		return NULL;
@@ -179,14 +154,12 @@ static struct tdt__profile_stratum *find_stratum(struct tdt__profile_sum *sum, u
 static struct tdt__young_trees *find_young(const struct tdt__profile_sum *sum, uint32_t name,
 					   uint32_t tree, uint32_t hash)
 {
-	size_t tried = 0;
 	uint32_t i;
 
-	do {
-		i = tdt__index_next(&sum->by_young, hash, &tried);
-	} while (i != TDT__INDEX_NONE &&
-		 (sum->young[i].name != name || sum->young[i].tree != tree));
-	return i != TDT__INDEX_NONE ? &sum->young[i] : NULL;
+	TDT__INDEX_EACH (i, &sum->by_young, hash)
+		if (sum->young[i].name == name && sum->young[i].tree == tree)
+			return &sum->young[i];
+	return NULL;
 }
 
 static uint32_t hash_young(uint32_t name, uint32_t tree)
@@ -226,6 +199,8 @@ static void add_fresh(struct tdt__profile_sum *sum, struct tdt__profile_group *g
 	if (stratum == NULL || group->fresh == NULL)
 		return;
 	group->looks++;
+	stratum->looks += stratum->last_look != sum->look;
+	stratum->last_look = sum->look;
 	if (wait->young)
 		group->fresh->young[wait->age] += weight;
 	else
@@ -314,6 +289,7 @@ static int conclude_stratum(struct tdt__profile_sum *sum, size_t number)
 			continue;
 		distribute(stratum);
 		sum->stale_ns += stratum->stale;
+		sum->off_ns += stratum->stale * stratum->stale / (double)stratum->looks;
 		return 0;
 	}
 	return conclude_stale(sum, stratum);
@@ -344,6 +320,7 @@ int tdt__profile_conclude(struct tdt__profile_sum *sum)
 			scale_group(sum, &sum->group[i]);
 	for (size_t i = 0; i < sum->n_strata && error == 0; i++)
 		error = conclude_stratum(sum, i);
+	sum->off_ns = sqrt(sum->off_ns);
 	for (size_t i = 0; i < sum->n; i++)
 		conclude_group(sum, &sum->group[i]);
 	return error;

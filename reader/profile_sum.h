@@ -76,6 +76,7 @@ struct tdt__profile_stratum {
 	double waited[TDT__AGE_BINS]; /* ns, by looks with a fresh tree and stale ones */
 	double stale;                 /* ns, by stale looks */
 	uint64_t stale_looks;
+	uint64_t last_look, looks; /* with a fresh tree: of one look, the trees are of one tick */
 	/* Set by tdt__profile_conclude(). */
 	double fresh[TDT__AGE_BINS]; /* the weights of fresh trees */
 	double worth[TDT__AGE_BINS]; /* ns that were waited for each unit of these weights */
@@ -93,11 +94,17 @@ struct tdt__profile_sum {
 	char (*name)[TDT__PROFILE_NAME_MAX];
 	size_t n_names, names_room;
 	struct tdt__index by_group, by_stratum, by_young, by_name;
+	uint64_t look; /* the number of the look at hand, from 1 on */
 
 	/* The results of tdt__profile_conclude(), in nanoseconds of all tasks together. */
 	double state_ns[TDT__PROFILE_STATES];
 	double stale_ns;   /* of waiting: distributed by fresh trees */
 	double unknown_ns; /* of waiting: without a place */
+	/*
+	 * By how much the time of a place may be off, with a probability of 95 %, since stale time
+	 * was distributed by a few looks: two standard deviations of a share of one half.
+	 */
+	double off_ns;
 };
 
 /* Returns 0 or -ENOMEM; then there is nothing to free. */

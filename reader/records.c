@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #define MOST_SLABS 65536
 #define MOST_RECORDS (UINT64_C(1) << 22) /* with which 4 GiB of memory are enough */
 #define PIECE ((size_t)1 << 18) /* bytes that are read at once, twice */
@@ -39,17 +41,11 @@ static bool has_task(const struct tdt_task_record *record)
 static int add_seen(struct tdt__records *records, uint64_t address,
 		    const struct tdt_task_record *record, bool still)
 {
-	struct tdt__seen *seen = records->seen;
-	size_t room = records->room != 0 ? 2 * records->room : 256;
+	struct tdt__seen *seen;
 
-	if (records->n == records->room) {
-		seen = realloc(seen, room * sizeof *seen);
-		if (seen == NULL)
-			return -ENOMEM;
-		records->seen = seen;
-		records->room = room;
-	}
-	seen += records->n++;
+	if (!tdt__array_grow(&records->seen, records->n, &records->room, sizeof *seen))
+		return -ENOMEM;
+	seen = &records->seen[records->n++];
 	seen->address = address;
 	seen->still = still;
 	seen->record = *record;

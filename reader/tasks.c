@@ -12,11 +12,13 @@
 #include <tdt/future.h>
 #include <tdt/integrate/hooks.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/index.h"
 #include "base/name.h"
 #include "facts/proof.h"
 #include "facts/record.h"
+#include "reader/fresh.h"
 #include "reader/history.h"
 #include "tree/futurelocks.h"
 #include "tree/waits.h"
@@ -43,23 +45,6 @@ struct file_names {
 	bool failed; /* there was no memory */
 };
 
-static bool grow_names(struct file_names *names)
-{
-	size_t room = names->room != 0 ? 2 * names->room : 64;
-	struct file_name *entry;
-
-	if (names->n < names->room)
-		return true;
-	entry = realloc(names->entry, room * sizeof *entry);
-	if (entry == NULL)
-		return false;
-	names->entry = entry;
-	if (tdt__index_reserve(&names->index, room) != 0)
-		return false;
-	names->room = room;
-	return true;
-}
-
 static const char *read_file_name(struct file_names *names, uint64_t address)
 {
 	char text[FILE_NAME_MAX], *copy;
@@ -77,14 +62,14 @@ static const char *read_file_name(struct file_names *names, uint64_t address)
 static const char *file_name_at(struct file_names *names, uint64_t address)
 {
 	uint32_t hash = tdt__hash_id(address), i;
-	size_t tried = 0;
 
 	if (address == 0)
 		return NULL;
-	while ((i = tdt__index_next(&names->index, hash, &tried)) != TDT__INDEX_NONE)
+	TDT__INDEX_EACH (i, &names->index, hash)
 		if (names->entry[i].address == address)
 			return names->entry[i].name;
-	if (!grow_names(names)) {
+	if (!tdt__array_grow_indexed(&names->entry, names->n, &names->room, sizeof *names->entry,
+				     &names->index)) {
 		names->failed = true;
 		return NULL;
 	}
@@ -220,7 +205,7 @@ static const char *seen_outcome(const struct tdt_task_record *record)
 static void set_task(struct tdt__seen_task *task, const struct tdt__seen *seen, const char *file,
 		     uint64_t now)
 {
-	struct tdt_trace_info *info = &task->member.info;
+	struct tdt_task_info *info = &task->member.info;
 
 	*task = (struct tdt__seen_task){ .seen = seen };
 	task->member.group = TDT__LEFT_OUT;
@@ -272,26 +257,36 @@ static void renew_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task, s
 			tdt__lock_renew(&places, &task->wait, task->member.info.id);
 }
 
+/* A wait that a task has answered with. */
+static struct tdt_wait answered_wait(const struct tdt_outside_wait *from)
+{
+	struct tdt_wait wait = { .size = sizeof wait,
+				 .kind = from->kind <= TDT_WAIT_OTHER
+					     ? (enum tdt_wait_kind)from->kind
+					     : TDT_WAIT_OTHER,
+				 .futurelock = from->futurelock,
+				 .object = from->object,
+				 .owner = from->owner,
+				 .handed_ns = from->handed_ns };
+
+	memcpy(wait.name, from->name, TDT_WAIT_NAME_MAX);
+	return wait;
+}
+
 void tdt__task_set_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task,
-			 const struct tdt_outside_wait *waits, uint32_t n)
+			 const struct tdt_outside_tree *answer)
 {
 	struct tdt__lock_places places = seen_locks(tasks);
+	struct tdt_task_info *info = &task->member.info;
+	uint32_t n = answer->n_waits;
 	void *block = n != 0 ? tdt__arena_take(&tasks->arena, n * TDT__LISTED_WAIT) : NULL;
-	struct tdt_wait *copy;
+	struct tdt_wait *waits;
 
-	task->member.info.n_waits = block != NULL ? n : 0;
-	task->member.info.waits = block != NULL ? tdt__waits_in(block, n, &copy) : NULL;
-	for (uint32_t i = 0; i < task->member.info.n_waits; i++) {
-		copy[i] = (struct tdt_wait){ .size = sizeof copy[i],
-					     .kind = waits[i].kind <= TDT_WAIT_OTHER
-							 ? (enum tdt_wait_kind)waits[i].kind
-							 : TDT_WAIT_OTHER,
-					     .futurelock = waits[i].futurelock,
-					     .object = waits[i].object,
-					     .owner = waits[i].owner,
-					     .handed_ns = waits[i].handed_ns };
-		memcpy(copy[i].name, waits[i].name, TDT_WAIT_NAME_MAX);
-		tdt__lock_renew(&places, &copy[i], task->member.info.id);
+	info->n_waits = block != NULL ? n : 0;
+	info->waits = block != NULL ? tdt__waits_in(block, n, &waits) : NULL;
+	for (uint32_t i = 0; i < info->n_waits; i++) {
+		waits[i] = answered_wait(tdt__answer_wait(answer, i));
+		tdt__lock_renew(&places, &waits[i], info->id);
 	}
 }
 
@@ -321,7 +316,7 @@ static int set_tasks(struct tdt__tasks *tasks)
 bool tdt__task_renew(struct tdt__tasks *tasks, struct tdt__seen_task *task)
 {
 	struct tdt__seen *seen = &tasks->records.seen[task->seen - tasks->records.seen];
-	const struct tdt_trace_info before = task->member.info;
+	const struct tdt_task_info before = task->member.info;
 	struct tdt_task_record now[2];
 	struct tdt__memory_range range[] = { { seen->address, &now[0], sizeof now[0], false },
 					     { seen->address, &now[1], sizeof now[1], false } };
@@ -365,6 +360,28 @@ void tdt__tasks_fini(struct tdt__tasks *tasks)
 	*tasks = (struct tdt__tasks){ 0 };
 }
 
+bool tdt__tasks_note_process(const struct tdt__tasks *tasks, struct tdt__findings *findings)
+{
+	struct tdt_snapshot_process *process = tdt__arena_take(&findings->arena, sizeof *process);
+
+	if (process == NULL)
+		return false;
+	*process = tdt__tasks_process(tasks);
+	findings->public.process = process;
+	findings->public.outside = 1;
+	return true;
+}
+
+bool tdt__task_is_chosen(const struct tdt__seen_task *task, const struct tdt__task_choice *choice)
+{
+	if (task->outcome != NULL)
+		return false;
+	for (size_t i = 0; i < choice->n_ids; i++)
+		if (choice->ids[i] == task->member.info.id)
+			return true;
+	return choice->n_ids == 0;
+}
+
 /* --- Proofs ------------------------------------------------------------------------- */
 
 static struct tdt__witness seen_witness(const struct tdt__tasks *tasks,
@@ -405,14 +422,14 @@ void tdt__task_prove(struct tdt__tasks *tasks, struct tdt__seen_task *task)
 
 /* --- Rings -------------------------------------------------------------------------- */
 
-static enum tdt__proof proof_of_task(const struct tdt_trace_info *info)
+static enum tdt__proof proof_of_task(const struct tdt_task_info *info)
 {
 	return ((const struct tdt__member *)(const void *)info)->proof;
 }
 
-const struct tdt_trace_info **tdt__tasks_live(const struct tdt__tasks *tasks, size_t *n)
+const struct tdt_task_info **tdt__tasks_live(const struct tdt__tasks *tasks, size_t *n)
 {
-	const struct tdt_trace_info **infos = malloc((tasks->n + 1) * sizeof *infos);
+	const struct tdt_task_info **infos = malloc((tasks->n + 1) * sizeof *infos);
 
 	*n = 0;
 	for (size_t i = 0; i < tasks->n && infos != NULL; i++)
@@ -421,10 +438,10 @@ const struct tdt_trace_info **tdt__tasks_live(const struct tdt__tasks *tasks, si
 	return infos;
 }
 
-int tdt__tasks_rings(struct tdt__cycles *cycles, struct tdt__tasks *tasks)
+int tdt__tasks_cycles(struct tdt__cycles *cycles, struct tdt__tasks *tasks)
 {
 	size_t n;
-	const struct tdt_trace_info **infos = tdt__tasks_live(tasks, &n);
+	const struct tdt_task_info **infos = tdt__tasks_live(tasks, &n);
 
 	if (infos == NULL)
 		return -ENOMEM;

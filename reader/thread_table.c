@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "reader/threads.h"
 
 struct table_reading {
@@ -51,22 +52,6 @@ static void read_thread_name(const struct tdt__target *target, uint32_t here, ch
 	snprintf(name, 16, "%.15s", text);
 }
 
-static bool grow_thread_table(struct table_reading *reading)
-{
-	struct tdt__thread_table *table = reading->table;
-	size_t room = reading->room != 0 ? 2 * reading->room : 16;
-	struct tdt__known_thread *grown = table->thread;
-
-	if (table->n < reading->room)
-		return true;
-	grown = realloc(grown, room * sizeof *grown);
-	if (grown == NULL)
-		return false;
-	table->thread = grown;
-	reading->room = room;
-	return true;
-}
-
 static int add_known_thread(uint32_t id, uint32_t here, void *arg)
 {
 	struct table_reading *reading = arg;
@@ -76,7 +61,8 @@ static int add_known_thread(uint32_t id, uint32_t here, void *arg)
 
 	if (!read_registered(tasks, id, &from))
 		return 0;
-	if (!grow_thread_table(reading))
+	if (!tdt__array_grow(&reading->table->thread, reading->table->n, &reading->room,
+			     sizeof *thread))
 		return -ENOMEM;
 	thread = &reading->table->thread[reading->table->n++];
 	*thread = (struct tdt__known_thread){ .id = id, .worker = from.worker != 0 };

@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/proc_syscall.h"
 #include "reader/core.h"
 #include "reader/stop.h"
 
@@ -155,29 +156,18 @@ static bool syscall_text(const struct tdt__target *target, uint32_t thread, char
 	return tdt__target_proc_text(target, name, text, size) > 0;
 }
 
-/* The text has the number of the call, its arguments unless that is -1, sp and pc. */
-static bool parse_syscall(const char *text, struct tdt__stack *stack)
-{
-	const char *pc = strrchr(text, ' '), *sp = pc;
-
-	if (pc == NULL)
-		return false;
-	while (sp > text && sp[-1] != ' ')
-		sp--;
-	stack->call = (int)strtol(text, NULL, 10);
-	tdt__cpu_set(&stack->cpu, TDT__DWARF_SP, strtoull(sp, NULL, 16));
-	tdt__cpu_set(&stack->cpu, TDT__DWARF_PC, strtoull(pc, NULL, 16));
-	return stack->cpu.value[TDT__DWARF_SP] != 0;
-}
-
 static int copy_blocked(const struct stack_wanted *wanted, uint32_t thread, const char *before,
 			struct tdt__stack *stack)
 {
+	struct tdt__proc_syscall parsed;
 	char after[256];
 	int error;
 
-	if (!parse_syscall(before, stack))
+	if (!tdt__proc_syscall_parse(before, &parsed) || parsed.sp == 0)
 		return -ENODATA;
+	stack->call = parsed.call;
+	tdt__cpu_set(&stack->cpu, TDT__DWARF_SP, parsed.sp);
+	tdt__cpu_set(&stack->cpu, TDT__DWARF_PC, parsed.pc);
 	error = copy_stack(wanted, stack);
 	if (error != 0)
 		return error;

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "facts/registry_tree.h"
 #include "symbolize/modules.h"
 #include "tree/stacks.h"
 
@@ -132,21 +133,10 @@ static struct tdt__stacks *make_stacks(struct tdt__tree_reader *reader,
 
 	if (stacks == NULL)
 		return NULL;
-	stacks->n = tree->n;
-	stacks->leaves = tree->leaves;
-	stacks->elsewhere = tree->elsewhere;
-	stacks->lost = tree->lost;
-	stacks->unloads = tree->unloads;
+	tdt__registry_tree_read(stacks, tree, entry);
 	stacks->modules = tdt__modules_ref(reader->tasks->images->table);
 	if (unloads_now(reader) > tree->unloads)
 		atomic_store_explicit(&stacks->astray, true, memory_order_relaxed);
-	for (uint32_t i = 0; i < tree->n; i++)
-		stacks->frames[i] = (struct tdt__recorded){
-			.frame = { .pc = entry[i].pc,
-				   .guessed = (entry[i].leaves & TDT_REGISTRY_GUESSED) != 0 },
-			.parent = entry[i].parent,
-			.leaves = entry[i].leaves & ~TDT_REGISTRY_GUESSED,
-		};
 	return stacks;
 }
 

@@ -8,6 +8,7 @@ tdtinclude_HEADERS = \
 	include/tdt/coroutine.h \
 	include/tdt/coroutine.hpp \
 	include/tdt/counters.h \
+	include/tdt/decls.h \
 	include/tdt/dump.h \
 	include/tdt/future.h \
 	include/tdt/join.h \
@@ -57,6 +58,8 @@ noinst_LTLIBRARIES += libtdt-core.la
 libtdt_core_la_SOURCES = \
 	src/base/arena.c \
 	src/base/arena.h \
+	src/base/array.c \
+	src/base/array.h \
 	src/base/clock.h \
 	src/base/index.c \
 	src/base/index.h \
@@ -68,9 +71,11 @@ libtdt_core_la_SOURCES = \
 	src/base/pool.c \
 	src/base/pool.h \
 	src/base/refs.h \
+	src/base/proc_syscall.h \
 	src/base/regular_file.c \
 	src/base/regular_file.h \
 	src/base/sanitized.h \
+	src/base/result.h \
 	src/base/service.c \
 	src/base/service.h \
 	src/base/syscall_name.c \
@@ -145,8 +150,10 @@ libtdt_core_la_SOURCES = \
 	src/facts/proof.c \
 	src/facts/proof.h \
 	src/facts/record.h \
+	src/facts/registry_tree.h \
 	src/facts/wait.h \
 	src/fork.c \
+	src/future/await_ready.c \
 	src/future/combine.c \
 	src/future/combine.h \
 	src/future/combine_new.c \
@@ -278,6 +285,8 @@ libtdt_core_la_SOURCES = \
 	src/task/leaf.h \
 	src/task/misuse.c \
 	src/task/misuse.h \
+	src/task/panic_hooks.c \
+	src/task/panic_hooks.h \
 	src/task/panics.c \
 	src/task/panics.h \
 	src/task/request.c \
@@ -374,3 +383,13 @@ EXTRA_libtdt_la_DEPENDENCIES = $(srcdir)/src/libtdt.map
 EXTRA_DIST += src/libtdt.map
 
 pkgconfig_DATA = src/tdt.pc
+
+# For find_package(tdt) of CMake: where the headers are, seen from the libraries.
+cmakedir = $(libdir)/cmake/tdt
+cmake_DATA = src/tdt-config.cmake src/tdt-config-version.cmake
+src/tdt-config.cmake: $(srcdir)/src/tdt-config.cmake.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) src && include=`realpath -ms --relative-to='$(libdir)' \
+		'$(includedir)'` && sed "s|@include_from_lib@|$$include|" \
+		$(srcdir)/src/tdt-config.cmake.in >$@
+CLEANFILES += src/tdt-config.cmake
+EXTRA_DIST += src/tdt-config.cmake.in

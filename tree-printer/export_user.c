@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "recording/recording.h"
 
 /* The arguments of an end have names of their own: a slice has those of its beginning, too. */
@@ -38,26 +39,21 @@ static struct tdt__user_track *user_track(struct tdt__exporter *exporter, uint64
 {
 	uint32_t name = tdt__packets_intern(&exporter->packets, TDT__EVENT_NAMES, text, n), i;
 	uint32_t hash = (uint32_t)tdt__mix(parent, name);
-	struct tdt__user_track *users;
-	size_t tried = 0;
+	struct tdt__user_track *track;
 
-	while ((i = tdt__index_next(&exporter->user_index, hash, &tried)) != TDT__INDEX_NONE)
+	TDT__INDEX_EACH (i, &exporter->user_index, hash)
 		if (exporter->user[i].parent == parent && exporter->user[i].name == name)
 			return &exporter->user[i];
-	users =
-	    tdt__grown(exporter->user, exporter->n_users, &exporter->users_room, sizeof(*users));
-	if (users != NULL)
-		exporter->user = users;
-	if (users == NULL ||
-	    tdt__index_reserve(&exporter->user_index, exporter->n_users + 1) != 0) {
+	if (!tdt__array_grow_indexed(&exporter->user, exporter->n_users, &exporter->users_room,
+				     sizeof(*track), &exporter->user_index)) {
 		tdt__packets_fail(&exporter->packets);
 		return NULL;
 	}
 	tdt__index_add(&exporter->user_index, hash, (uint32_t)exporter->n_users);
-	users += exporter->n_users++;
-	*users = (struct tdt__user_track){ .parent = parent, .name = name };
-	users->uuid = tdt__export_track(exporter, parent, text, n);
-	return users;
+	track = &exporter->user[exporter->n_users++];
+	*track = (struct tdt__user_track){ .parent = parent, .name = name };
+	track->uuid = tdt__export_track(exporter, parent, text, n);
+	return track;
 }
 
 /* An end without a beginning is a mark: the beginning was overwritten. */

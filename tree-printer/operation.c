@@ -253,25 +253,19 @@ void tdt__polled_name(struct tdt__string *string, const char *function)
 	tdt__string_add(string, "", 1);
 }
 
-static bool has_end(const char *text, const char *end)
-{
-	size_t n = strlen(text), length = strlen(end);
-
-	return n >= length && strcmp(text + n - length, end) == 0;
-}
-
 static const char future_poll[] = " as core::future::future::Future>::poll";
 
 bool tdt__polls_future(const char *function)
 {
-	return has_end(function, future_poll) || has_end(function, "::{async}");
+	return tdt__ends_with(function, future_poll) || tdt__ends_with(function, "::{async}");
 }
 
 bool tdt__wraps_future(const char *function)
 {
 	struct piece rest, type = trait_type(function, &rest);
 
-	return has_end(function, future_poll) && type.n > 0 && find_outside(type, "<") != NULL;
+	return tdt__ends_with(function, future_poll) && type.n > 0 &&
+	       find_outside(type, "<") != NULL;
 }
 
 bool tdt__keeps_wakers(const char *function)

@@ -9,12 +9,11 @@
  * need no allocation of their own, the array may move when it grows, and growing the index looks at
  * no key.  Entries are never removed.  The caller compares a key with each entry that has its hash:
  *
- *	size_t tried = 0;
  *	uint32_t i;
  *
- *	do {
- *		i = tdt__index_next(&index, hash, &tried);
- *	} while (i != TDT__INDEX_NONE && !is_same(&array[i], key));
+ *	TDT__INDEX_EACH (i, &index, hash)
+ *		if (is_same(&array[i], key))
+ *			break;
  *
  * Three kinds of tables have other needs.  Pointers to objects or strings that never move are kept
  * in libiberty's hashtab.h (intern.c, symbolize.c and others).  The nodes of a tree lie in chunks
@@ -70,6 +69,14 @@ static inline uint32_t tdt__index_next(const struct tdt__index *index, uint32_t 
 			return slot->entry - 1;
 	}
 }
+
+/*
+ * A loop over the entries with this hash: `i` is the number of each.  If no `break` ends the loop,
+ * `i` is TDT__INDEX_NONE behind it.
+ */
+#define TDT__INDEX_EACH(i, index, hash)                                                            \
+	for (size_t tried = 0;                                                                     \
+	     ((i) = tdt__index_next((index), (hash), &tried)) != TDT__INDEX_NONE;)
 
 /* Mix `value` into a hash.  The first hash may be any number.  The low half may be used alone. */
 static inline uint64_t tdt__mix(uint64_t hash, uint64_t value)

@@ -14,4 +14,13 @@
 	tdt_poll_t future(void *state, struct tdt_context *cx) __asm__(#future ".poll")            \
 		__attribute__((visibility("default")))
 
+/*
+ * Export a second name of a function that stands in trees and is known there by its name
+ * (tree/over.c): tdt.coroutine_main for tdt__coroutine_main.  No call goes by the second name, so
+ * the code is as it would be without it.
+ */
+#define TDT__NAME_IN_TREES(function)                                                               \
+	extern __typeof__(tdt__##function) tdt__##function##_in_trees __asm__("tdt." #function)    \
+		__attribute__((alias("tdt__" #function), visibility("default")))
+
 #endif

@@ -19,4 +19,15 @@ static inline bool tdt__ends_with(const char *text, const char *end)
 	return n >= m && strcmp(text + n - m, end) == 0;
 }
 
+/* Either of them may be NULL. */
+static inline bool tdt__same_text(const char *a, const char *b)
+{
+	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static inline bool tdt__is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
 #endif

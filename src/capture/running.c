@@ -19,6 +19,7 @@
 #include "capture/judge.h"
 #include "capture/leaf_list.h"
 #include "capture/stack_pieces.h"
+#include "facts/record.h"
 #include "host/proc_thread.h"
 #include "host/thread.h"
 #include "host/unloads.h"
@@ -120,11 +121,6 @@ static int read_stack(const struct tdt_handle *task, uint64_t polls, uint64_t de
 	return error;
 }
 
-static uint64_t between(uint64_t then, uint64_t now)
-{
-	return then != 0 && now > then ? now - then : 0;
-}
-
 /* Fill in what the record says about the poll. */
 static void fill_in(struct tdt__capture *capture, const struct tdt_task_record *record,
 		    uint64_t polls, int32_t call)
@@ -132,9 +128,9 @@ static void fill_in(struct tdt__capture *capture, const struct tdt_task_record *
 	uint64_t now = tdt__clock();
 
 	capture->facts.state = TDT_TASK_RUNNING;
-	capture->facts.state_ns = between(TDT__PEEK(record->since), now);
+	capture->facts.state_ns = tdt__time_since(now, TDT__PEEK(record->since));
 	capture->facts.polls = polls;
-	capture->facts.woken_ns = between(TDT__PEEK(record->woken), now);
+	capture->facts.woken_ns = tdt__time_since(now, TDT__PEEK(record->woken));
 	capture->facts.woken_by = TDT__PEEK(record->woken_by);
 	capture->facts.thread = TDT__PEEK(record->thread);
 	capture->facts.syscall = call >= 0 ? tdt__syscall_name(call) : NULL;

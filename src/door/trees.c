@@ -12,6 +12,7 @@
 
 #include <tdt/tasks.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "capture/capture.h"
 #include "capture/fiber.h"
@@ -58,21 +59,6 @@ static void sending_fini(struct sending *sending)
 
 /* --- The list ------------------------------------------------------------ */
 
-static bool make_place(struct sending *sending)
-{
-	size_t room = sending->room != 0 ? 2 * sending->room : 64;
-	struct tdt_handle **more;
-
-	if (sending->n < sending->room)
-		return true;
-	more = realloc(sending->task, room * sizeof(struct tdt_handle *));
-	if (more == NULL)
-		return false;
-	sending->task = more;
-	sending->room = room;
-	return true;
-}
-
 static size_t tasks_most(const struct tdt_outside_trees *wanted)
 {
 	return wanted->most != 0 ? wanted->most : TASKS_MOST;
@@ -81,7 +67,8 @@ static size_t tasks_most(const struct tdt_outside_trees *wanted)
 /* List a task, and take over the reference to it. */
 static void list_task(struct sending *sending, struct tdt_handle *task)
 {
-	if (sending->n < tasks_most(sending->wanted) && make_place(sending)) {
+	if (sending->n < tasks_most(sending->wanted) &&
+	    tdt__array_grow(&sending->task, sending->n, &sending->room, sizeof sending->task[0])) {
 		sending->task[sending->n++] = task;
 	} else {
 		sending->done->left_out++;
@@ -170,7 +157,7 @@ static void write_capture(struct tree_message *message, struct tdt__capture *cap
 {
 	message->tree.answer = TDT_OUTSIDE_FRESH;
 	message->tree.outcome = outcome_of_state(capture->facts.state);
-	message->tree.known = (uint16_t)capture->stacks.known;
+	message->tree.known = (uint8_t)capture->stacks.known;
 	message->tree.moved = capture->facts.moved;
 	message->tree.astray = atomic_load_explicit(&capture->stacks.astray, memory_order_relaxed);
 	tdt__tree_write(&message->tree.tree, message->entry, ENTRIES, capture);
@@ -194,6 +181,8 @@ static void send_answer(void *arg, size_t index, enum tdt_answer answer,
 		.id = TDT__PEEK(task->record.id),
 		.record = (uintptr_t)&task->record,
 		.answer = no_tree(task, answer),
+		.wait_size = sizeof(struct tdt_outside_wait),
+		.entries = sizeof message->tree,
 	};
 	if (capture != NULL)
 		write_capture(message, capture);

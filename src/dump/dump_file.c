@@ -27,6 +27,7 @@
 
 #include <tdt/dump.h>
 
+#include "base/text.h"
 #include "base/write_signals.h"
 #include "dump/path_pattern.h"
 
@@ -90,13 +91,6 @@ static int append(const char *name, const char *text, size_t size)
 	return error;
 }
 
-static bool ends_in(const char *text, const char *end)
-{
-	size_t n = strlen(text), m = strlen(end);
-
-	return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 /*
  * Dump to memory, which the caller frees.  Returns 0 or a negative errno.  Text is good as far as
  * it goes, but readers of the file cannot read a part of an object.
@@ -111,7 +105,7 @@ static int dump_to(bool json, char **text, size_t *size)
 
 	if (out == NULL)
 		return -ENOMEM;
-	error = tdt_dump(out, &options);
+	error = tdt_dump_with(out, &options);
 	if (fclose(out) != 0 || *text == NULL) /* glibc: 0 although it had no memory */
 		return -ENOMEM;
 	return json ? error : 0;
@@ -125,7 +119,7 @@ int tdt__dump_to_file(const char *pattern)
 
 	if (!tdt__path_of_pattern(name, pattern, getpid(), time(NULL)))
 		return -ENAMETOOLONG;
-	error = dump_to(ends_in(pattern, ".json"), &text, &size);
+	error = dump_to(tdt__ends_with(pattern, ".json"), &text, &size);
 	if (error == 0)
 		error = append(name, text, size);
 	free(text);

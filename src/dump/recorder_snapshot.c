@@ -15,6 +15,8 @@
 
 #include "base/clock.h"
 #include "base/new_file.h"
+#include "base/options.h"
+#include "base/text.h"
 #include "dump/path_pattern.h"
 #include "dump/recorder_copy.h"
 #include "recording/module_table.h"
@@ -56,18 +58,11 @@ static int write_as_trace(const struct tdt__new_file *file, const void *block, s
 	return error;
 }
 
-static bool is_named(const char *path, const char *suffix)
-{
-	size_t n = strlen(path), m = strlen(suffix);
-
-	return n >= m && strcmp(path + n - m, suffix) == 0;
-}
-
 static int write_form(const struct tdt__new_file *file, const void *block, size_t size)
 {
-	if (is_named(file->path, ".pftrace"))
+	if (tdt__ends_with(file->path, ".pftrace"))
 		return write_as_trace(file, block, size, false);
-	if (is_named(file->path, ".pftrace.gz"))
+	if (tdt__ends_with(file->path, ".pftrace.gz"))
 		return write_as_trace(file, block, size, true);
 	return tdt__new_file_write(file, block, size);
 }
@@ -89,10 +84,15 @@ static int write_snapshot(const char *path, uint64_t since_ns)
 	return tdt__new_file_close(&file, error);
 }
 
-int tdt_recorder_snapshot(const char *path, uint64_t since_ns)
+int tdt_recorder_snapshot(const char *path, const struct tdt_recorder_snapshot_options *options)
 {
-	int saved = errno, error = write_snapshot(path, since_ns);
+	struct tdt_recorder_snapshot_options ours;
+	int saved = errno, error = tdt__options_read(&ours, sizeof ours, options);
 
+	if (error == 0 && ours.flags != 0)
+		error = -EINVAL;
+	if (error == 0)
+		error = write_snapshot(path, ours.since_ns);
 	errno = error == 0 ? saved : -error;
 	return error;
 }

@@ -21,6 +21,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/options.h"
+#include "base/result.h"
 #include "capture/capture.h"
 #include "capture/chain.h"
 #include "capture/judge.h"
@@ -146,7 +147,7 @@ static const char *keep_name(struct taking *taking, const char *name)
 static void note_waits(struct taking *taking, struct member *member, const struct tdt_wait *waits,
 		       uint32_t n)
 {
-	struct tdt_trace_info *info = &member->recorded.info;
+	struct tdt_task_info *info = &member->recorded.info;
 	struct tdt__arena *arena = &taking->findings->arena;
 	struct tdt_wait *copy = NULL;
 	void *block;
@@ -219,7 +220,10 @@ static void list_all(struct taking *taking)
 		struct tdt_task_record record;
 
 		if (TDT__PEEK(task->record.state) == TDT_TASK_RECORD_FREE ||
-		    !tdt__registry_read(task, &record) || !tdt__record_is_live(&record))
+		    !tdt__registry_read(task, &record))
+			continue;
+		taking->findings->public.held += record.state == TDT_TASK_RECORD_ENDED;
+		if (!tdt__record_is_live(&record))
 			continue;
 		tdt__task_info(&said, task, &record, taking->start);
 		if (!tdt__filter_lets(&taking->filter, &said.info) ||
@@ -253,7 +257,7 @@ static struct tdt__lock_places lock_places(struct taking *taking)
 /* --- Answers --------------------------------------------------------------------- */
 
 /* Whether a task that was listed with `info` still waits, and first of all for the same object. */
-static bool waits_still(const struct tdt_trace_info *info, enum tdt_task_state state,
+static bool waits_still(const struct tdt_task_info *info, enum tdt_task_state state,
 			uint64_t polls, const struct tdt_wait *wait, uint32_t n)
 {
 	if (info->state != TDT_TASK_WAITING || state != TDT_TASK_WAITING ||
@@ -268,7 +272,7 @@ static bool waits_still(const struct tdt_trace_info *info, enum tdt_task_state s
 static void note_poll(struct taking *taking, struct member *member,
 		      const struct tdt__capture *capture)
 {
-	struct tdt_trace_info *info = &member->recorded.info;
+	struct tdt_task_info *info = &member->recorded.info;
 	/*
 	 * The captured poll is the one that came after the listed wait; or, of a fiber, the
 	 * captured run is the one that came before it.
@@ -455,7 +459,7 @@ static void request_all(struct taking *taking, const struct tdt_dump_options *op
 static void prove(struct taking *taking, struct member *member)
 {
 	const struct tdt__lock_places places = lock_places(taking);
-	const struct tdt_trace_info *info = &member->recorded.info;
+	const struct tdt_task_info *info = &member->recorded.info;
 	struct tdt_task_record record = { 0 };
 	bool read = tdt__registry_read(member->task, &record);
 	const struct tdt__witness witness = {
@@ -533,10 +537,8 @@ const struct tdt_snapshot *tdt_snapshot_take(const struct tdt_dump_options *opti
 	struct tdt_dump_options ours;
 	int error = read_options(&ours, &taking.filter, options);
 
-	if (error != 0) {
-		errno = -error;
-		return NULL;
-	}
+	if (error != 0)
+		return tdt__nothing(error);
 	taking.findings = tdt__findings_new();
 	if (taking.findings == NULL)
 		goto no_memory;
@@ -551,8 +553,7 @@ const struct tdt_snapshot *tdt_snapshot_take(const struct tdt_dump_options *opti
 	return conclude(&taking);
 
 no_memory:
-	errno = ENOMEM;
-	return NULL;
+	return tdt__nothing(-ENOMEM);
 }
 
 void tdt_snapshot_free(const struct tdt_snapshot *snapshot)

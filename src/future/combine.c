@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/leaf_poll.h"
+#include "base/result.h"
 
 /* The state of both futures.  A child that has ended is TDT_FUTURE_NONE. */
 struct combined {
@@ -101,20 +102,14 @@ static struct combined *combined_new(const struct tdt_future *futures, size_t n)
 	struct combined *combined;
 	size_t size;
 
-	if (futures == NULL && n > 0) {
-		errno = EINVAL;
-		return NULL;
-	}
+	if (futures == NULL && n > 0)
+		return tdt__nothing(-EINVAL);
 	if (__builtin_mul_overflow(n, sizeof(*futures), &size) ||
-	    __builtin_add_overflow(size, sizeof(*combined), &size)) {
-		errno = ENOMEM;
-		return NULL;
-	}
+	    __builtin_add_overflow(size, sizeof(*combined), &size))
+		return tdt__nothing(-ENOMEM);
 	for (size_t i = 0; i < n; i++) {
-		if (futures[i].poll == NULL || futures[i].drop == NULL) {
-			errno = EINVAL;
-			return NULL;
-		}
+		if (futures[i].poll == NULL || futures[i].drop == NULL)
+			return tdt__nothing(-EINVAL);
 	}
 	combined = malloc(size);
 	if (combined == NULL)
@@ -140,10 +135,8 @@ struct tdt_future tdt__select_new(const struct tdt_future *futures, size_t n, si
 {
 	struct combined *combined;
 
-	if (n == 0) {
-		errno = EINVAL;
-		return TDT_FUTURE_NONE;
-	}
+	if (n == 0)
+		return tdt__no_future(-EINVAL);
 	combined = combined_new(futures, n);
 	if (combined == NULL)
 		return TDT_FUTURE_NONE;

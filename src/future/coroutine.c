@@ -23,7 +23,9 @@
 #include <tdt/integrate/fiber.h>
 #include <tdt/integrate/stack.h>
 
+#include "base/leaf_poll.h"
 #include "base/options.h"
+#include "base/result.h"
 #include "capture/chain.h"
 #include "capture/fiber.h"
 #include "capture/interrupt.h"
@@ -172,9 +174,7 @@ static void tdt__coroutine_main(void)
 
 static __attribute__((noinline)) int set_errno(int error)
 {
-	if (error != 0)
-		errno = -error;
-	return error;
+	return tdt__result(error);
 }
 
 static __attribute__((noinline)) int tdt__coroutine_await(struct tdt__coroutine *co,
@@ -227,10 +227,8 @@ static struct tdt__coroutine *map(size_t stack)
 	struct tdt__coroutine *co;
 	char *mapping;
 
-	if (size == 0) {
-		errno = ENOMEM;
-		return NULL;
-	}
+	if (size == 0)
+		return tdt__nothing(-ENOMEM);
 	mapping = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
 	if (mapping == MAP_FAILED)
@@ -247,8 +245,7 @@ static struct tdt__coroutine *map(size_t stack)
 unmap:
 	munmap(mapping, size);
 failed:
-	errno = ENOMEM;
-	return NULL;
+	return tdt__nothing(-ENOMEM);
 }
 
 struct tdt_future tdt_coroutine(tdt_coroutine_fn *fn, void *arg,
@@ -261,10 +258,8 @@ struct tdt_future tdt_coroutine(tdt_coroutine_fn *fn, void *arg,
 	if (error == 0 &&
 	    (fn == NULL || (ours.stack_size != 0 && ours.stack_size < TDT_COROUTINE_MIN_STACK)))
 		error = -EINVAL;
-	if (error != 0) {
-		errno = -error;
-		return TDT_FUTURE_NONE;
-	}
+	if (error != 0)
+		return tdt__no_future(error);
 	co = map(ours.stack_size != 0 ? ours.stack_size : TDT_COROUTINE_STACK);
 	if (co == NULL)
 		return TDT_FUTURE_NONE;
@@ -303,3 +298,8 @@ void tdt_stack_leave(struct tdt_stack *stack)
 	if (stack != NULL)
 		tdt__thread_here()->entered = stack->outer;
 }
+
+TDT__NAME_IN_TREES(coroutine_await);
+TDT__NAME_IN_TREES(coroutine_main);
+TDT__NAME_IN_TREES(coroutine_poll);
+TDT__NAME_IN_TREES(coroutine_resume);

@@ -32,9 +32,11 @@ static ssize_t read_file(void *to, uintptr_t address, size_t size)
 size_t tdt__peek(void *to, uintptr_t address, size_t size)
 {
 	struct iovec into = { to, size }, from = { (void *)address, size };
+	int saved = errno; /* the caller's call may succeed all the same */
 	ssize_t n = syscall(SYS_process_vm_readv, getpid(), &into, 1, &from, 1, 0);
 
 	if (n < 0 && errno != EFAULT)
 		n = read_file(to, address, size);
+	errno = saved;
 	return n > 0 ? (size_t)n : 0;
 }

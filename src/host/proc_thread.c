@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/proc_syscall.h"
+
 #define PATH_SIZE 64
 
 /* /proc/self/task/THREAD/NAME */
@@ -57,22 +59,18 @@ static int read_whole(uint32_t thread, const char *name, char *text, size_t size
 int tdt__proc_blocked(uint32_t thread, struct tdt__blocked *blocked)
 {
 	int error = read_whole(thread, "syscall", blocked->text, sizeof blocked->text);
-	const char *pc, *sp;
+	struct tdt__proc_syscall parsed;
 
 	if (error != 0)
 		return error;
 	blocked->runs = strncmp(blocked->text, "running", 7) == 0;
 	if (blocked->runs)
 		return 0;
-	/* The text: the number of the system call, its arguments (none if that is -1), sp, pc. */
-	pc = strrchr(blocked->text, ' ');
-	if (pc == NULL)
+	if (!tdt__proc_syscall_parse(blocked->text, &parsed))
 		return -EIO;
-	for (sp = pc; sp > blocked->text && sp[-1] != ' ';)
-		sp--;
-	blocked->call = (int32_t)strtol(blocked->text, NULL, 10);
-	blocked->sp = (uintptr_t)strtoull(sp, NULL, 16);
-	blocked->pc = (uintptr_t)strtoull(pc, NULL, 16);
+	blocked->call = parsed.call;
+	blocked->sp = (uintptr_t)parsed.sp;
+	blocked->pc = (uintptr_t)parsed.pc;
 	return blocked->sp != 0 ? 0 : -ESRCH; /* without an sp the thread is exiting */
 }
 

@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/options.h"
+#include "base/result.h"
 #include "base/service.h"
 #include "host/start.h"
 #include "recorder/block.h"
@@ -232,13 +233,13 @@ static void switch_on(void)
 	record_to(the_block());
 	on = true;
 	tdt__epoch_record(true);
-	tdt_recorder_on = 1;
+	tdt__recorder_on = 1;
 	pthread_cond_signal(&switched);
 }
 
 static void switch_off(void)
 {
-	tdt_recorder_on = 0;
+	tdt__recorder_on = 0;
 	tdt__epoch_record(false);
 	on = false;
 	TDT__POKE(the_block()->recording, 0);
@@ -515,10 +516,8 @@ int tdt_recorder_info(struct tdt_recorder_status *info)
 		error = fill_path(&ours, the_block()) ? 0 : -ERANGE;
 		pthread_mutex_unlock(&tdt__recorder_lock);
 	}
-	if (error != 0) {
-		errno = -error;
-		return error;
-	}
+	if (error != 0)
+		return tdt__result(error);
 	memset(info, 0, size);
 	memcpy(info, &ours, size < sizeof ours ? size : sizeof ours);
 	return 0;
@@ -558,7 +557,7 @@ void tdt__recorder_forked(void)
 		record_to(block->base);
 		return;
 	}
-	tdt_recorder_on = 0;
+	tdt__recorder_on = 0;
 	tdt__epoch_forked(false);
 	on = for_program = false;
 }

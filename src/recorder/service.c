@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
+#include "base/index.h"
 #include "capture/capture.h"
 #include "capture/running.h"
 #include "host/loaded.h"
@@ -37,6 +38,14 @@ void tdt__service_event(struct tdt_recording *block, int ring, const struct tdt_
 
 	if (to->room != 0)
 		tdt__ring_put_long(to, tdt__ring_slots(to), event, payload, size);
+}
+
+static void put_locked_event(struct tdt_recording *block, int ring, const struct tdt_event *event,
+		      const void *payload, size_t size)
+{
+	pthread_mutex_lock(&tdt__recorder_lock);
+	tdt__service_event(block, ring, event, payload, size);
+	pthread_mutex_unlock(&tdt__recorder_lock);
 }
 
 void tdt__service_clock(struct tdt_recording *block)
@@ -171,9 +180,7 @@ static void put_found(struct tdt_recording *block, uint64_t id, uint32_t thread,
 		event.a = tdt__stack_number_of(block, stacks, i);
 	if (event.a == 0)
 		return;
-	pthread_mutex_lock(&tdt__recorder_lock);
-	tdt__service_event(block, TDT__RING_CLOCKS, &event, NULL, 0);
-	pthread_mutex_unlock(&tdt__recorder_lock);
+	put_locked_event(block, TDT__RING_CLOCKS, &event, NULL, 0);
 }
 
 #define READ_WITHIN_NS 100000000
@@ -326,19 +333,13 @@ static bool look_at_rings(struct tdt__block *block)
 
 /* --- Modules --------------------------------------------------------------- */
 
-static uint64_t add_text(uint64_t hash, const char *text)
-{
-	for (; *text != '\0'; text++)
-		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-	return hash;
-}
-
 /* Note that the module has an event.  False: it was noted before, or there is no room. */
 static bool note_module(const struct tdt__module *module)
 {
-	uint64_t hash = add_text(module->start * 31 + module->end, module->build_id);
+	uint64_t hash = tdt__hash_bytes(module->start * 31 + module->end, module->build_id,
+					strlen(module->build_id));
 
-	hash = add_text(hash, module->path);
+	hash = tdt__hash_bytes(hash, module->path, strlen(module->path));
 	for (uint32_t i = 0; i < seen.n_written; i++)
 		if (seen.written[i] == hash)
 			return false;
@@ -368,9 +369,7 @@ static void write_module(struct tdt_recording *block, const struct tdt__module *
 	if (!note_module(module))
 		return;
 	size = tdt__service_module(module, &event, payload);
-	pthread_mutex_lock(&tdt__recorder_lock);
-	tdt__service_event(block, TDT__RING_MODULES, &event, payload, size);
-	pthread_mutex_unlock(&tdt__recorder_lock);
+	put_locked_event(block, TDT__RING_MODULES, &event, payload, size);
 }
 
 /* Have the module of the code at `pc` in the recording. */
@@ -463,9 +462,7 @@ static void write_task(struct tdt_recording *block, const struct tdt_task_record
 	struct tdt_event event;
 	size_t size = tdt__service_task(record, &event, payload);
 
-	pthread_mutex_lock(&tdt__recorder_lock);
-	tdt__service_event(block, TDT__RING_TASKS, &event, payload, size);
-	pthread_mutex_unlock(&tdt__recorder_lock);
+	put_locked_event(block, TDT__RING_TASKS, &event, payload, size);
 }
 
 /*
@@ -497,9 +494,7 @@ static void write_state(struct tdt_recording *block, const struct tdt_task_recor
 
 	tdt__lock_renew(&locks, &wait, record->id);
 	payload[5] = wait.owner;
-	pthread_mutex_lock(&tdt__recorder_lock);
-	tdt__service_event(block, TDT__RING_TASKS, &event, payload, sizeof payload);
-	pthread_mutex_unlock(&tdt__recorder_lock);
+	put_locked_event(block, TDT__RING_TASKS, &event, payload, sizeof payload);
 }
 
 /*

@@ -22,12 +22,6 @@ void tdt__durations_add(struct tdt__durations *durations, uint64_t ns)
 	durations->sum += ns;
 }
 
-/* In a damaged recording a poll may end before it begins. */
-static uint64_t lasted(uint64_t begin, uint64_t end)
-{
-	return end > begin ? end - begin : 0;
-}
-
 static void time_step(const struct tdt__recorded_span *span, const struct tdt__step *step,
 		      struct tdt__durations *polls, struct tdt__durations *latencies)
 {
@@ -36,9 +30,9 @@ static void time_step(const struct tdt__recorded_span *span, const struct tdt__s
 	if (item->ns <= span->from || item->ns > span->until)
 		return;
 	if (item->event.kind == TDT_EVENT_POLL && item->kind == TDT__RECORDED_END)
-		tdt__durations_add(polls, lasted(item->begin, item->ns));
+		tdt__durations_add(polls, tdt__span(item->begin, item->ns));
 	if (tdt__step_ends_latency(step))
-		tdt__durations_add(latencies, lasted(step->before.since, item->ns));
+		tdt__durations_add(latencies, tdt__span(step->before.since, item->ns));
 }
 
 int tdt__durations_count(const struct tdt__recording *recording,

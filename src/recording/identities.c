@@ -10,30 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 /* What is before the names in the payload of an identity, and of a module. */
 #define IDENTITY_HEAD 16
 #define MODULE_HEAD 9
 
-void *tdt__grown(void *array, size_t n, size_t *room, size_t size)
-{
-	size_t more = *room == 0 ? 16 : 2 * *room;
-	void *grown;
-
-	if (n < *room)
-		return array;
-	grown = more > SIZE_MAX / size ? NULL : realloc(array, more * size);
-	if (grown != NULL)
-		*room = more;
-	return grown;
-}
-
 static const char *find_string(const struct tdt__recording *recording, const char *text, size_t n,
 			       uint32_t hash)
 {
-	size_t tried = 0;
 	uint32_t i;
 
-	while ((i = tdt__index_next(&recording->string_index, hash, &tried)) != TDT__INDEX_NONE) {
+	TDT__INDEX_EACH (i, &recording->string_index, hash) {
 		const char *string = recording->string[i];
 
 		if (strncmp(string, text, n) == 0 && string[n] == '\0')
@@ -48,18 +36,14 @@ static const char *intern(struct tdt__recording *recording, const char *text, si
 	size_t length = strnlen(text, n);
 	uint32_t hash = tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, text, length));
 	const char *found = find_string(recording, text, length, hash);
-	const char **strings;
 	char *copy;
 
 	if (found != NULL)
 		return found;
 	copy = tdt__arena_take(&recording->arena, length + 1);
-	strings = tdt__grown(recording->string, recording->n_strings, &recording->strings_room,
-			     sizeof(*strings));
-	if (strings != NULL)
-		recording->string = strings;
-	if (copy == NULL || strings == NULL ||
-	    tdt__index_reserve(&recording->string_index, recording->n_strings + 1) != 0)
+	if (copy == NULL || !tdt__array_grow_indexed(&recording->string, recording->n_strings,
+						     &recording->strings_room, sizeof(char *),
+						     &recording->string_index))
 		return NULL;
 	memcpy(copy, text, length);
 	copy[length] = '\0';
@@ -70,31 +54,26 @@ static const char *intern(struct tdt__recording *recording, const char *text, si
 
 uint32_t tdt__recording_find_thread(const struct tdt__recording *recording, uint32_t id)
 {
-	size_t tried = 0;
 	uint32_t i;
 
-	do {
-		i = tdt__index_next(&recording->thread_index, tdt__hash_id(id), &tried);
-	} while (i != TDT__INDEX_NONE && recording->thread[i].id != id);
+	TDT__INDEX_EACH (i, &recording->thread_index, tdt__hash_id(id))
+		if (recording->thread[i].id == id)
+			break;
 	return i;
 }
 
 uint32_t tdt__recording_thread(struct tdt__recording *recording, uint32_t id)
 {
 	uint32_t i = tdt__recording_find_thread(recording, id);
-	struct tdt__recorded_thread *threads;
 
 	if (i != TDT__INDEX_NONE)
 		return i;
-	threads = tdt__grown(recording->thread, recording->n_threads, &recording->threads_room,
-			     sizeof(*threads));
-	if (threads == NULL)
-		return TDT__RECORDED_NONE;
-	recording->thread = threads;
-	if (tdt__index_reserve(&recording->thread_index, recording->n_threads + 1) != 0)
+	if (!tdt__array_grow_indexed(&recording->thread, recording->n_threads,
+				     &recording->threads_room, sizeof(*recording->thread),
+				     &recording->thread_index))
 		return TDT__RECORDED_NONE;
 	i = (uint32_t)recording->n_threads++;
-	threads[i] =
+	recording->thread[i] =
 	    (struct tdt__recorded_thread){ .id = id, .name = "", .whole_from = UINT64_MAX };
 	tdt__index_add(&recording->thread_index, tdt__hash_id(id), i);
 	return i;
@@ -104,13 +83,11 @@ uint32_t tdt__recording_thread(struct tdt__recording *recording, uint32_t id)
 static inline uint32_t find_number(const struct tdt__index *index, const void *array, size_t size,
 				   uint64_t number)
 {
-	size_t tried = 0;
 	uint32_t i;
 
-	do {
-		i = tdt__index_next(index, tdt__hash_id(number), &tried);
-	} while (i != TDT__INDEX_NONE &&
-		 *(const uint64_t *)(const void *)((const char *)array + i * size) != number);
+	TDT__INDEX_EACH (i, index, tdt__hash_id(number))
+		if (*(const uint64_t *)(const void *)((const char *)array + i * size) == number)
+			break;
 	return i;
 }
 
@@ -129,21 +106,17 @@ uint32_t tdt__recording_lock(const struct tdt__recording *recording, uint64_t ad
 static struct tdt__recorded_task *learn_task(struct tdt__recording *recording, uint64_t id)
 {
 	uint32_t i = tdt__recording_task(recording, id);
-	struct tdt__recorded_task *tasks;
+	struct tdt__recorded_task *task;
 
 	if (i != TDT__INDEX_NONE)
 		return &recording->task[i];
-	tasks =
-	    tdt__grown(recording->task, recording->n_tasks, &recording->tasks_room, sizeof(*tasks));
-	if (tasks == NULL)
-		return NULL;
-	recording->task = tasks;
-	if (tdt__index_reserve(&recording->task_index, recording->n_tasks + 1) != 0)
+	if (!tdt__array_grow_indexed(&recording->task, recording->n_tasks, &recording->tasks_room,
+				     sizeof(*task), &recording->task_index))
 		return NULL;
 	tdt__index_add(&recording->task_index, tdt__hash_id(id), (uint32_t)recording->n_tasks);
-	tasks += recording->n_tasks++;
-	*tasks = (struct tdt__recorded_task){ .id = id, .name = "", .file = "" };
-	return tasks;
+	task = &recording->task[recording->n_tasks++];
+	*task = (struct tdt__recorded_task){ .id = id, .name = "", .file = "" };
+	return task;
 }
 
 /*
@@ -196,19 +169,13 @@ static int collect_task(struct tdt__recording *recording, const struct tdt__sort
 
 static int collect_lock(struct tdt__recording *recording, uint64_t address)
 {
-	uint64_t *locks;
-
 	if (tdt__recording_lock(recording, address) != TDT__RECORDED_NONE)
 		return 0;
-	locks =
-	    tdt__grown(recording->lock, recording->n_locks, &recording->locks_room, sizeof(*locks));
-	if (locks == NULL)
-		return -ENOMEM;
-	recording->lock = locks;
-	if (tdt__index_reserve(&recording->lock_index, recording->n_locks + 1) != 0)
+	if (!tdt__array_grow_indexed(&recording->lock, recording->n_locks, &recording->locks_room,
+				     sizeof(*recording->lock), &recording->lock_index))
 		return -ENOMEM;
 	tdt__index_add(&recording->lock_index, tdt__hash_id(address), (uint32_t)recording->n_locks);
-	locks[recording->n_locks++] = address;
+	recording->lock[recording->n_locks++] = address;
 	return 0;
 }
 
@@ -245,7 +212,7 @@ static int collect_module(struct tdt__recording *recording, const struct tdt__so
 			  uint32_t slot)
 {
 	const struct tdt_event *event = tdt__slot(ring, slot);
-	struct tdt__recorded_module module = { .start = event->task, .end = event->c }, *modules;
+	struct tdt__recorded_module module = { .start = event->task, .end = event->c };
 	char payload[TDT__PAYLOAD_MAX + 1];
 	size_t n = tdt__slot_payload(ring, slot, payload), id_size;
 
@@ -257,13 +224,11 @@ static int collect_module(struct tdt__recording *recording, const struct tdt__so
 	memcpy(&module.bias, payload, sizeof(module.bias));
 	module.build_id = build_id(recording, payload + MODULE_HEAD, id_size);
 	module.path = intern(recording, payload + MODULE_HEAD + id_size, n - MODULE_HEAD - id_size);
-	modules = tdt__grown(recording->module, recording->n_modules, &recording->modules_room,
-			     sizeof(*modules));
-	if (modules != NULL)
-		recording->module = modules;
-	if (module.build_id == NULL || module.path == NULL || modules == NULL)
+	if (module.build_id == NULL || module.path == NULL ||
+	    !tdt__array_grow(&recording->module, recording->n_modules, &recording->modules_room,
+			     sizeof(module)))
 		return -ENOMEM;
-	modules[recording->n_modules++] = module;
+	recording->module[recording->n_modules++] = module;
 	return 0;
 }
 

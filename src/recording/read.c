@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 /* Whether `n` bytes at `offset`, a multiple of 8, lie in the block. */
 static bool is_in_block(const struct tdt__recording *recording, uint64_t offset, uint64_t n)
 {
@@ -267,15 +269,12 @@ static void reckon_whole(struct tdt__recording *recording)
 static int begin_pause(struct tdt__recording *recording, uint64_t ns)
 {
 	size_t n = recording->n_pauses;
-	struct tdt__pause *pause = tdt__grown(recording->pause, n, &recording->pauses_room,
-					      sizeof(*pause)),
-			  *last;
+	const struct tdt__pause *last;
 
-	if (pause == NULL)
+	if (!tdt__array_grow(&recording->pause, n, &recording->pauses_room, sizeof(*last)))
 		return -ENOMEM;
-	recording->pause = pause;
-	last = n > 0 ? &pause[n - 1] : NULL;
-	pause[recording->n_pauses++] =
+	last = n > 0 ? &recording->pause[n - 1] : NULL;
+	recording->pause[recording->n_pauses++] =
 	    (struct tdt__pause){ ns, UINT64_MAX,
 				 last != NULL ? last->before + (last->until - last->from) : 0 };
 	return 0;

@@ -121,9 +121,6 @@ static inline uint64_t tdt__event_written(const struct tdt_event *event)
 size_t tdt__slot_payload(const struct tdt__sorted_ring *ring, uint32_t slot,
 			 char payload[TDT__PAYLOAD_MAX + 1]);
 
-/* Make `array` large enough for one more item.  NULL: no memory, and `array` is as it was. */
-void *tdt__grown(void *array, size_t n, size_t *room, size_t size);
-
 /* identities.c: collect what the events say of threads, tasks and modules.  0 or -ENOMEM. */
 int tdt__recording_collect(struct tdt__recording *recording, const struct tdt__sorted_ring *ring);
 /* The number of a thread, which is added if it is new; TDT__RECORDED_NONE: no memory. */

@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 /* The poll to which a part belongs is sought among so many. */
 #define NESTED_MAX 16
 
@@ -60,13 +62,11 @@ static void begin_topmost(struct sorting *sorting)
 static bool open_poll(struct sorting *sorting, uint32_t slot)
 {
 	const struct tdt_event *event = tdt__slot(sorting->ring, slot);
-	struct unbegun *open =
-	    tdt__grown(sorting->open, sorting->n_open, &sorting->open_room, sizeof(*open));
 
-	if (open == NULL)
+	if (!tdt__array_grow(&sorting->open, sorting->n_open, &sorting->open_room,
+			     sizeof(*sorting->open)))
 		return false;
-	sorting->open = open;
-	open[sorting->n_open++] = (struct unbegun){
+	sorting->open[sorting->n_open++] = (struct unbegun){
 		.slot = slot,
 		.begin = event->time,
 		.task = event->kind == TDT_EVENT_POLL ? event->task : 0,

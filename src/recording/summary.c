@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/result.h"
 #include "recording/summing.h"
 
 /* Starvation, and without the header's thresholds polls and latencies, count from here on, ns. */
@@ -140,6 +141,5 @@ struct tdt__summary *tdt__summary_new(const struct tdt__recording *recording,
 	if (err == 0)
 		return summing.summary;
 	tdt__summary_free(summing.summary);
-	errno = ENOMEM;
-	return NULL;
+	return tdt__nothing(-ENOMEM);
 }

@@ -9,49 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/text.h"
 #include "recording/read.h"
 
 enum {
-	FIRST_ROOM = 64,
 	LATENCY_BITS = 44, /* of a latency: 4 hours and 53 minutes at most */
 	FAMILIES_MAX = 1 << (64 - LATENCY_BITS)
 };
 
 #define LATENCY_MAX ((UINT64_C(1) << LATENCY_BITS) - 1)
 
-/*
- * Make room for one more entry of `size` bytes in `*array`, and, unless it is NULL, in its index.
- * Returns 0 or -ENOMEM.
- */
-static int room_for_one(void *array, size_t n, size_t *room, size_t size, struct tdt__index *index)
-{
-	size_t more = *room == 0 ? FIRST_ROOM : *room * 2;
-	void *larger;
-
-	if (n < *room)
-		return 0;
-	if (index != NULL && tdt__index_reserve(index, more) != 0)
-		return -ENOMEM;
-	larger = realloc(*(void **)array, more * size);
-	if (larger == NULL)
-		return -ENOMEM;
-	*(void **)array = larger;
-	*room = more;
-	return 0;
-}
-
 /* ---- Families ---- */
-
-static bool is_number_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
 
 static size_t skip_digits(const char *text)
 {
 	size_t n = 0;
 
-	while (is_number_digit(text[n]))
+	while (tdt__is_digit(text[n]))
 		n++;
 	return n;
 }
@@ -60,7 +35,7 @@ static size_t skip_digits(const char *text)
 static bool same_but_numbers(const char *a, const char *b)
 {
 	for (;;) {
-		if (is_number_digit(*a) && is_number_digit(*b)) {
+		if (tdt__is_digit(*a) && tdt__is_digit(*b)) {
 			a += skip_digits(a);
 			b += skip_digits(b);
 		}
@@ -107,23 +82,20 @@ static uint32_t find_family(struct tdt__summary_groups *groups, uint32_t task)
 {
 	const struct tdt__recorded_task *own = &groups->task[task];
 	uint32_t hash = family_hash(own), i;
-	size_t room = groups->families_room, tried = 0;
 
-	do {
-		i = tdt__index_next(&groups->by_name, hash, &tried);
-	} while (i != TDT__INDEX_NONE &&
-		 !same_family(&groups->task[groups->family[i].task], own));
-	if (i != TDT__INDEX_NONE) {
-		if (strcmp(groups->task[groups->family[i].task].name, own->name) != 0)
-			groups->family[i].several = true;
+	TDT__INDEX_EACH (i, &groups->by_name, hash) {
+		const struct tdt__recorded_task *first = &groups->task[groups->family[i].task];
+
+		if (!same_family(first, own))
+			continue;
+		groups->family[i].several |= strcmp(first->name, own->name) != 0;
 		return i;
 	}
 	if (groups->n_families == FAMILIES_MAX)
 		return FAMILIES_MAX - 1;
-	if (room_for_one(&groups->family, groups->n_families, &room, sizeof(*groups->family),
-		 &groups->by_name) != 0)
+	if (!tdt__array_grow_indexed(&groups->family, groups->n_families, &groups->families_room,
+				     sizeof(*groups->family), &groups->by_name))
 		return TDT__NO_GROUP;
-	groups->families_room = (uint32_t)room;
 	groups->family[groups->n_families] = (struct tdt__summary_latency){ .task = task };
 	tdt__index_add(&groups->by_name, hash, groups->n_families);
 	return groups->n_families++;
@@ -150,8 +122,8 @@ int tdt__summary_groups_add_latency(struct tdt__summary_groups *groups, uint32_t
 	struct tdt__summary_latency *family;
 
 	if (number == TDT__NO_GROUP ||
-	    room_for_one(&groups->latency, groups->n_latencies, &groups->latencies_room,
-		 sizeof(*groups->latency), NULL) != 0)
+	    !tdt__array_grow(&groups->latency, groups->n_latencies, &groups->latencies_room,
+			     sizeof(*groups->latency)))
 		return -ENOMEM;
 	groups->latency[groups->n_latencies++] =
 	    (uint64_t)number << LATENCY_BITS | (ns < LATENCY_MAX ? ns : LATENCY_MAX);
@@ -247,22 +219,18 @@ uint32_t tdt__summary_groups_wait(struct tdt__summary_groups *groups, uint32_t t
 				  const struct tdt_wait *wait, uint32_t stack)
 {
 	uint32_t place = tdt__is_lock_wait(wait) ? 0 : stack, family = 0, hash, i;
-	size_t room = groups->waits_room, tried = 0;
 
 	if (!tdt__is_lock_wait(wait) && stack == 0)
 		family = family_of(groups, task);
 	if (family == TDT__NO_GROUP)
 		return TDT__NO_GROUP;
 	hash = waits_hash(wait, place, family);
-	do {
-		i = tdt__index_next(&groups->by_wait, hash, &tried);
-	} while (i != TDT__INDEX_NONE && !same_waits(&groups->waits[i], wait, place, family));
-	if (i != TDT__INDEX_NONE)
-		return i;
-	if (room_for_one(&groups->waits, groups->n_waits, &room, sizeof(*groups->waits),
-			 &groups->by_wait) != 0)
+	TDT__INDEX_EACH (i, &groups->by_wait, hash)
+		if (same_waits(&groups->waits[i], wait, place, family))
+			return i;
+	if (!tdt__array_grow_indexed(&groups->waits, groups->n_waits, &groups->waits_room,
+				     sizeof(*groups->waits), &groups->by_wait))
 		return TDT__NO_GROUP;
-	groups->waits_room = (uint32_t)room;
 	groups->waits[groups->n_waits] =
 	    (struct tdt__summary_waits){ .wait.what = *wait, .stack = place, .family = family };
 	tdt__index_add(&groups->by_wait, hash, groups->n_waits);

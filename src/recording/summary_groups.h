@@ -29,7 +29,8 @@ struct tdt__summary_groups {
 	uint32_t *family_of; /* of each task, plus 1; 0: not known yet.  The owner's array */
 
 	struct tdt__summary_latency *family;
-	uint32_t n_families, families_room;
+	uint32_t n_families;
+	size_t families_room;
 	struct tdt__index by_name;
 
 	struct tdt__summary_waits {
@@ -37,7 +38,8 @@ struct tdt__summary_groups {
 		uint32_t stack;  /* that all of these waits have; 0: none, or they are for a lock */
 		uint32_t family; /* the same of the family; 0 if there is a stack */
 	} *waits;
-	uint32_t n_waits, waits_room;
+	uint32_t n_waits;
+	size_t waits_room;
 	struct tdt__index by_wait;
 
 	/* The family of each latency in the upper bits, its length in the others. */

@@ -76,12 +76,6 @@ struct tdt__summing {
 	bool failed;
 };
 
-/* From `begin` to `end`; in a damaged recording `end` may come first. */
-static inline uint64_t tdt__span(uint64_t begin, uint64_t end)
-{
-	return end > begin ? end - begin : 0;
-}
-
 /* ---- What an item and the end have in common (summary_measures.c) ---- */
 
 /*

@@ -9,22 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 /* --- Events -------------------------------------------------------------------------------- */
 
 static struct tdt_event *new_slot(struct tdt__supplement *supplement)
 {
-	if (supplement->n == supplement->room) {
-		size_t room = supplement->room != 0 ? 2 * supplement->room : 64;
-		struct tdt_event *slot = realloc(supplement->slot, room * sizeof *slot);
-
-		if (slot == NULL) {
-			supplement->failed = true;
-			return NULL;
-		}
-		supplement->slot = slot;
-		supplement->room = room;
-	}
-	return &supplement->slot[supplement->n++];
+	if (tdt__array_grow(&supplement->slot, supplement->n, &supplement->room,
+			    sizeof *supplement->slot))
+		return &supplement->slot[supplement->n++];
+	supplement->failed = true;
+	return NULL;
 }
 
 void tdt__supplement_add(struct tdt__supplement *supplement, const struct tdt_event *event,

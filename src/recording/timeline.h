@@ -125,6 +125,12 @@ bool tdt__step_ends_phase(const struct tdt__step *step, struct tdt__timeline_pha
  */
 struct tdt__timeline_phase tdt__timeline_last(const struct tdt__timeline_task *task);
 
+/* From `begin` to `end`; in a damaged recording `end` may come first. */
+static inline uint64_t tdt__span(uint64_t begin, uint64_t end)
+{
+	return end > begin ? end - begin : 0;
+}
+
 /* Whether the step ends a phase of its task, from `before.since` to the item's time. */
 static inline bool tdt__step_ends(const struct tdt__step *step, enum tdt__phase phase)
 {

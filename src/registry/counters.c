@@ -20,6 +20,7 @@
 #include <tdt/counters.h>
 
 #include "base/clock.h"
+#include "base/result.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
 
@@ -106,10 +107,8 @@ int tdt_counters(struct tdt_counts *counters)
 	struct tdt_counts ours = { 0 };
 	size_t size = counters != NULL ? counters->size : 0;
 
-	if (size < sizeof size) {
-		errno = EINVAL;
-		return -EINVAL;
-	}
+	if (size < sizeof size)
+		return tdt__result(-EINVAL);
 	fill_counters(&ours);
 	ours.size = size;
 	memset(counters, 0, size);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/result.h"
 #include "host/thread.h"
 #include "host/unloads.h"
 #include "registry/handle.h"
@@ -66,6 +67,9 @@ _Alignas(64) struct tdt_registry tdt__registry = {
 	.panics = (uintptr_t)tdt__panics,
 	.n_panics = TDT__PANICS,
 	.panic_size = sizeof(struct tdt_registry_panic),
+	.thread_size = sizeof(struct tdt_registry_thread),
+	.fiber_size = sizeof(struct tdt_registry_fiber),
+	.features = TDT_REGISTRY_WAKES | TDT_REGISTRY_PARENTS,
 };
 
 _Static_assert(sizeof(struct tdt_registry) == 256, "the layout is public");
@@ -203,10 +207,8 @@ struct tdt_handle *tdt__registry_take(void)
 	if (task != NULL)
 		begin_task(shard, task);
 	pthread_mutex_unlock(&shard->lock);
-	if (task == NULL) {
-		errno = ENOMEM;
-		return NULL;
-	}
+	if (task == NULL)
+		return tdt__nothing(-ENOMEM);
 	/*
 	 * A reader that sees anything written from here on cannot then find the old `seq`.  Pairs
 	 * with tdt__registry_read().

@@ -10,6 +10,7 @@
 
 #include <tdt/integrate/hooks.h>
 
+#include "base/result.h"
 #include "runtime/current.h"
 #include "runtime/rt.h"
 #include "runtime/wait.h"
@@ -144,7 +145,5 @@ int tdt_rt_block_on(struct tdt_rt *rt, struct tdt_future fut)
 		tdt__current_clear();
 		unref_blocker(blocker);
 	}
-	if (error != 0)
-		errno = -error;
-	return error;
+	return tdt__result(error);
 }

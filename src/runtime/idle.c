@@ -116,7 +116,7 @@ static bool anything(struct tdt_rt *rt)
 	if (tdt__inject_length(&rt->inject) != 0)
 		return true;
 	for (unsigned i = 0; i < rt->n_workers; i++)
-		if (!tdt__ring_is_empty(&rt->workers[i].ring))
+		if (!tdt__run_queue_is_empty(&rt->workers[i].queue))
 			return true;
 	return false;
 }

@@ -27,8 +27,8 @@ libtdt_rt_core_la_SOURCES = \
 	src/runtime/oneshot.c \
 	src/runtime/oneshot.h \
 	src/runtime/oneshot_receive.c \
-	src/runtime/ring.c \
-	src/runtime/ring.h \
+	src/runtime/run_queue.c \
+	src/runtime/run_queue.h \
 	src/runtime/rt.c \
 	src/runtime/rt.h \
 	src/runtime/sleep.c \

@@ -23,6 +23,7 @@
 #include <tdt/rt/sync.h>
 #include <tdt/trace.h>
 
+#include "base/result.h"
 #include "runtime/name.h"
 
 struct tdt_mutex {
@@ -63,8 +64,7 @@ int tdt_mutex_set_name(struct tdt_mutex *mutex, const char *name)
 {
 	if (mutex != NULL)
 		return tdt__name_set(&mutex->name, name);
-	errno = EINVAL;
-	return -EINVAL;
+	return tdt__result(-EINVAL);
 }
 
 void tdt__mutex_report(const struct tdt_mutex *mutex)
@@ -165,10 +165,8 @@ int tdt_mutex_unlock(struct tdt_mutex *mutex)
 	const struct tdt_waker *waker = NULL;
 	bool held;
 
-	if (mutex == NULL) {
-		errno = EINVAL;
-		return -EINVAL;
-	}
+	if (mutex == NULL)
+		return tdt__result(-EINVAL);
 	pthread_mutex_lock(&mutex->lock);
 	held = mutex->held;
 	if (held)
@@ -177,6 +175,5 @@ int tdt_mutex_unlock(struct tdt_mutex *mutex)
 	tdt_waker_wake(waker);
 	if (held)
 		return 0;
-	errno = EPERM;
-	return -EPERM;
+	return tdt__result(-EPERM);
 }

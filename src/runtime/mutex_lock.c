@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/leaf_poll.h"
+#include "base/result.h"
 #include "runtime/mutex.h"
 
 TDT__LEAF_POLL(tdt_mutex_lock);
@@ -46,10 +47,8 @@ struct tdt_future tdt__mutex_lock_new(struct tdt_mutex *mutex)
 {
 	struct tdt__lock_place *place;
 
-	if (mutex == NULL) {
-		errno = EINVAL;
-		return TDT_FUTURE_NONE;
-	}
+	if (mutex == NULL)
+		return tdt__no_future(-EINVAL);
 	place = calloc(1, sizeof(*place));
 	if (place == NULL)
 		return TDT_FUTURE_NONE;

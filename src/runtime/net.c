@@ -10,6 +10,7 @@
 
 #include <tdt/rt/net.h>
 
+#include "base/result.h"
 #include "runtime/name.h"
 #include "runtime/tcp.h"
 
@@ -60,8 +61,7 @@ struct tdt_tcp_listener *tdt_tcp_listen(const char *host, uint16_t port)
 	fd = listen_at(host, port);
 	if (fd < 0) {
 		free(listener);
-		errno = -fd;
-		return NULL;
+		return tdt__nothing(fd);
 	}
 	tdt__socket_init(&listener->socket, fd);
 	return listener;
@@ -99,8 +99,7 @@ static int name_socket(struct tdt__socket *socket, const char *name)
 {
 	if (socket != NULL)
 		return tdt__name_set(&socket->name, name);
-	errno = EINVAL;
-	return -EINVAL;
+	return tdt__result(-EINVAL);
 }
 
 int tdt_tcp_listener_set_name(struct tdt_tcp_listener *listener, const char *name)
@@ -115,10 +114,8 @@ int tdt_tcp_set_name(struct tdt_tcp *tcp, const char *name)
 
 int tdt_tcp_shutdown(struct tdt_tcp *tcp)
 {
-	if (tcp == NULL) {
-		errno = EINVAL;
-		return -EINVAL;
-	}
+	if (tcp == NULL)
+		return tdt__result(-EINVAL);
 	return shutdown(tcp->socket.fd, SHUT_WR) == 0 ? 0 : -errno;
 }
 

@@ -13,6 +13,7 @@
 
 #include <tdt/rt/sync.h>
 
+#include "base/result.h"
 #include "runtime/name.h"
 
 /* Both ends are pointers to the channel; only their types differ. */
@@ -26,10 +27,8 @@ int tdt_oneshot(struct tdt_oneshot_sender **sender, struct tdt_oneshot_receiver 
 {
 	struct tdt__channel *channel;
 
-	if (sender == NULL || receiver == NULL) {
-		errno = EINVAL;
-		return -EINVAL;
-	}
+	if (sender == NULL || receiver == NULL)
+		return tdt__result(-EINVAL);
 	channel = calloc(1, sizeof(*channel));
 	if (channel == NULL)
 		return -ENOMEM;
@@ -70,8 +69,7 @@ int tdt_oneshot_set_name(struct tdt_oneshot_receiver *receiver, const char *name
 {
 	if (receiver != NULL)
 		return tdt__name_set(&((struct tdt__channel *)receiver)->name, name);
-	errno = EINVAL;
-	return -EINVAL;
+	return tdt__result(-EINVAL);
 }
 
 int tdt_oneshot_send(struct tdt_oneshot_sender *sender, void *value)
@@ -79,10 +77,8 @@ int tdt_oneshot_send(struct tdt_oneshot_sender *sender, void *value)
 	struct tdt__channel *channel = channel_of(sender);
 	bool sent;
 
-	if (channel == NULL) {
-		errno = EINVAL;
-		return -EINVAL;
-	}
+	if (channel == NULL)
+		return tdt__result(-EINVAL);
 	channel->value = value;
 	sent = settle_channel(channel, TDT__SENT);
 	if (sent)
@@ -90,8 +86,7 @@ int tdt_oneshot_send(struct tdt_oneshot_sender *sender, void *value)
 	tdt__channel_unref(channel);
 	if (sent)
 		return 0;
-	errno = EPIPE;
-	return -EPIPE;
+	return tdt__result(-EPIPE);
 }
 
 void tdt_oneshot_sender_free(struct tdt_oneshot_sender *sender)

@@ -8,6 +8,7 @@
 #include <tdt/integrate/hooks.h>
 
 #include "base/leaf_poll.h"
+#include "base/result.h"
 #include "runtime/oneshot.h"
 
 /* Acquire: what the sender wrote.  Pairs with settle_channel() in oneshot.c. */
@@ -55,14 +56,10 @@ struct tdt_future tdt__oneshot_receive_new(struct tdt_oneshot_receiver *receiver
 {
 	struct tdt__channel *channel = (struct tdt__channel *)receiver;
 
-	if (receiver == NULL || value == NULL) {
-		errno = EINVAL;
-		return TDT_FUTURE_NONE;
-	}
-	if (channel->out != NULL) {
-		errno = EBUSY;
-		return TDT_FUTURE_NONE;
-	}
+	if (receiver == NULL || value == NULL)
+		return tdt__no_future(-EINVAL);
+	if (channel->out != NULL)
+		return tdt__no_future(-EBUSY);
 	atomic_fetch_add_explicit(&channel->holders, 1, memory_order_relaxed);
 	channel->out = value;
 	channel->error = error;

@@ -14,6 +14,7 @@
 #include <tdt/layout/outside.h>
 
 #include "base/options.h"
+#include "base/result.h"
 #include "runtime/current.h"
 #include "runtime/driver.h"
 #include "runtime/task.h"
@@ -126,7 +127,7 @@ static void let_readers_in(void)
 {
 	int saved = errno;
 
-	tdt_listen();
+	tdt_listen(NULL);
 	errno = saved;
 }
 
@@ -167,8 +168,7 @@ fail_start:
 fail_driver:
 	tdt__rt_unref(rt);
 fail:
-	errno = -error;
-	return NULL;
+	return tdt__nothing(error);
 }
 
 /* --- The end ---------------------------------------------------------------------- */
@@ -197,7 +197,7 @@ static struct tdt__task *take_all_tasks(struct tdt_rt *rt)
 	struct tdt__task *tasks = take_new(tdt__inject_close(&rt->inject), NULL), *task;
 
 	for (unsigned i = 0; i < rt->n_workers; i++) {
-		while ((task = tdt__ring_pop(&rt->workers[i].ring)) != NULL) {
+		while ((task = tdt__run_queue_pop(&rt->workers[i].queue)) != NULL) {
 			task->next = NULL;
 			tasks = take_new(task, tasks);
 		}

@@ -12,6 +12,7 @@
 
 #include <tdt/integrate/hooks.h>
 
+#include "base/result.h"
 #include "runtime/current.h"
 #include "runtime/rt.h"
 
@@ -192,18 +193,14 @@ struct tdt_handle *tdt_rt_spawn(struct tdt_rt *rt, struct tdt_future fut,
 	struct tdt_handle *handle;
 	struct tdt__task *task;
 
-	if (rt == NULL) {
-		errno = EINVAL;
-		return NULL;
-	}
+	if (rt == NULL)
+		return tdt__nothing(-EINVAL);
 	/*
 	 * Relaxed: if tdt_rt_free() begins after this load, either the push below finds the queue
 	 * closed, or tdt_rt_free() finds the task in the queue.
 	 */
-	if (atomic_load_explicit(&rt->closing, memory_order_relaxed)) {
-		errno = ESHUTDOWN;
-		return NULL;
-	}
+	if (atomic_load_explicit(&rt->closing, memory_order_relaxed))
+		return tdt__nothing(-ESHUTDOWN);
 	task = spawned_new(rt);
 	if (task == NULL)
 		return NULL;

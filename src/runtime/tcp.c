@@ -21,6 +21,7 @@
 #include <tdt/integrate/hooks.h>
 
 #include "base/leaf_poll.h"
+#include "base/result.h"
 
 /* The first member of each future's state. */
 struct operation {
@@ -77,8 +78,10 @@ tdt__tried(struct operation *operation, struct tdt_context *cx, ssize_t *result)
 
 struct transfer {
 	struct operation operation;
-	char *buffer;	  /* where a read puts the data */
-	const char *data; /* what a write sends */
+	union {
+		char *buffer;	  /* where a read puts the data */
+		const char *data; /* what a write sends */
+	};
 	size_t size, done;
 	ssize_t *n;
 };
@@ -109,11 +112,10 @@ static ssize_t send_all(struct transfer *transfer)
 	return (ssize_t)transfer->size;
 }
 
-TDT__LEAF_POLL(tdt_tcp_read);
-
-tdt_poll_t tdt_tcp_read(void *state, struct tdt_context *cx)
+static inline __attribute__((always_inline)) tdt_poll_t
+tdt__transfer_poll(struct transfer *transfer, struct tdt_context *cx,
+	      ssize_t (*transmit)(struct transfer *transfer))
 {
-	struct transfer *transfer = state;
 	tdt_poll_t polled;
 	ssize_t n;
 
@@ -121,30 +123,25 @@ tdt_poll_t tdt_tcp_read(void *state, struct tdt_context *cx)
 		return TDT_PANICKED;
 	n = begin_operation(&transfer->operation);
 	if (n == 0)
-		n = receive(transfer);
+		n = transmit(transfer);
 	polled = tdt__tried(&transfer->operation, cx, &n);
 	if (polled == TDT_READY)
 		*transfer->n = n;
 	return polled;
 }
 
+TDT__LEAF_POLL(tdt_tcp_read);
+
+tdt_poll_t tdt_tcp_read(void *state, struct tdt_context *cx)
+{
+	return tdt__transfer_poll(state, cx, receive);
+}
+
 TDT__LEAF_POLL(tdt_tcp_write);
 
 tdt_poll_t tdt_tcp_write(void *state, struct tdt_context *cx)
 {
-	struct transfer *transfer = state;
-	tdt_poll_t polled;
-	ssize_t n;
-
-	if (transfer->operation.ended)
-		return TDT_PANICKED;
-	n = begin_operation(&transfer->operation);
-	if (n == 0)
-		n = send_all(transfer);
-	polled = tdt__tried(&transfer->operation, cx, &n);
-	if (polled == TDT_READY)
-		*transfer->n = n;
-	return polled;
+	return tdt__transfer_poll(state, cx, send_all);
 }
 
 static void drop_transfer(void *state)
@@ -155,49 +152,39 @@ static void drop_transfer(void *state)
 	free(transfer);
 }
 
-static struct transfer *transfer_new(struct tdt_tcp *tcp, int side, size_t size, ssize_t *n)
+static struct tdt_future transfer_new(struct tdt_tcp *tcp, const struct transfer *transfer,
+				      tdt_poll_t (*poll)(void *state, struct tdt_context *cx))
 {
-	struct transfer *transfer = calloc(1, sizeof(*transfer));
+	struct transfer *state;
 
-	if (transfer == NULL)
-		return NULL;
-	transfer->operation.socket = &tcp->socket;
-	transfer->operation.side = side;
-	transfer->size = size;
-	transfer->n = n;
-	return transfer;
-}
-
-static struct tdt_future invalid(void)
-{
-	errno = EINVAL;
-	return TDT_FUTURE_NONE;
+	if (tcp == NULL || transfer->data == NULL || transfer->n == NULL)
+		return tdt__no_future(-EINVAL);
+	state = malloc(sizeof(*state));
+	if (state == NULL)
+		return TDT_FUTURE_NONE;
+	*state = *transfer;
+	state->operation.socket = &tcp->socket;
+	return (struct tdt_future){ state, poll, drop_transfer };
 }
 
 struct tdt_future tdt__tcp_read_new(struct tdt_tcp *tcp, void *buffer, size_t size, ssize_t *n)
 {
-	struct transfer *transfer;
+	const struct transfer transfer = {
+		.operation.side = TDT__READ, .buffer = buffer, .size = size, .n = n
+	};
 
-	if (tcp == NULL || buffer == NULL || n == NULL)
-		return invalid();
-	transfer = transfer_new(tcp, TDT__READ, size, n);
-	if (transfer == NULL)
-		return TDT_FUTURE_NONE;
-	transfer->buffer = buffer;
-	return (struct tdt_future){ transfer, tdt_tcp_read, drop_transfer };
+	return transfer_new(tcp, &transfer, tdt_tcp_read);
 }
 
 struct tdt_future tdt__tcp_write_new(struct tdt_tcp *tcp, const void *data, size_t size, ssize_t *n)
 {
-	struct transfer *transfer;
+	const struct transfer transfer = {
+		.operation.side = TDT__WRITE, .data = data, .size = size, .n = n
+	};
 
-	if (tcp == NULL || data == NULL || n == NULL || size > SSIZE_MAX)
-		return invalid();
-	transfer = transfer_new(tcp, TDT__WRITE, size, n);
-	if (transfer == NULL)
-		return TDT_FUTURE_NONE;
-	transfer->data = data;
-	return (struct tdt_future){ transfer, tdt_tcp_write, drop_transfer };
+	if (size > SSIZE_MAX)
+		return tdt__no_future(-EINVAL);
+	return transfer_new(tcp, &transfer, tdt_tcp_write);
 }
 
 /* --- Accept and connect ---------------------------------------------------------- */
@@ -243,6 +230,22 @@ static void report_result(struct opening *opening, int error)
 	opening->has_socket = false;
 }
 
+static inline __attribute__((always_inline)) tdt_poll_t
+tdt__opening_poll(struct opening *opening, struct tdt_context *cx,
+		  ssize_t (*try_it)(struct opening *opening))
+{
+	tdt_poll_t polled;
+	ssize_t error;
+
+	if (opening->operation.ended)
+		return TDT_PANICKED;
+	error = try_it(opening);
+	polled = tdt__tried(&opening->operation, cx, &error);
+	if (polled == TDT_READY)
+		report_result(opening, (int)error);
+	return polled;
+}
+
 /*
  * Whether an error of accept(2) concerns one connection that has gone away.  accept(2) says that
  * the network errors are to be treated like this, too.
@@ -266,10 +269,12 @@ static bool is_of_connection(int error)
 	}
 }
 
-static int accept_one(struct opening *opening)
+static ssize_t accept_one(struct opening *opening)
 {
-	int fd;
+	int fd = begin_operation(&opening->operation);
 
+	if (fd != 0)
+		return fd;
 	do
 		fd = accept4(opening->operation.socket->fd, NULL, NULL,
 			     SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -284,19 +289,7 @@ TDT__LEAF_POLL(tdt_tcp_accept);
 
 tdt_poll_t tdt_tcp_accept(void *state, struct tdt_context *cx)
 {
-	struct opening *opening = state;
-	tdt_poll_t polled;
-	ssize_t error;
-
-	if (opening->operation.ended)
-		return TDT_PANICKED;
-	error = begin_operation(&opening->operation);
-	if (error == 0)
-		error = accept_one(opening);
-	polled = tdt__tried(&opening->operation, cx, &error);
-	if (polled == TDT_READY)
-		report_result(opening, (int)error);
-	return polled;
+	return tdt__opening_poll(state, cx, accept_one);
 }
 
 /* The first poll.  Returns 0, -EAGAIN if the connect is in progress, or another negative errno. */
@@ -328,21 +321,16 @@ static int connect_further(struct opening *opening)
 	return -error;
 }
 
+static ssize_t try_connect(struct opening *opening)
+{
+	return opening->has_socket ? connect_further(opening) : connect_first(opening);
+}
+
 TDT__LEAF_POLL(tdt_tcp_connect);
 
 tdt_poll_t tdt_tcp_connect(void *state, struct tdt_context *cx)
 {
-	struct opening *opening = state;
-	tdt_poll_t polled;
-	ssize_t error;
-
-	if (opening->operation.ended)
-		return TDT_PANICKED;
-	error = opening->has_socket ? connect_further(opening) : connect_first(opening);
-	polled = tdt__tried(&opening->operation, cx, &error);
-	if (polled == TDT_READY)
-		report_result(opening, (int)error);
-	return polled;
+	return tdt__opening_poll(state, cx, try_connect);
 }
 
 static void drop_opening(void *state)
@@ -376,7 +364,7 @@ struct tdt_future tdt__tcp_accept_new(struct tdt_tcp_listener *listener, struct 
 	struct opening *opening;
 
 	if (listener == NULL || tcp == NULL || error == NULL)
-		return invalid();
+		return tdt__no_future(-EINVAL);
 	opening = opening_new(tcp, error);
 	if (opening == NULL)
 		return TDT_FUTURE_NONE;
@@ -393,7 +381,7 @@ struct tdt_future tdt__tcp_connect_new(const char *host, uint16_t port, struct t
 	int length = tdt__address(host, port, &address);
 
 	if (length < 0 || tcp == NULL || error == NULL)
-		return invalid();
+		return tdt__no_future(-EINVAL);
 	opening = opening_new(tcp, error);
 	if (opening == NULL)
 		return TDT_FUTURE_NONE;

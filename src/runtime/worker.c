@@ -17,7 +17,7 @@
 #define TURN 32 /* the number of polls for which the clock is read once */
 /* A worker looks into the shared queue first, once in so many polls.  Out of step with turns. */
 #define SHARED_EVERY 61
-#define TAKEN_AT_ONCE (TDT__RING_SIZE / 2)
+#define TAKEN_AT_ONCE (TDT__RUN_QUEUE_SIZE / 2)
 
 void tdt__worker_init(struct tdt__worker *worker, struct tdt_rt *rt, unsigned number)
 {
@@ -38,11 +38,11 @@ void tdt__worker_fini(struct tdt__worker *worker)
 
 static void push_task(struct tdt__worker *worker, struct tdt__task *task)
 {
-	while (!tdt__ring_push(&worker->ring, task)) {
-		struct tdt__task *last, *half = tdt__ring_half(&worker->ring, &last);
+	while (!tdt__run_queue_push(&worker->queue, task)) {
+		struct tdt__task *last, *half = tdt__run_queue_half(&worker->queue, &last);
 
 		if (half != NULL)
-			tdt__inject_push(&worker->rt->inject, half, last, TDT__RING_SIZE / 2);
+			tdt__inject_push(&worker->rt->inject, half, last, TDT__RUN_QUEUE_SIZE / 2);
 	}
 }
 
@@ -57,7 +57,7 @@ bool tdt__worker_schedule(struct tdt_rt *rt, struct tdt__task *task)
 			tdt__current.gathered = rt;
 		else
 			tdt__idle_notify(rt);
-	} else if (tdt__ring_is_empty(&worker->ring)) {
+	} else if (tdt__run_queue_is_empty(&worker->queue)) {
 		push_task(worker, task);
 		tdt__idle_notify_lone(rt);
 	} else {
@@ -91,7 +91,7 @@ static struct tdt__task *take_batch(struct tdt__worker *worker)
 	first = tdt__inject_take(&rt->inject, n < TAKEN_AT_ONCE ? n : TAKEN_AT_ONCE);
 	if (first == NULL || first->next == NULL)
 		return first;
-	tdt__ring_fill(&worker->ring, first->next);
+	tdt__run_queue_fill(&worker->queue, first->next);
 	/*
 	 * For a moment the tasks were in no queue, and a worker that looked for tasks in that
 	 * moment may have gone to sleep.
@@ -117,7 +117,7 @@ static struct tdt__task *steal(struct tdt__worker *worker)
 	for (unsigned i = 0; i < rt->n_workers; i++) {
 		struct tdt__worker *from = &rt->workers[(first + i) % rt->n_workers];
 		struct tdt__task *task =
-		    from != worker ? tdt__ring_steal(&worker->ring, &from->ring) : NULL;
+		    from != worker ? tdt__run_queue_steal(&worker->queue, &from->queue) : NULL;
 
 		if (task != NULL)
 			return task;
@@ -171,7 +171,7 @@ static struct tdt__task *next_task(struct tdt__worker *worker)
 	if (++worker->polls % SHARED_EVERY == 0 && tdt__inject_length(&worker->rt->inject) != 0)
 		task = tdt__inject_take(&worker->rt->inject, 1);
 	if (task == NULL)
-		task = tdt__ring_pop(&worker->ring);
+		task = tdt__run_queue_pop(&worker->queue);
 	if (task == NULL) {
 		task = find_work(worker);
 		worker->turn = 0;
@@ -195,7 +195,7 @@ static void *work(void *arg)
 	tdt__current = (struct tdt__current){ .rt = worker->rt,
 					      .driver = worker->rt->driver,
 					      .worker = worker };
-	tdt_worker_thread_start();
+	tdt_worker_thread_start(NULL);
 	while ((task = next_task(worker)) != NULL)
 		tdt__task_run(task);
 	tdt_worker_thread_stop();

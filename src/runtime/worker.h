@@ -17,13 +17,13 @@
 #include <stdint.h>
 
 #include "runtime/live.h"
-#include "runtime/ring.h"
+#include "runtime/run_queue.h"
 
 struct tdt__task;
 struct tdt_rt;
 
 struct tdt__worker {
-	struct tdt__ring ring;
+	struct tdt__run_queue queue;
 
 	/* Only the worker's own thread uses these. */
 	unsigned turn;	 /* the polls left in this turn */
@@ -42,7 +42,7 @@ struct tdt__worker {
 	bool parked;		   /* whether this worker is on the stack */
 	sem_t wake;		   /* raised by the thread that takes it off the stack */
 
-	char apart[64]; /* keeps `head` of the next worker's ring, which thieves write, apart */
+	char apart[64]; /* keeps `head` of the next worker's queue, which thieves write, apart */
 };
 
 void tdt__worker_init(struct tdt__worker *worker, struct tdt_rt *rt, unsigned number);

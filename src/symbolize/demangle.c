@@ -8,6 +8,8 @@
 
 #include "symbolize/demangle.h"
 
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +45,12 @@ static size_t leaf_length(const char *name)
 		       : 0;
 }
 
+/* Whether it is the second name of a function in trees (leaf_poll.h). */
+static bool is_in_trees(const char *name)
+{
+	return strncmp(name, "tdt.", 4) == 0;
+}
+
 static char *name_in_source(const char *mangled)
 {
 	size_t leaf = leaf_length(mangled);
@@ -50,6 +58,8 @@ static char *name_in_source(const char *mangled)
 
 	if (leaf != 0)
 		return strndup(mangled, leaf);
+	if (is_in_trees(mangled))
+		return asprintf(&name, "tdt__%s", mangled + 4) >= 0 ? name : NULL;
 	/*
 	 * Names of Rust's older scheme look like C++ names that end with a hash, so Rust's
 	 * demangler is tried first.
@@ -90,7 +100,8 @@ const char *tdt__demangle(const char *name)
 	struct name sought = { .mangled = name };
 	struct name *known;
 
-	if ((name[0] != '_' || (name[1] != 'Z' && name[1] != 'R')) && leaf_length(name) == 0)
+	if ((name[0] != '_' || (name[1] != 'Z' && name[1] != 'R')) && leaf_length(name) == 0 &&
+	    !is_in_trees(name))
 		return NULL;
 	if (names == NULL)
 		names = htab_create_alloc(64, hash_mangled, same_mangled, NULL, calloc, free);

@@ -212,25 +212,18 @@ static const char *end_name(struct qualified *qualified, const char *name)
 }
 
 /*
- * Each name is composed once.  In a damaged file a name may be part of itself.  Such a name, and
- * one that is too long, stays unqualified.
+ * Write the name of a function with this declaration, which is called `name`, to a text of
+ * QUALIFIED_MAX bytes.  False: it is too long, or the file is damaged.
  */
-static const char *put_together(Dwarf_Die *declaration, const char *name, int nesting)
-{
-	char text[QUALIFIED_MAX];
-	struct qualified *qualified;
-	const char *kept;
-	Dwarf_Die unit;
-	bool whole;
+typedef bool compose_fn(char *text, Dwarf_Die *declaration, const char *name, int nesting);
 
-	if (nesting == FUNCTIONS_NESTED || dwarf_diecu(declaration, &unit, NULL, NULL) == NULL)
-		return name;
-	qualified = begin_name(declaration->addr);
-	if (qualified == NULL)
-		return name;
-	whole = qualify(text, &unit, dwarf_dieoffset(declaration), name, nesting);
-	kept = end_name(qualified, whole ? text : name);
-	return kept != NULL ? kept : name;
+/* A compose_fn. */
+static bool compose_qualified(char *text, Dwarf_Die *declaration, const char *name, int nesting)
+{
+	Dwarf_Die unit;
+
+	return dwarf_diecu(declaration, &unit, NULL, NULL) != NULL &&
+	       qualify(text, &unit, dwarf_dieoffset(declaration), name, nesting);
 }
 
 /* False: no memory. */
@@ -242,20 +235,37 @@ static bool have_names(void)
 	return qualified_names != NULL;
 }
 
-static const char *qualified_name(Dwarf_Die *function, const char *name, int nesting)
+/*
+ * Each name is composed once.  In a damaged file a name may be part of itself.  Such a name, and
+ * one that cannot be composed, stays as it is.
+ */
+static const char *composed_name(const Dwarf_Die *function, const char *name, int nesting,
+				 compose_fn *compose)
 {
 	Dwarf_Die declaration = declaration_of(function);
-	struct qualified sought = { .declaration = declaration.addr };
-	struct qualified *found;
+	struct qualified sought = { .declaration = declaration.addr }, *found;
+	char text[QUALIFIED_MAX];
+	const char *kept;
 
-	if (!is_cplusplus(function) && !is_cplusplus(&declaration))
-		return name;
 	if (!have_names())
 		return name;
 	found = htab_find(qualified_names, &sought);
+	if (found != NULL)
+		return found->name != NULL ? found->name : name;
+	found = nesting < FUNCTIONS_NESTED ? begin_name(declaration.addr) : NULL;
 	if (found == NULL)
-		return put_together(&declaration, name, nesting);
-	return found->name != NULL ? found->name : name;
+		return name;
+	kept = end_name(found, compose(text, &declaration, name, nesting) ? text : name);
+	return kept != NULL ? kept : name;
+}
+
+static const char *qualified_name(const Dwarf_Die *function, const char *name, int nesting)
+{
+	Dwarf_Die own = *function, declaration = declaration_of(function);
+
+	return is_cplusplus(&own) || is_cplusplus(&declaration)
+		   ? composed_name(function, name, nesting, compose_qualified)
+		   : name;
 }
 
 /* --- Bodies of Rust's async functions, blocks and closures --------------------------------- */
@@ -364,38 +374,18 @@ static bool path_of_closure(char *path, Dwarf_Die *function, const char *name, i
 	return qualify(path, &unit, dwarf_dieoffset(function), last, nesting);
 }
 
-/* Each name is composed once.  A name that is too long stays as it is. */
-static const char *put_async(Dwarf_Die *declaration, const char *name, int nesting)
+/* A compose_fn: `name`, with {async} for each async body in it. */
+static bool compose_async(char *text, Dwarf_Die *declaration, const char *name, int nesting)
 {
-	char text[QUALIFIED_MAX], path[QUALIFIED_MAX];
+	char path[QUALIFIED_MAX];
 	size_t length = 0;
-	struct qualified *qualified = begin_name(declaration->addr);
-	const char *kept;
 
-	if (qualified == NULL)
-		return name;
-	if (append_part(text, &length, name)) {
-		if (path_of_closure(path, declaration, name, nesting))
-			name_async_parts(text, path);
-		name_async_types(text);
-	}
-	kept = end_name(qualified, length != 0 ? text : name);
-	return kept != NULL ? kept : name;
-}
-
-/* `name`, with {async} for each async body in it. */
-static const char *async_name(Dwarf_Die *function, const char *name, int nesting)
-{
-	Dwarf_Die declaration = declaration_of(function);
-	struct qualified sought = { .declaration = declaration.addr };
-	struct qualified *found;
-
-	if (nesting == FUNCTIONS_NESTED || !have_names())
-		return name;
-	found = htab_find(qualified_names, &sought);
-	if (found == NULL)
-		return put_async(&declaration, name, nesting);
-	return found->name != NULL ? found->name : name;
+	if (!append_part(text, &length, name))
+		return false;
+	if (path_of_closure(path, declaration, name, nesting))
+		name_async_parts(text, path);
+	name_async_types(text);
+	return true;
 }
 
 /* Whether an async body may be in the name of a Rust function. */
@@ -416,12 +406,13 @@ static const char *name_of(Dwarf_Die *function, int nesting)
 		linkage = string_of(function, DW_AT_MIPS_linkage_name);
 	name = linkage != NULL ? tdt__demangle(linkage) : NULL;
 	if (name != NULL)
-		return may_be_async(name) ? async_name(function, name, nesting) : name;
+		return may_be_async(name) ? composed_name(function, name, nesting, compose_async)
+					  : name;
 	name = string_of(function, DW_AT_name);
 	if (name == NULL)
 		return linkage;
 	if (may_be_async(name))
-		return async_name(function, name, nesting);
+		return composed_name(function, name, nesting, compose_async);
 	return linkage == NULL ? qualified_name(function, name, nesting) : name;
 }
 

@@ -23,6 +23,7 @@
 
 #include <dwarf.h>
 
+#include "base/array.h"
 #include "symbolize/debuginfo.h"
 #include "symbolize/diename.h"
 
@@ -106,15 +107,8 @@ static bool add_unit(struct tdt__inlines *inlines, const Dwarf_Die *die)
 	struct tdt__unit *unit;
 	size_t n_ranges = inlines->ranges.n;
 
-	if (inlines->n == inlines->room) {
-		size_t room = inlines->room != 0 ? 2 * inlines->room : 16;
-
-		unit = reallocarray(inlines->unit, room, sizeof(*unit));
-		if (unit == NULL)
-			return false;
-		inlines->unit = unit;
-		inlines->room = room;
-	}
+	if (!tdt__array_grow(&inlines->unit, inlines->n, &inlines->room, sizeof(*unit)))
+		return false;
 	unit = &inlines->unit[inlines->n];
 	*unit = (struct tdt__unit){ .die = *die };
 	if (!add_ranges(&inlines->ranges, &unit->die, inlines->n))
@@ -232,7 +226,8 @@ static int number_of(Dwarf_Die *die, unsigned int name)
 	Dwarf_Attribute attribute;
 	Dwarf_Word value;
 
-	if (dwarf_formudata(dwarf_attr(die, name, &attribute), &value) != 0 || value > INT32_MAX)
+	if (dwarf_formudata(dwarf_attr_integrate(die, name, &attribute), &value) != 0 ||
+	    value > INT32_MAX)
 		return 0;
 	return (int)value;
 }
@@ -242,15 +237,8 @@ static struct tdt__scope *push_scope(struct tdt__scopes *scopes, Dwarf_Die *func
 {
 	struct tdt__scope *scope;
 
-	if (scopes->n == scopes->room) {
-		size_t room = scopes->room != 0 ? 2 * scopes->room : 32;
-
-		scope = reallocarray(scopes->scope, room, sizeof(*scope));
-		if (scope == NULL)
-			return NULL;
-		scopes->scope = scope;
-		scopes->room = room;
-	}
+	if (!tdt__array_grow(&scopes->scope, scopes->n, &scopes->room, sizeof(*scope)))
+		return NULL;
 	scope = &scopes->scope[scopes->n++];
 	*scope = (struct tdt__scope){ 0 };
 	if (function != NULL) {
@@ -321,17 +309,6 @@ static Dwarf_Die origin_of(const Dwarf_Die *function)
 	return die;
 }
 
-static int declared(Dwarf_Die *function, unsigned int name)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Word value;
-
-	if (dwarf_formudata(dwarf_attr_integrate(function, name, &attribute), &value) != 0 ||
-	    value > INT32_MAX)
-		return 0;
-	return (int)value;
-}
-
 /*
  * Whether `inlined` is not a call, but the rest of `function`.  GCC splits a function that often
  * returns early, to inline its beginning alone.  GCC may then put the rest back, as if it were
@@ -344,8 +321,8 @@ static bool is_rest_of_split(Dwarf_Die *inlined, Dwarf_Die *function)
 	    column = number_of(inlined, DW_AT_call_column);
 
 	return line != 0 && column != 0 && origin_of(inlined).addr == origin_of(function).addr &&
-	       line == declared(function, DW_AT_decl_line) &&
-	       column == declared(function, DW_AT_decl_column);
+	       line == number_of(function, DW_AT_decl_line) &&
+	       column == number_of(function, DW_AT_decl_column);
 }
 
 /* Push the functions from `die` inwards. */

@@ -53,7 +53,7 @@ struct tdt__module {
 	/*
 	 * The module is one of another process or of a core file.  `path` is only a name then: the
 	 * file system of this process may have another file there.  Without `mapped`, no file is
-	 * opened for it.
+	 * opened for it; if `mapped` is empty, the debug file is.
 	 */
 	bool foreign;
 };

@@ -7,17 +7,12 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
+
 bool tdt__ranges_add(struct tdt__ranges *ranges, uint64_t low, uint64_t high, uint64_t value)
 {
-	if (ranges->n == ranges->room) {
-		size_t room = ranges->room != 0 ? 2 * ranges->room : 64;
-		struct tdt__range *range = reallocarray(ranges->range, room, sizeof(*range));
-
-		if (range == NULL)
-			return false;
-		ranges->range = range;
-		ranges->room = room;
-	}
+	if (!tdt__array_grow(&ranges->range, ranges->n, &ranges->room, sizeof(*ranges->range)))
+		return false;
 	ranges->range[ranges->n++] =
 	    (struct tdt__range){ .low = low, .high = high, .value = value };
 	return true;

@@ -31,6 +31,7 @@
 
 #include <tdt/integrate/fiber.h>
 
+#include "base/result.h"
 #include "capture/capture.h"
 #include "capture/fiber.h"
 #include "capture/interrupt.h"
@@ -107,10 +108,8 @@ struct tdt_fiber *tdt_fiber_of(struct tdt_handle *task, void *low, size_t size)
 {
 	struct tdt_fiber *fiber;
 
-	if (task == NULL || tdt__is_fiber(task)) {
-		errno = EINVAL;
-		return NULL;
-	}
+	if (task == NULL || tdt__is_fiber(task))
+		return tdt__nothing(-EINVAL);
 	fiber = tdt__fiber_new(low, size);
 	if (fiber == NULL)
 		return NULL;

@@ -25,6 +25,7 @@
 #include <tdt/integrate/hooks.h>
 
 #include "base/leaf_poll.h"
+#include "base/result.h"
 #include "registry/handle.h"
 #include "task/request.h"
 
@@ -180,10 +181,8 @@ struct tdt_future tdt__join_new(struct tdt_handle *task, int *outcome)
 {
 	struct tdt__joiner *joiner;
 
-	if (task == NULL) {
-		errno = EINVAL;
-		return TDT_FUTURE_NONE;
-	}
+	if (task == NULL)
+		return tdt__no_future(-EINVAL);
 	joiner = calloc(1, sizeof *joiner);
 	if (joiner == NULL)
 		return TDT_FUTURE_NONE;

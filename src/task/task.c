@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/options.h"
+#include "base/result.h"
 #include "capture/counted.h"
 #include "host/start.h"
 #include "host/thread.h"
@@ -33,10 +34,8 @@ int tdt_task_id_base(uint64_t first)
 	uint64_t next = atomic_load_explicit(&next_id, memory_order_relaxed);
 
 	do {
-		if (first == 0 || first < next) {
-			errno = EINVAL;
-			return -EINVAL;
-		}
+		if (first == 0 || first < next)
+			return tdt__result(-EINVAL);
 	} while (!atomic_compare_exchange_weak_explicit(
 	    &next_id, &next, first, memory_order_relaxed, memory_order_relaxed));
 	return 0;
@@ -61,7 +60,7 @@ static struct tdt_handle *record_new(struct tdt_future child, uint32_t fiber,
 	record = &task->record;
 	now = tdt__now();
 	TDT__POKE(record->id, id);
-	TDT__POKE(record->parent, tdt_current_task_id());
+	TDT__POKE(record->parent, tdt__attr_parent(attr));
 	TDT__POKE(record->since, now);
 	TDT__POKE(record->spawned, now);
 	TDT__POKE(record->poll, (uintptr_t)child.poll);
@@ -91,14 +90,14 @@ struct tdt_handle *tdt__task_new(struct tdt_future child, uint32_t fiber,
 	struct tdt_task_attr ours;
 	int error = tdt__options_read(&ours, sizeof ours, attr);
 
+	if (error == 0 && (ours.flags & ~(uint32_t)TDT_ATTR_PARENT) != 0)
+		error = -EINVAL;
 	if (error == 0)
 		error = tdt__attr_keep_file(&ours);
 	if (error == 0)
 		error = tdt__start();
-	if (error != 0) {
-		errno = -error;
-		return NULL;
-	}
+	if (error != 0)
+		return tdt__nothing(error);
 	tdt__counted_by_environment();
 	tdt__watch_by_environment();
 	tdt__recorder_by_environment();

@@ -8,6 +8,7 @@
 #include <tdt/tasks.h>
 
 #include "base/clock.h"
+#include "base/result.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
 #include "registry/task_info.h"
@@ -18,10 +19,8 @@ int tdt_task_inspect(struct tdt_handle *handle, tdt_task_fn *each, void *arg)
 	struct tdt__task_info info;
 	struct tdt_task_record record;
 
-	if (handle == NULL || each == NULL) {
-		errno = EINVAL;
-		return -EINVAL;
-	}
+	if (handle == NULL || each == NULL)
+		return tdt__result(-EINVAL);
 	tdt__registry_read(handle, &record);
 	tdt__task_info(&info, handle, &record, locks.now);
 	tdt__task_info_renew(&info, &locks);
@@ -38,10 +37,8 @@ int tdt_tasks(const struct tdt_task_filter *filter, tdt_task_fn *each, void *arg
 	struct tdt_handle *task;
 	int result = each != NULL ? tdt__filter_read(&ours, filter) : -EINVAL;
 
-	if (result != 0) {
-		errno = -result;
-		return result;
-	}
+	if (result != 0)
+		return tdt__result(result);
 	locks = tdt__locks_here(tdt__clock());
 	while (result == 0 && (task = tdt__registry_next(&cursor)) != NULL) {
 		if (!tdt__registry_read(task, &record) || !tdt__record_is_live(&record))
@@ -69,6 +66,5 @@ struct tdt_handle *tdt_task_find(uint64_t id)
 		    record.id == id && tdt__record_is_live(&record) &&
 		    tdt__handle_ref_if_same(task, record.seq))
 			return task;
-	errno = ESRCH;
-	return NULL;
+	return tdt__nothing(-ESRCH);
 }

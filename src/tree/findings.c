@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "tree/trace.h"
 
 struct tdt__findings *tdt__findings_new(void)
@@ -37,7 +38,7 @@ void tdt__findings_free(struct tdt__findings *findings)
 /* A task that panicked, and its group of one. */
 struct lone {
 	struct tdt_snapshot_group group;
-	const struct tdt_trace_info *task;
+	const struct tdt_task_info *task;
 };
 
 void tdt__findings_add_panic(struct tdt__findings *findings, struct tdt_trace *trace)
@@ -62,23 +63,8 @@ void tdt__findings_add_panic(struct tdt__findings *findings, struct tdt_trace *t
 
 /* --- The list ------------------------------------------------------------------ */
 
-static bool grow_list(struct tdt__findings *findings)
-{
-	size_t room = findings->room == 0 ? 64 : 2 * findings->room;
-	struct tdt__entry *entry;
-
-	if (findings->n < findings->room)
-		return true;
-	entry = realloc(findings->entry, room * sizeof *entry);
-	if (entry == NULL)
-		return false;
-	findings->entry = entry;
-	findings->room = room;
-	return true;
-}
-
 /* Polls that run come first, then the tasks that could run, then the others. */
-static unsigned rank_of(const struct tdt_trace_info *info)
+static unsigned rank_of(const struct tdt_task_info *info)
 {
 	switch (info->state) {
 	case TDT_TASK_RUNNING:
@@ -98,7 +84,8 @@ static struct tdt__entry entry_of(struct tdt__member *member)
 
 bool tdt__findings_add(struct tdt__findings *findings, struct tdt__member *member)
 {
-	if (!grow_list(findings))
+	if (!tdt__array_grow(&findings->entry, findings->n, &findings->room,
+			     sizeof findings->entry[0]))
 		return false;
 	findings->entry[findings->n++] = entry_of(member);
 	return true;
@@ -133,7 +120,7 @@ static void sort_list(struct tdt__findings *findings)
 
 bool tdt__findings_sort(struct tdt__findings *findings)
 {
-	findings->tasks = malloc((findings->n + 1) * sizeof(struct tdt_trace_info *));
+	findings->tasks = malloc((findings->n + 1) * sizeof(struct tdt_task_info *));
 	if (findings->tasks == NULL)
 		return false;
 	sort_list(findings);
@@ -157,12 +144,12 @@ static void sort_again(struct tdt__findings *findings)
 	sort_list(findings);
 }
 
-static struct tdt__member *member_of(const struct tdt_trace_info *info)
+static struct tdt__member *member_of(const struct tdt_task_info *info)
 {
 	return (struct tdt__member *)(uintptr_t)info;
 }
 
-static enum tdt__proof proof_of(const struct tdt_trace_info *info)
+static enum tdt__proof proof_of(const struct tdt_task_info *info)
 {
 	return member_of(info)->proof;
 }
@@ -218,7 +205,7 @@ static void place_others(struct tdt__findings *findings)
 static void begin_groups(struct tdt__findings *findings)
 {
 	struct tdt__groups *groups = &findings->groups;
-	const struct tdt_trace_info **next = findings->tasks;
+	const struct tdt_task_info **next = findings->tasks;
 
 	for (size_t i = 0; i < groups->n; i++) {
 		const struct tdt__group *group = &groups->group[i];

@@ -67,14 +67,14 @@ static struct tdt__member *owner_with(const struct by_id *by_id, uint64_t id)
 {
 	const struct tdt__lock_places *places = by_id->places;
 	struct tdt__member *member;
-	size_t tried = 0;
 	uint32_t i;
 
-	do {
-		i = tdt__index_next(&by_id->index, tdt__hash_id(id), &tried);
-		member = i != TDT__INDEX_NONE ? places->member(places->arg, i) : NULL;
-	} while (member != NULL && member->info.id != id);
-	return member;
+	TDT__INDEX_EACH (i, &by_id->index, tdt__hash_id(id)) {
+		member = places->member(places->arg, i);
+		if (member->info.id == id)
+			return member;
+	}
+	return NULL;
 }
 
 /* Nothing is known of tasks that have one id.  Many of them would also make the index slow. */
@@ -125,7 +125,7 @@ void tdt__futurelocks_find(struct tdt__lock_places *places)
 	struct by_id by_id = { .places = places };
 
 	for (size_t i = 0; i < places->n; i++) {
-		const struct tdt_trace_info *info = &places->member(places->arg, i)->info;
+		const struct tdt_task_info *info = &places->member(places->arg, i)->info;
 
 		for (uint32_t k = 0; k < info->n_waits && info->waits != NULL; k++) {
 			struct tdt_wait *wait = tdt__own_wait(info, k);

@@ -148,12 +148,11 @@ static uint32_t find_group(const struct tdt__groups *groups, enum tdt_answer ans
 			   enum tdt_task_state state, uint32_t hash,
 			   const struct tdt__stacks *stacks)
 {
-	size_t tried = 0;
 	uint32_t i;
 
-	do {
-		i = tdt__index_next(&groups->index, hash, &tried);
-	} while (i != TDT__INDEX_NONE && !is_in(&groups->group[i], answer, state, stacks));
+	TDT__INDEX_EACH (i, &groups->index, hash)
+		if (is_in(&groups->group[i], answer, state, stacks))
+			break;
 	return i;
 }
 

@@ -250,11 +250,10 @@ static uint32_t hash_level(const struct level *level)
 static uint32_t find_level(struct levels *levels, const struct level *sought)
 {
 	uint32_t hash = hash_level(sought), i;
-	size_t tried = 0;
 
-	do {
-		i = tdt__index_next(&levels->index, hash, &tried);
-	} while (i != TDT__INDEX_NONE && !is_same_level(&levels->level[i], sought));
+	TDT__INDEX_EACH (i, &levels->index, hash)
+		if (is_same_level(&levels->level[i], sought))
+			break;
 	if (i == TDT__INDEX_NONE) {
 		i = levels->n++;
 		levels->level[i] = *sought;

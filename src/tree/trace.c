@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/options.h"
+#include "base/result.h"
 #include "symbolize/namer.h"
 #include "tree/call_tree.h"
 #include "tree/named.h"
@@ -28,7 +29,7 @@
  */
 struct named {
 	struct tdt__tree tree;
-	struct tdt_trace_info info; /* of a trace with stacks */
+	struct tdt_task_info info; /* of a trace with stacks */
 };
 
 static struct tdt__tree *tree_new(void)
@@ -62,14 +63,13 @@ struct tdt_trace *tdt__trace_bare(struct tdt__stacks *stacks)
 
 	if (trace == NULL) {
 		tdt__stacks_free(stacks);
-		errno = ENOMEM;
-		return NULL;
+		return tdt__nothing(-ENOMEM);
 	}
 	trace->stacks = stacks;
 	return trace;
 }
 
-static bool has_owner(const struct tdt_trace_info *info)
+static bool has_owner(const struct tdt_task_info *info)
 {
 	for (uint32_t i = 0; i < info->n_waits; i++)
 		if (info->waits[i]->owner != 0)
@@ -83,7 +83,7 @@ static bool has_owner(const struct tdt_trace_info *info)
  */
 static int copy_waits(struct tdt_trace *trace)
 {
-	struct tdt_trace_info *info = &trace->info;
+	struct tdt_task_info *info = &trace->info;
 	const struct tdt_wait *const *waits = info->waits;
 	size_t names, n = waits != NULL ? info->n_waits : 0;
 	int error = 0;
@@ -139,7 +139,7 @@ static void copy_name(struct tdt_trace *trace)
 	trace->info.name = trace->name;
 }
 
-struct tdt_trace *tdt__trace_of(const struct tdt_trace_info *info, struct tdt__stacks *stacks)
+struct tdt_trace *tdt__trace_of(const struct tdt_task_info *info, struct tdt__stacks *stacks)
 {
 	struct tdt_trace *trace = tdt__trace_bare(stacks);
 
@@ -148,8 +148,7 @@ struct tdt_trace *tdt__trace_of(const struct tdt_trace_info *info, struct tdt__s
 	trace->info = *info;
 	if (copy_waits(trace) != 0) {
 		tdt_trace_free(trace);
-		errno = ENOMEM;
-		return NULL;
+		return tdt__nothing(-ENOMEM);
 	}
 	copy_name(trace);
 	tdt__stacks_count(stacks, &trace->info);
@@ -163,7 +162,7 @@ struct tdt_trace *tdt__trace_of(const struct tdt_trace_info *info, struct tdt__s
 static const struct tdt__tree *make_tree(struct tdt_trace *trace, uint64_t deadline)
 {
 	struct tdt__tree *tree = tree_new(), *others = NULL;
-	struct tdt_trace_info *info;
+	struct tdt_task_info *info;
 	struct tdt__over over;
 	int error;
 
@@ -172,8 +171,7 @@ static const struct tdt__tree *make_tree(struct tdt_trace *trace, uint64_t deadl
 	error = tdt__call_tree(tree, trace->stacks, &over, deadline);
 	if (error != 0) {
 		tree_free(tree);
-		errno = -error;
-		return NULL;
+		return tdt__nothing(error);
 	}
 	info = &named_of(tree)->info;
 	*info = trace->info;
@@ -277,7 +275,7 @@ size_t tdt_trace_stack(const struct tdt_trace *trace, uint32_t index, uint64_t *
 
 /* --- Built ------------------------------------------------------------------ */
 
-static int read_info(struct tdt_trace_info *ours, const struct tdt_trace_info *info)
+static int read_info(struct tdt_task_info *ours, const struct tdt_task_info *info)
 {
 	int err = info == NULL ? -EINVAL : tdt__options_read(ours, sizeof(*ours), info);
 
@@ -296,17 +294,15 @@ static int copy_owner_names(struct tdt_trace *trace, struct tdt__tree *tree)
 	return 0;
 }
 
-struct tdt_trace *tdt_trace_new(const struct tdt_trace_info *info)
+struct tdt_trace *tdt_trace_new(const struct tdt_task_info *info)
 {
-	struct tdt_trace_info ours;
+	struct tdt_task_info ours;
 	struct tdt_trace *trace;
 	struct tdt__tree *tree;
 	int err = read_info(&ours, info);
 
-	if (err != 0) {
-		errno = -err;
-		return NULL;
-	}
+	if (err != 0)
+		return tdt__nothing(err);
 	trace = calloc(1, sizeof(*trace));
 	tree = tree_new();
 	err = ENOMEM;
@@ -330,8 +326,7 @@ failed:
 	if (trace != NULL)
 		free(trace->listed_waits);
 	free(trace);
-	errno = err;
-	return NULL;
+	return tdt__nothing(-err);
 }
 
 static bool is_frame(const struct tdt_frame *frame)
@@ -353,10 +348,8 @@ const struct tdt_node *tdt_trace_add(struct tdt_trace *trace, const struct tdt_n
 	if (error == 0 && (tree == NULL || trace->stacks != NULL || !is_frame(&ours) ||
 			   (parent != NULL && parent->tree != tree)))
 		error = -EINVAL;
-	if (error != 0) {
-		errno = -error;
-		return NULL;
-	}
+	if (error != 0)
+		return tdt__nothing(error);
 	/*
 	 * The caller may only read the node, but the node lies in the trace, which the caller may
 	 * change.
@@ -367,7 +360,7 @@ const struct tdt_node *tdt_trace_add(struct tdt_trace *trace, const struct tdt_n
 /* --- Both --------------------------------------------------------------------- */
 
 /* The task's info with names; NULL: no names were looked up yet, or the trace was built. */
-static const struct tdt_trace_info *named_info(const struct tdt_trace *trace)
+static const struct tdt_task_info *named_info(const struct tdt_trace *trace)
 {
 	/* Acquire what another thread may have made.  Pairs with the exchange in make_tree(). */
 	struct tdt__tree *tree = atomic_load_explicit(&trace->tree, memory_order_acquire);
@@ -375,9 +368,9 @@ static const struct tdt_trace_info *named_info(const struct tdt_trace *trace)
 	return trace->stacks != NULL && tree != NULL ? &named_of(tree)->info : NULL;
 }
 
-const struct tdt_trace_info *tdt_trace_info(const struct tdt_trace *trace)
+const struct tdt_task_info *tdt_trace_info(const struct tdt_trace *trace)
 {
-	const struct tdt_trace_info *info;
+	const struct tdt_task_info *info;
 
 	if (!is_trace(trace))
 		return NULL;
@@ -385,9 +378,9 @@ const struct tdt_trace_info *tdt_trace_info(const struct tdt_trace *trace)
 	return info != NULL ? info : &trace->info;
 }
 
-void tdt__trace_count(const struct tdt_trace *trace, struct tdt_trace_info *info)
+void tdt__trace_count(const struct tdt_trace *trace, struct tdt_task_info *info)
 {
-	const struct tdt_trace_info *named = named_info(trace);
+	const struct tdt_task_info *named = named_info(trace);
 
 	if (named == NULL)
 		return;

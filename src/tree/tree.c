@@ -19,6 +19,8 @@
 #include <string.h>
 
 #include "base/index.h"
+#include "base/result.h"
+#include "base/text.h"
 
 /* Most trees are one stack, and a dump may have thousands of trees, so they have to be small. */
 enum {
@@ -99,11 +101,6 @@ int tdt__tree_string(struct tdt__tree *tree, const char *string, const char **co
 	return 0;
 }
 
-static bool same_string(const char *a, const char *b)
-{
-	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
 /*
  * Whether only the PC distinguishes this call from others: without a line, two calls in one
  * function look the same.
@@ -123,8 +120,8 @@ static bool same_frame(const struct tdt_frame *a, const struct tdt_frame *b)
 		return false;
 	if (only_pc(a) && a->pc != b->pc)
 		return false;
-	return !a->inlined == !b->inlined && same_string(a->function, b->function) &&
-	       same_string(a->file, b->file) && same_string(a->module, b->module);
+	return !a->inlined == !b->inlined && tdt__same_text(a->function, b->function) &&
+	       tdt__same_text(a->file, b->file) && tdt__same_text(a->module, b->module);
 }
 
 /* Hash enough of what same_frame() compares to distinguish siblings. */
@@ -206,7 +203,7 @@ static int grow_table(struct tdt__tree *tree)
 /* Keep a string of a new node.  A frame often shares its strings with its caller. */
 static int keep_string(struct tdt__tree *tree, const char **string, const char *of_parent)
 {
-	if (same_string(*string, of_parent)) {
+	if (tdt__same_text(*string, of_parent)) {
 		*string = of_parent;
 		return 0;
 	}
@@ -304,11 +301,9 @@ struct tdt_node *tdt__tree_add(struct tdt__tree *tree, struct tdt_node *parent,
 	return append_node(tree, parent, node);
 
 overflow:
-	errno = EOVERFLOW;
-	return NULL;
+	return tdt__nothing(-EOVERFLOW);
 no_memory:
-	errno = ENOMEM;
-	return NULL;
+	return tdt__nothing(-ENOMEM);
 }
 
 /* Whether the caller gave a node; if not, errno says so. */

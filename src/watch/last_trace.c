@@ -8,6 +8,7 @@
 #include <tdt/watch.h>
 
 #include "base/clock.h"
+#include "base/result.h"
 #include "capture/judge.h"
 #include "host/unloads.h"
 #include "registry/handle.h"
@@ -27,10 +28,8 @@ struct tdt_trace *tdt__last_trace(struct tdt_handle *handle, uint64_t as_of)
 	uint64_t time;
 	int error = handle == NULL ? -EINVAL : tdt__last_tree_read(handle, &tree);
 
-	if (error != 0) {
-		errno = -error;
-		return NULL;
-	}
+	if (error != 0)
+		return tdt__nothing(error);
 	/*
 	 * Read the record after the tree, so that the tree is of no later poll than the record, and
 	 * the clock after both.

@@ -26,6 +26,7 @@
 
 #include "base/pool.h"
 #include "capture/capture.h"
+#include "facts/registry_tree.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
 #include "tree/named.h"
@@ -291,28 +292,6 @@ void tdt__last_tree_copy(const struct tdt_handle *task, struct tdt_registry_tree
 
 /* --- Reading --------------------------------------------------------------- */
 
-/* Copy a tree with its entries to stacks, which have room for it. */
-static void copy_entries(const struct tdt_registry_tree *tree,
-			 const struct tdt_registry_entry *entry, struct tdt__stacks *stacks)
-{
-	stacks->unloads = TDT__PEEK(tree->unloads);
-	stacks->leaves = TDT__PEEK(tree->leaves);
-	stacks->elsewhere = TDT__PEEK(tree->elsewhere);
-	stacks->lost = TDT__PEEK(tree->lost);
-	stacks->n = TDT__PEEK(tree->n);
-	/* `n` of a torn tree may be of another task's tree, but the room is the same. */
-	for (uint32_t i = 0; i < stacks->n; i++, entry++) {
-		uint32_t leaves = TDT__PEEK(entry->leaves);
-
-		stacks->frames[i] = (struct tdt__recorded){
-			.frame = { .pc = TDT__PEEK(entry->pc),
-				   .guessed = (leaves & TDT_REGISTRY_GUESSED) != 0 },
-			.parent = TDT__PEEK(entry->parent),
-			.leaves = leaves & ~TDT_REGISTRY_GUESSED,
-		};
-	}
-}
-
 /*
  * Copy the last tree of `watched` to `to->stacks`, which have room for it.  False: the tree was
  * overwritten meanwhile.
@@ -327,7 +306,7 @@ static bool copy_tree(struct tdt_registry_watched *watched, struct tdt__last_tre
 	to->published = published;
 	to->polls = TDT__PEEK(tree->polls);
 	to->when = TDT__PEEK(tree->when);
-	copy_entries(tree, entries_of(tree), stacks);
+	tdt__registry_tree_read(stacks, tree, entries_of(tree));
 	/*
 	 * Read the whole tree before `published` is read again.  Pairs with the fence in
 	 * tdt__last_tree_record().
@@ -360,7 +339,7 @@ struct tdt__stacks *tdt__tree_stacks(const struct tdt_registry_tree *tree,
 
 	if (stacks == NULL)
 		return NULL;
-	copy_entries(tree, entry, stacks);
+	tdt__registry_tree_read(stacks, tree, entry);
 	if (meet_modules(stacks))
 		return stacks;
 	tdt__stacks_free(stacks);

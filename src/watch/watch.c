@@ -18,6 +18,8 @@
 #include <tdt/watch.h>
 
 #include "base/clock.h"
+#include "base/options.h"
+#include "base/result.h"
 #include "base/service.h"
 #include "capture/counted.h"
 #include "host/start.h"
@@ -227,20 +229,21 @@ static int watch(enum watcher watcher, int64_t ns, uint32_t tasks)
 	return error;
 }
 
-int tdt_watch(int64_t interval_ns)
+int tdt_watch(int64_t interval_ns, const struct tdt_watch_options *options)
 {
-	int error = interval_ns < 0 ? -EINVAL : tdt__start();
+	struct tdt_watch_options ours;
+	int error = tdt__options_read(&ours, sizeof ours, options);
 	uint32_t tasks = interval_ns > 0 ? tdt__last_tree_without() : 0;
 
+	if (error == 0)
+		error = interval_ns < 0 || ours.flags != 0 ? -EINVAL : tdt__start();
 	if (error == 0) {
 		pthread_mutex_lock(&tdt__watch_lock);
 		called = true;
 		error = watch(WATCHER_PROGRAM, interval_ns, tasks);
 		pthread_mutex_unlock(&tdt__watch_lock);
 	}
-	if (error != 0)
-		errno = -error;
-	return error;
+	return tdt__result(error);
 }
 
 int tdt__watch_outside(int64_t interval_ns, uint64_t *in_force)

@@ -36,6 +36,7 @@ tests_lib_libhelpers_a_SOURCES = \
 	tests/lib/listed.h \
 	tests/lib/main.c \
 	tests/lib/must.h \
+	tests/lib/options.h \
 	tests/lib/naive_kept.h \
 	tests/lib/no_memory.h \
 	tests/lib/poll_now.c \
@@ -47,6 +48,7 @@ tests_lib_libhelpers_a_SOURCES = \
 	tests/lib/recording_maker.c \
 	tests/lib/recording_maker.h \
 	tests/lib/refuse_call.h \
+	tests/lib/refused.h \
 	tests/lib/request_waiting.h \
 	tests/lib/requester.c \
 	tests/lib/requester.h \

@@ -11,9 +11,14 @@ cd "${top_builddir:?}" || exit
 measure()
 {
 	rm -f "$tmp/why"
-	timeout 600 "$1" --quick --json >"$tmp/line" &&
+	timeout 600 "$1" --quick --json >"$tmp/line" 2>"$tmp/said" &&
 		tests/outside/bench_line <"$tmp/line" >"$tmp/why"
 	measured=$?
+	cat "$tmp/said" >&2
+	if grep -q 'may not be read\|opening the process' "$tmp/said"; then
+		echo "reading another process is not permitted here" >"$tmp/why"
+		measured=77
+	fi
 }
 
 has_measured()

@@ -235,6 +235,7 @@ dist_check_SCRIPTS += \
 	tests/outside/lines.sh \
 	tests/outside/odd_frames.sh \
 	tests/outside/over.sh \
+	tests/outside/evolve.sh \
 	tests/outside/registry.sh \
 	tests/outside/rust.sh \
 	tests/outside/stripped.sh \

@@ -337,6 +337,7 @@ def of_metrics(text):
         "(polling)": found.get('tdt_tasks{state="polling"}'),
         "(panicked)": found.get("tdt_task_panics_total"),
         "(deadlocks)": found.get("tdt_deadlocks"),
+        "(held)": found.get("tdt_tasks_held"),
     }, found["tdt_rings_unproven"]
 
 
@@ -349,6 +350,7 @@ class Asker:
     def __init__(self, tdt, pid, folder, shapes):
         self.tdt, self.pid, self.folder, self.shapes = tdt, str(pid), folder, shapes
         self.ways, self.times, self.counts, self.unproven = {}, {}, None, 0
+        self.held = {}  # how many tasks have ended whose handles are held, by way
 
     def run(self, name, *command, status=(0,)):
         """What the command prints, and when."""
@@ -373,10 +375,14 @@ class Asker:
     def ps(self, name, *arguments, when=None):
         answer = self.json(name, "ps", "--json", *arguments)[0]
         self.ways[name] = of_ps(answer, when or now_of(answer["ps"]))
+        if "counts" in answer:
+            self.held[name] = int(answer["counts"].get("held", 0))
 
     def bt(self, name, *arguments, when=None):
         answer = self.json(name, "bt", "--json", *arguments)[0]
         self.ways[name] = of_dump(answer, *(when or now_of(answer["dump"])))
+        if "recorded" not in answer["dump"]:
+            self.held[name] = int(answer["dump"].get("held", 0))
 
     def inside(self, name):
         """What the library has left in the folder."""
@@ -392,7 +398,9 @@ class Asker:
                               for answer, *when in self.inside("tasks")}
 
     def trees(self):
-        self.ways["dump"] = of_dump(*next(self.inside("dump")))
+        dump = next(self.inside("dump"))
+        self.ways["dump"] = of_dump(*dump)
+        self.held["dump"] = int(dump[0]["dump"].get("held", 0))
         self.ways["backtrace"] = {}
         for answer in self.inside("backtrace"):
             self.ways["backtrace"].update(of_trace(*answer))
@@ -405,8 +413,9 @@ class Asker:
         self.ways["top"] = {}
         for choice in ("sort=suspicion", "sort=id", "name=ed", "name=co", "name=er", "name=back",
                        "name=for"):
-            self.ways["top"].update(of_list(*self.program("top", "top", "-n1", "--no-request",
-                                                          f"--{choice}", self.pid)))
+            text, *when = self.program("top", "top", "-n1", "--no-request", f"--{choice}", self.pid)
+            self.ways["top"].update(of_list(text, *when))
+        self.held["top"] = int((re.search(r"(\d+) still held", text) or [0, 0])[1])
         self.counts, self.unproven = of_metrics(self.program("metrics", "metrics", self.pid)[0])
 
     def recording(self):
@@ -573,6 +582,9 @@ def cells(asker):
         for fact in GIVES[way].split():
             for shape in asker.shapes:
                 yield way, fact, shape.name, compare(way, fact, shape, tasks.get(shape.id), names)
+    held = sum(shape.exists == "ended" for shape in asker.shapes)
+    for way, got in asker.held.items():
+        yield way, "state", "(held)", None if got == held else (False, f"{got}, not {held}")
     if asker.counts is None:
         return
     for name, got in asker.counts.items():
@@ -585,6 +597,8 @@ def cells(asker):
             silent = got < true and got + unproven == rings
         elif name == "(panicked)":
             true = sum(s.name == "panicked" for s in asker.shapes)
+        elif name == "(held)":
+            true = held
         else:
             true = sum(s.exists == "live" and s.state == name[1:-1] for s in asker.shapes)
         yield "metrics", fact, name, None if str(true) == str(got) else \
@@ -678,7 +692,7 @@ def in_vain(line, asker, configuration):
     ways = [f"{configuration}:{way}"
             for way in list(asker.ways) + (["metrics"] if asker.counts else [])]
     asked = [w for w in line.ways if any(is_way(w, way) for way in ways)]
-    shapes = [s.name for s in asker.shapes] + list(asker.counts or ())
+    shapes = [s.name for s in asker.shapes] + list(asker.counts or ()) + ["(held)"]
     return [w for w in asked if w not in line.used] + \
         [s for s in line.shapes if asked and s in shapes and "shape " + s not in line.used]
 

@@ -19,6 +19,7 @@
 
 #include <config.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <inttypes.h>
@@ -250,8 +251,13 @@ static bool read_memory(uint64_t address, void *buffer, size_t size)
 {
 	struct iovec here = { buffer, size }, there = { (void *)(uintptr_t)address, size };
 
-	if (pid != 0)
-		return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)size;
+	if (pid != 0) {
+		ssize_t n = process_vm_readv(pid, &here, 1, &there, 1, 0);
+
+		if (n < 0 && errno == EPERM)
+			die("process_vm_readv");
+		return n == (ssize_t)size;
+	}
 	return read_core(address, buffer, size);
 }
 

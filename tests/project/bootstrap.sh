@@ -6,7 +6,8 @@
 . "${top_srcdir:?}/tests/lib/tap.sh"
 
 sed "s|/etc/os-release|$tmp/os-release|" "$top_srcdir/bootstrap" >"$tmp/bootstrap"
-mkdir "$tmp/bin"
+mkdir "$tmp/bin" "$tmp/.git"
+unset TDT_NO_INSTALL
 
 # fake COMMAND BODY
 fake()
@@ -80,6 +81,31 @@ says "and told one command" <<'END'
 bootstrap: missing packages; install them with
   sudo apt-get update && sudo apt-get install -y --no-install-recommends gcc
 END
+
+# stopped TEXT: root is treated as another user.
+stopped()
+{
+	claim "$1" fails bootstrap 0 "gcc valgrind"
+	says "and told the commands, too" <<'END'
+bootstrap: missing packages; install them with
+  sudo apt-get update && sudo apt-get install -y --no-install-recommends gcc
+and, if you want to run make check, also
+  sudo apt-get install -y --no-install-recommends valgrind
+END
+}
+TDT_NO_INSTALL=1
+export TDT_NO_INSTALL
+stopped "root who sets TDT_NO_INSTALL is stopped"
+unset TDT_NO_INSTALL
+rmdir "$tmp/.git"
+stopped "so is root where no git clone is: in a tarball"
+claim "the tests of a tarball go on" bootstrap 0 "check valgrind" packages-for-check
+says "and root is told the command" <<'END'
+bootstrap: missing packages; install them with
+  sudo apt-get update && sudo apt-get install -y --no-install-recommends check valgrind
+bootstrap: going on with what is there
+END
+mkdir "$tmp/.git"
 
 REFUSE="-qq update"
 claim "root is stopped when apt-get fails" fails bootstrap 0 "gcc"

@@ -51,6 +51,12 @@ logs()
 	same "$text" expected got
 }
 
+fails()
+{
+	: >log
+	! "$MAKE" "$@" >output 2>&1
+}
+
 fresh()
 {
 	rm -f Makefile Makefile.in config.status libtool
@@ -108,10 +114,6 @@ says_time()
 {
 	grep -Eqx "make $1 took [0-9]+ min [0-9]+ s" output
 }
-fails()
-{
-	! "$MAKE" "$@" >output 2>&1
-}
 claim "and says how long it took" says_time check
 claim "and which tests were the slowest" grep -Eqx 'the slowest since [0-9]+' output
 claim "a goal that fails is a failure of make" fails check-fail
@@ -126,7 +128,19 @@ bootstrap
 configure --enable-werror
 demo
 END
+# never_configures TEXT: nothing runs, and make cleans in peace.
+never_configures()
+{
+	logs "$1" mostlyclean clean distclean maintainer-clean </dev/null
+}
 rm Makefile libtool
+never_configures "in an unpacked tarball nothing is configured to be cleaned"
+claim "a tarball is not made without a list of files" fails dist
+claim "and make says why" grep -qx 'make dist: run ./configure first' output
+claim "nothing was configured for it" sh -c '! test -s log'
+rm Makefile.in
+never_configures "nor is a fresh clone bootstrapped"
+touch Makefile.in
 logs "after distclean, or in an unpacked tarball, nothing is bootstrapped" <<'END'
 configure
 all
@@ -138,7 +152,12 @@ logs "a configure that fails stops it" <<'END'
 bootstrap
 configure
 END
-rm broken
+printf 'all clean: ; @echo "$@" >>log\nMakefile: newer; @echo configured >>log\n' >Makefile
+touch -d tomorrow newer
+logs "what is older than configure is cleaned as it is" clean <<'END'
+clean
+END
+rm -f broken Makefile newer
 logs "and is run again by the next make" <<'END'
 configure
 all

@@ -146,6 +146,59 @@ else
 	skip "programs are built with tdt-rt.pc" "configured without the runtime"
 fi
 
+# --- Other build systems ---
+
+with_cmake()
+{
+	cmake -S "$tmp/cmake" -B "$tmp/cmake/build" -DCMAKE_PREFIX_PATH="$(dirname "$libdir")" &&
+		cmake --build "$tmp/cmake/build" &&
+		LD_LIBRARY_PATH=$libdir "$tmp/cmake/build/user"
+}
+mkdir "$tmp/cmake" "$tmp/meson"
+cp "$tmp/user-rt.cc" "$tmp/cmake"
+cat >"$tmp/cmake/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.16)
+project(user CXX)
+find_package(tdt 0.1 REQUIRED COMPONENTS rt)
+add_executable(user user-rt.cc)
+target_link_libraries(user tdt::rt)
+END
+refuses_version()
+{
+	sed -i 's/tdt 0.1/tdt 99/' "$tmp/cmake/CMakeLists.txt"
+	! cmake -S "$tmp/cmake" -B "$tmp/cmake/other" -DCMAKE_PREFIX_PATH="$(dirname "$libdir")" \
+		>"$tmp/said" 2>&1 && grep 'requested version "99"' "$tmp/said"
+}
+if test "$WITH_RUNTIME" = no; then
+	skip "CMake finds the libraries" "configured without the runtime"
+elif command -v cmake >/dev/null; then
+	claim "a program is built with CMake's find_package(tdt), and runs" with_cmake
+	claim "which knows the version" refuses_version
+else
+	skip "CMake finds the libraries" "there is no cmake"
+fi
+
+# The lines of docs/install.md.
+with_meson()
+{
+	sed -n '/^```meson/,/^```$/{/^```/!p;}' "$top_srcdir/docs/install.md" \
+		>>"$tmp/meson/meson.build" &&
+		PKG_CONFIG_PATH=$(dirname "$pc_file") PKG_CONFIG_SYSROOT_DIR=$root \
+			meson setup "$tmp/meson/build" "$tmp/meson" &&
+		ninja -C "$tmp/meson/build" &&
+		LD_LIBRARY_PATH=$libdir "$tmp/meson/build/shared" &&
+		cp "$tmp/meson/build/static" "$tmp/user" && runs_alone
+}
+cp "$tmp/user-rt.c" "$tmp/meson/app.c"
+echo "project('user', 'c')" >"$tmp/meson/meson.build"
+if test "$WITH_RUNTIME" = no; then
+	skip "Meson finds the libraries" "configured without the runtime"
+elif command -v meson >/dev/null && command -v ninja >/dev/null; then
+	claim "programs are built with Meson, shared and static, and run" with_meson
+else
+	skip "Meson finds the libraries" "there is no meson"
+fi
+
 # races COMPILER: that a host with ThreadSanitizer sees.
 # shellcheck disable=SC2046
 races()

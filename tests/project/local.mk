@@ -9,6 +9,7 @@ EXTRA_DIST += \
 
 if !SANITIZED
 dist_check_SCRIPTS += \
+	tests/project/abi.sh \
 	tests/project/headers.sh \
 	tests/project/configure.sh \
 	tests/project/bootstrap.sh \
@@ -24,6 +25,7 @@ dist_check_SCRIPTS += \
 	tests/project/manual.sh \
 	tests/project/names.sh \
 	tests/project/opens.sh \
+	tests/project/release.sh \
 	tests/project/skips.sh
 endif
 

@@ -129,9 +129,12 @@ function print_mismatches(i, j) {
 		if (became[i] != "waits")
 			continue
 		j = nearest(i)
-		mismatch(true_poll[i], "", true[i], j ? ours[j] : "")
 		if (j)
 			paired[j] = 1
+		if (j && unsure[j] == "marked")
+			print "class from outside: wrong from some frame on, and marked"
+		else
+			mismatch(true_poll[i], "", true[i], j ? ours[j] : "")
 	}
 	for (j = 1; j <= m; j++)
 		if (!(j in paired))

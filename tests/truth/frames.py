@@ -90,15 +90,21 @@ class Say(gdb.Breakpoint):
         return False
 
 
-gdb.execute("set pagination off")
-gdb.execute("set confirm off")
+def begin(mode):
+    """Starts the program."""
+    global lines, bias
+    gdb.execute("set pagination off")
+    gdb.execute("set confirm off")
+    lines, bias = Lines(), entry_point()
+    gdb.execute("starti " + mode)
+    bias = entry_point() - bias
+
+
 stacks = {}
-lines = Lines()
-bias = entry_point()
-gdb.execute("starti truth")
-bias = entry_point() - bias
-with open(os.environ["TRUTH"], "w") as output:
-    Clone("truth_waker_clone")
-    Say("truth_say")
-    gdb.execute("continue")
-    output.write("end\n")
+if __name__ == "__main__":
+    begin("truth")
+    with open(os.environ["TRUTH"], "w") as output:
+        Clone("truth_waker_clone")
+        Say("truth_say")
+        gdb.execute("continue")
+        output.write("end\n")

@@ -17,7 +17,7 @@ tests_truth_step_CFLAGS = $(AM_CFLAGS)
 tests_truth_step_LDADD =
 dist_check_SCRIPTS += tests/outside/truth.sh
 
-check-truth: libtdt.la tests/truth/generate tests/truth/generate_cxx tests/truth/step
+check-truth: libtdt.la tdt tests/truth/generate tests/truth/generate_cxx tests/truth/step
 	@top_srcdir='$(abs_top_srcdir)'; top_builddir='$(abs_top_builddir)'; AWK='$(AWK)'; \
 	TEST_GCC='$(TEST_GCC)'; TEST_CLANG='$(TEST_CLANG)'; \
 	TEST_GXX='$(TEST_GXX)'; TEST_CLANGXX='$(TEST_CLANGXX)'; SANITIZERS='$(SANITIZERS)'; \
@@ -32,6 +32,7 @@ EXTRA_DIST += \
 	tests/truth/corpus \
 	tests/truth/frames.py \
 	tests/truth/links \
+	tests/truth/outside.py \
 	tests/truth/run.c \
 	tests/truth/run.sh \
 	tests/truth/truth.h \

@@ -13,6 +13,8 @@
  * and in truth_say(), which tells of each leaf that cloned the waker in a poll whether it waits
  * now.  So it prints such lines, too: POLL, what became of the leaf, and the frames.
  *
+ * With `outside` the future is traced, and nothing requests a tree: outside.py looks.
+ *
  * Programs of coroutines know their stacks themselves, and print those lines with `truth`.
  *
  * This file is built with -O0 whatever the program is built with, and its functions are the ends
@@ -279,7 +281,7 @@ static int trace(void)
 		int error = 0;
 
 		if (requested) {
-			request = tdt_backtrace_async(traced.handle, &answer, &error);
+			request = tdt_backtrace_async(traced.handle, NULL, &answer, &error);
 			tdt_future_poll(&request, &cx);
 		}
 		polled = truth_poll(&traced.future);
@@ -294,6 +296,20 @@ static int trace(void)
 			print_trace(poll, answer);
 		tdt_trace_free(answer);
 	}
+	tdt_future_drop(&traced.future);
+	tdt_handle_unref(traced.handle);
+	return EXIT_SUCCESS;
+}
+
+/* --- Polls that are read from outside -------------------------------------------------- */
+
+/* outside.py stops in the leaves. */
+static int outside(void)
+{
+	struct tdt_traced traced = tdt_traced_with(truth_root(), TDT_TASK_ATTR(.name = "root"));
+
+	for (int poll = 0; poll < POLLS && truth_poll(&traced.future) == TDT_PENDING; poll++)
+		;
 	tdt_future_drop(&traced.future);
 	tdt_handle_unref(traced.handle);
 	return EXIT_SUCCESS;
@@ -317,7 +333,9 @@ static void *poll_stepped(void *nothing)
 
 static void answer_request(struct step_answer *answer)
 {
-	struct tdt_trace *trace = tdt_backtrace_timed(stepped.handle, INT64_C(500000000));
+	struct tdt_trace *trace = tdt_backtrace_with(stepped.handle,
+		&(const struct tdt_backtrace_options){ .size = sizeof(struct tdt_backtrace_options),
+						.timeout_ns = INT64_C(500000000) });
 	enum tdt_cut cut = TDT_CUT_NOT;
 
 	*answer = (struct step_answer){ .error = trace != NULL ? 0 : -errno };
@@ -353,6 +371,8 @@ int main(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], "trace") == 0)
 		return trace();
+	if (argc > 1 && strcmp(argv[1], "outside") == 0)
+		return outside();
 	if (argc > 1 && strcmp(argv[1], "step") == 0)
 		return step();
 	truth();

@@ -99,6 +99,24 @@ ours()
 	esac
 }
 
+# What the program tdt says of polls that go on, from outside and of a core file.
+outside()
+{
+	case $1 in
+	*.c) ;;
+	*) return 0 ;;
+	esac
+	TRUTH=$work/truth OURS=$work/ours TDT=$top_builddir/tdt FOLDER=$work HERE=$here \
+		PYTHONDONTWRITEBYTECODE=1 timeout 120 \
+		gdb -nx -batch -x "$here/outside.py" "$work/program" >"$work/log" 2>&1
+	if ! grep -qx end "$work/truth"; then
+		echo "mismatch: gdb fails"
+		tail -n 5 "$work/log"
+		return
+	fi
+	compare_lists | sed 's/^compared/outside/'
+}
+
 # Polls that go on.  Coroutines have frames that were never called; and of other processors nothing
 # is known.
 step()
@@ -106,6 +124,12 @@ step()
 	case $1,$(uname -m) in
 	*.c,x86_64) timeout 120 "$top_builddir/tests/truth/step" "$work/program" 1 ;;
 	esac
+}
+
+compare_lists()
+{
+	"$awk" -v flags="$compiler $flags" -f "$here/classes.awk" -f "$here/compare.awk" \
+		"$work/symbols" "$work/truth" "$work/ours"
 }
 
 # compare PROGRAM: print what compare.awk does, and step.
@@ -116,8 +140,7 @@ compare()
 		debuglink) nm "$work/program.debug" ;;
 		*) nm "$work/program" ;;
 		esac 2>/dev/null | sort -k 1,1 -k 3 >"$work/symbols"
-		"$awk" -v flags="$compiler $flags" -f "$here/classes.awk" -f "$here/compare.awk" \
-			"$work/symbols" "$work/truth" "$work/ours" && step "$1" && return
+		compare_lists && outside "$1" && step "$1" && return
 	fi
 	echo "mismatch: it is not built, or fails"
 	tail -n 5 "$work/log"
@@ -142,12 +165,12 @@ try()
 		fi
 		;;
 	esac
-	rm -rf "$work"/program* "$work"/*.dwo "$work/truth"
+	rm -rf "$work"/program* "$work"/*.dwo "$work/truth" "$work"/truth-*
 	compare "$1" >"$work/result"
 	cat "$work/result" >>"$work/results"
 	grep -q '^mismatch' "$work/result" || return 0
 	echo "$1: $compiler $flags, $packaging"
-	grep -v "^class\|^compared\|^stepped" "$work/result" |
+	grep -v "^class\|^compared\|^outside\|^stepped" "$work/result" |
 		head -n 60 # the first few tell enough
 	return 1
 }
@@ -155,6 +178,7 @@ try()
 sum_up()
 {
 	"$awk" '/^compared/ { programs++; leaves += $2; frames += $3; inlined += $4 }
+		/^outside/ { looks += $2; looked += $3 }
 		/^stepped/ { requests += $2; stepped += $3 }
 		/^class/ { classes[substr($0, 7)]++ }
 		/^mismatch/ { mismatches++ }
@@ -164,6 +188,8 @@ sum_up()
 			printf "%d mismatches\n", mismatches
 			printf "truth: %d stacks of polls that go on, %d frames\n",
 				requests, stepped
+			printf "truth: %d of them from outside and of core files, %d frames\n",
+				looks, looked
 			for (class in classes)
 				printf "truth: %d of %s\n", classes[class], class
 		}' "$work/results"

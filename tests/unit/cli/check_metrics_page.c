@@ -25,7 +25,8 @@ static void set_up(void)
 			    .panicked = 5,
 			    .polls = 6,
 			    .captures = 7,
-			    .dumps = 8 },
+			    .dumps = 8,
+			    .held = 9 },
 		.since = 1700000000000000001,
 		.deadlocks = 9,
 		.unproven = 8,
@@ -64,6 +65,9 @@ static void prints(const char *expected)
 	counter("tdt_captures", "Polls in which stacks were captured.", "7")                       \
 	counter("tdt_dumps", "Dumps that the process has made.", "8")
 #define LONGEST(poll_unit, wait_unit)                                                             \
+	"# TYPE tdt_tasks_held gauge\n"                                                            \
+	"# HELP tdt_tasks_held Tasks that have ended, and whose handles are held.\n"               \
+	"tdt_tasks_held 9\n"                                                                       \
 	"# TYPE tdt_longest_poll_seconds gauge\n"                                                  \
 	"# HELP tdt_longest_poll_seconds Time since the oldest poll began that goes on.\n"         \
 	poll_unit                                                                                  \

@@ -23,6 +23,7 @@
 #include "lib/find_registry.h"
 #include "lib/idle.h"
 #include "lib/must.h"
+#include "lib/refused.h"
 #include "lib/test.h"
 #include "lib/visitor.h"
 
@@ -162,7 +163,7 @@ static void receive_all_fresh(int connection)
 		send_for_trees(connection);
 }
 
-CASE(wedged, .setup = start_target, .teardown = kill_target)
+CASE(wedged, .setup = start_target, .teardown = kill_target, .skip = reading_refused)
 
 TEST(each_task_of_a_wedged_process_gives_its_tree)
 {

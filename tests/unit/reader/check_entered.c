@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/refused.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
 #include "reader/dump.h"
@@ -154,7 +155,7 @@ static void try_in_coroutines(bool runs)
 	close(ends[0]);
 }
 
-SUITE_SKIP(stuck_impossible())
+SUITE_SKIP(reading_refused() != NULL ? reading_refused() : stuck_impossible())
 
 CASE(polls)
 

@@ -14,11 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/regular_file.h"
 #include "lib/folder.h"
+#include "lib/refused.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
 #include "reader/core.h"
@@ -71,6 +73,9 @@ static bool opens(const char *where)
 	target.core = &no_core;
 	opened = tdt__images_open(&images, module->start) >= 0;
 	target.core = NULL;
+	/* What is mapped to be read, or at least the debug file is searched for. */
+	ck_assert_ptr_nonnull(module->mapped);
+	ck_assert_int_eq(module->mapped[0] == '\0', !opened);
 	tdt__images_fini(&images);
 	tdt__target_close(&target);
 	return opened;
@@ -95,6 +100,30 @@ static bool is_possible(void)
 	if (in_valgrind())
 		puts("# not tried: valgrind refuses openat2(2)");
 	return !in_valgrind();
+}
+
+CASE(table)
+
+/* Linkers that put segments one behind the other map the first page of a small file twice. */
+TEST(a_segment_that_shares_the_first_page_of_the_file_begins_no_module)
+{
+	int file = open("/proc/self/exe", O_RDONLY);
+	char *at = mmap(NULL, 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const struct tdt__module *module;
+	struct tdt__trouble trouble;
+
+	for (size_t page = 0; page < 8192; page += 4096)
+		ck_assert_ptr_eq(mmap(at + page, 4096, PROT_READ, MAP_PRIVATE | MAP_FIXED, file, 0),
+				 at + page);
+	ck_assert_int_eq(tdt__target_open_process(&target, getpid(), &trouble), 0);
+	ck_assert_int_eq(tdt__images_init(&images, &target, &places), 0);
+	module = tdt__modules_find(images.table, (uintptr_t)at + 4096);
+	ck_assert_ptr_nonnull(module);
+	ck_assert_uint_eq(module->start, (uintptr_t)at);
+	tdt__images_fini(&images);
+	tdt__target_close(&target);
+	munmap(at, 8192);
+	close(file);
 }
 
 CASE(files, .setup = make_directory, .teardown = remove_directory)
@@ -171,3 +200,5 @@ TEST(a_link_of_the_kernel_is_not_followed)
 {
 	ck_assert(!opens("/proc/self/exe"));
 }
+
+SUITE_SKIP(reading_refused())

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "lib/no_memory.h"
 #include "lib/recording_maker.h"
+#include "lib/refused.h"
 #include "lib/test.h"
 #include "reader/profile.h"
 #include "reader/profile_places.h"
@@ -664,3 +665,5 @@ TEST(without_memory_there_are_no_times)
 	}
 	close_recording(recording, block);
 }
+
+SUITE_SKIP(reading_refused())

@@ -22,6 +22,7 @@
 #include "lib/idle.h"
 #include "lib/no_memory.h"
 #include "lib/poll_now.h"
+#include "lib/refused.h"
 #include "lib/sanitized.h"
 #include "lib/seeded.h"
 #include "lib/test.h"
@@ -413,3 +414,5 @@ TEST(an_address_without_memory_is_a_trouble)
 	close_self();
 	munmap(memory, 3 * PAGE);
 }
+
+SUITE_SKIP(reading_refused())

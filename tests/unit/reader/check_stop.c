@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "lib/must.h"
+#include "lib/refused.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
 #include "reader/stop.h"
@@ -128,3 +129,5 @@ TEST(a_thread_that_cannot_be_stopped_goes_on)
 	end_child();
 	ck_assert_int_eq(tdt__thread_stop(&stopped, (uint32_t)child, &cpu), -ESRCH);
 }
+
+SUITE_SKIP(tracing_refused())

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "lib/no_memory.h"
+#include "lib/refused.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
 #include "reader/core.h"
@@ -563,3 +564,5 @@ TEST(numbers_that_are_too_large_do_no_harm)
 	ck_assert_uint_eq(target.n_mappings, 0);
 	tdt__target_close(&target);
 }
+
+SUITE_SKIP(reading_refused())

@@ -20,6 +20,7 @@
 
 #include "lib/fibered.h"
 #include "lib/poll_now.h"
+#include "lib/refused.h"
 #include "lib/seeded.h"
 #include "lib/sanitized.h"
 #include "lib/stuck_task.h"
@@ -115,7 +116,7 @@ static void functions_of(const struct tdt_snapshot *snapshot, char *text, size_t
 }
 
 static struct tdt__tasks listed;
-static struct tdt_trace_info dumped; /* what the last dump says of the task */
+static struct tdt_task_info dumped; /* what the last dump says of the task */
 
 static void list_tasks(void)
 {
@@ -487,3 +488,5 @@ TEST(code_outside_of_all_modules_ends_a_walk)
 	tdt__walker_fini(&walker);
 	close_self();
 }
+
+SUITE_SKIP(reading_refused())

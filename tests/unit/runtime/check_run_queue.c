@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers runtime/ring.  A worker's queue is in order and bounded, and each task is taken out once,
- * whichever workers steal at the same time.
+ * Covers runtime/run_queue.  A worker's queue is in order and bounded, and each task is taken out
+ * once, whichever workers steal at the same time.
  */
 
 #include <config.h>
@@ -13,92 +13,92 @@
 #include "lib/must.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
-#include "runtime/ring.h"
+#include "runtime/run_queue.h"
 #include "runtime/task.h"
 
-#define HALF (TDT__RING_SIZE / 2)
+#define HALF (TDT__RUN_QUEUE_SIZE / 2)
 
-static struct tdt__task tasks[TDT__RING_SIZE + 1];
+static struct tdt__task tasks[TDT__RUN_QUEUE_SIZE + 1];
 
 /* Where the counters are when a test begins: not everywhere far from their wrapping. */
 static const uint32_t starts[] = { 0, 77, UINT32_MAX - 100 };
 
-static void ring_init(struct tdt__ring *ring, uint32_t start)
+static void ring_init(struct tdt__run_queue *queue, uint32_t start)
 {
-	atomic_init(&ring->head, start);
-	atomic_init(&ring->tail, start);
+	atomic_init(&queue->head, start);
+	atomic_init(&queue->tail, start);
 }
 
-static void fill(struct tdt__ring *ring, unsigned n)
+static void fill(struct tdt__run_queue *queue, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		ck_assert(tdt__ring_push(ring, &tasks[i]));
+		ck_assert(tdt__run_queue_push(queue, &tasks[i]));
 }
 
-CASE(ring)
+CASE(queue)
 
 TEST(first_in_first_out, .to = sizeof starts / sizeof *starts)
 {
-	struct tdt__ring ring;
+	struct tdt__run_queue queue;
 
-	ring_init(&ring, starts[_i]);
-	ck_assert(tdt__ring_is_empty(&ring));
-	ck_assert_ptr_null(tdt__ring_pop(&ring));
-	fill(&ring, TDT__RING_SIZE);
-	ck_assert(!tdt__ring_is_empty(&ring));
-	ck_assert(!tdt__ring_push(&ring, &tasks[TDT__RING_SIZE]));
-	for (unsigned i = 0; i < TDT__RING_SIZE; i++)
-		ck_assert_ptr_eq(tdt__ring_pop(&ring), &tasks[i]);
-	ck_assert_ptr_null(tdt__ring_pop(&ring));
-	ck_assert(tdt__ring_is_empty(&ring));
+	ring_init(&queue, starts[_i]);
+	ck_assert(tdt__run_queue_is_empty(&queue));
+	ck_assert_ptr_null(tdt__run_queue_pop(&queue));
+	fill(&queue, TDT__RUN_QUEUE_SIZE);
+	ck_assert(!tdt__run_queue_is_empty(&queue));
+	ck_assert(!tdt__run_queue_push(&queue, &tasks[TDT__RUN_QUEUE_SIZE]));
+	for (unsigned i = 0; i < TDT__RUN_QUEUE_SIZE; i++)
+		ck_assert_ptr_eq(tdt__run_queue_pop(&queue), &tasks[i]);
+	ck_assert_ptr_null(tdt__run_queue_pop(&queue));
+	ck_assert(tdt__run_queue_is_empty(&queue));
 }
 
 TEST(half_of_a_full_one, .to = sizeof starts / sizeof *starts)
 {
 	struct tdt__task *first, *last, *task;
-	struct tdt__ring ring;
+	struct tdt__run_queue queue;
 
-	ring_init(&ring, starts[_i]);
-	fill(&ring, TDT__RING_SIZE - 1);
-	ck_assert_ptr_null(tdt__ring_half(&ring, &last));
-	ck_assert(tdt__ring_push(&ring, &tasks[TDT__RING_SIZE - 1]));
-	first = tdt__ring_half(&ring, &last);
+	ring_init(&queue, starts[_i]);
+	fill(&queue, TDT__RUN_QUEUE_SIZE - 1);
+	ck_assert_ptr_null(tdt__run_queue_half(&queue, &last));
+	ck_assert(tdt__run_queue_push(&queue, &tasks[TDT__RUN_QUEUE_SIZE - 1]));
+	first = tdt__run_queue_half(&queue, &last);
 	task = first;
 	for (unsigned i = 0; i < HALF; i++, task = task->next)
 		ck_assert_ptr_eq(task, &tasks[i]);
 	ck_assert_ptr_null(task);
 	ck_assert_ptr_eq(last, &tasks[HALF - 1]);
-	for (unsigned i = HALF; i < TDT__RING_SIZE; i++)
-		ck_assert_ptr_eq(tdt__ring_pop(&ring), &tasks[i]);
+	for (unsigned i = HALF; i < TDT__RUN_QUEUE_SIZE; i++)
+		ck_assert_ptr_eq(tdt__run_queue_pop(&queue), &tasks[i]);
 }
 
 TEST(a_thief_takes_the_older_half, .to = sizeof starts / sizeof *starts)
 {
-	static const unsigned sizes[] = { 1, 2, 3, 10, TDT__RING_SIZE };
+	static const unsigned sizes[] = { 1, 2, 3, 10, TDT__RUN_QUEUE_SIZE };
 
 	for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 		unsigned n = sizes[i], stolen = n - n / 2;
-		struct tdt__ring from, ring;
+		struct tdt__run_queue from, queue;
 
 		ring_init(&from, starts[_i]);
-		ring_init(&ring,
+		ring_init(&queue,
 			  starts[(unsigned)_i + 1 < sizeof starts / sizeof *starts ? _i + 1 : 0]);
-		ck_assert_ptr_null(tdt__ring_steal(&ring, &from));
+		ck_assert_ptr_null(tdt__run_queue_steal(&queue, &from));
 		fill(&from, n);
-		ck_assert_ptr_eq(tdt__ring_steal(&ring, &from), &tasks[0]);
+		ck_assert_ptr_eq(tdt__run_queue_steal(&queue, &from), &tasks[0]);
 		for (unsigned j = 1; j < stolen; j++)
-			ck_assert_ptr_eq(tdt__ring_pop(&ring), &tasks[j]);
-		ck_assert_ptr_null(tdt__ring_pop(&ring));
+			ck_assert_ptr_eq(tdt__run_queue_pop(&queue), &tasks[j]);
+		ck_assert_ptr_null(tdt__run_queue_pop(&queue));
 		for (unsigned j = stolen; j < n; j++)
-			ck_assert_ptr_eq(tdt__ring_pop(&from), &tasks[j]);
-		ck_assert_ptr_null(tdt__ring_pop(&from));
+			ck_assert_ptr_eq(tdt__run_queue_pop(&from), &tasks[j]);
+		ck_assert_ptr_null(tdt__run_queue_pop(&from));
 	}
 }
 
 #define THIEVES 3
 #define MANY 300000
 
-static struct tdt__ring shared;
+static struct tdt__run_queue shared;
 static struct tdt__task many[MANY];
 static atomic_bool over;
 
@@ -111,18 +111,18 @@ static void take(struct tdt__task *task)
 
 static void *steal(void *unused)
 {
-	struct tdt__ring ring;
+	struct tdt__run_queue queue;
 	struct tdt__task *task;
 	bool last = false;
 
 	(void)unused;
-	ring_init(&ring, 0);
+	ring_init(&queue, 0);
 	while (!last) {
 		last = atomic_load(&over); /* once more after that */
-		while ((task = tdt__ring_steal(&ring, &shared)) != NULL) {
+		while ((task = tdt__run_queue_steal(&queue, &shared)) != NULL) {
 			do
 				take(task);
-			while ((task = tdt__ring_pop(&ring)) != NULL);
+			while ((task = tdt__run_queue_pop(&queue)) != NULL);
 		}
 	}
 	return NULL;
@@ -139,15 +139,16 @@ TEST(each_task_is_taken_once, .to = sizeof starts / sizeof *starts)
 		ck_assert_int_eq(pthread_create(&threads[i], NULL, steal, NULL), 0);
 	for (int i = 0; i < n; i++) {
 		many[i].number = (uint64_t)i;
-		while (!tdt__ring_push(&shared, &many[i])) {
+		while (!tdt__run_queue_push(&shared, &many[i])) {
 			struct tdt__task *next;
 
-			for (task = tdt__ring_half(&shared, &last); task != NULL; task = next) {
+			task = tdt__run_queue_half(&shared, &last);
+			for (; task != NULL; task = next) {
 				next = task->next;
 				take(task);
 			}
 		}
-		if (i % 7 == 0 && (task = tdt__ring_pop(&shared)) != NULL)
+		if (i % 7 == 0 && (task = tdt__run_queue_pop(&shared)) != NULL)
 			take(task);
 	}
 	atomic_store(&over, true);

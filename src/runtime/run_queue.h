@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_RUNTIME_RING_H
-#define TDT_RUNTIME_RING_H
+#ifndef TDT_RUNTIME_RUN_QUEUE_H
+#define TDT_RUNTIME_RUN_QUEUE_H
 
 /*
  * A worker's own queue: a ring of fixed size, first in, first out, from which other workers steal.
@@ -13,7 +13,7 @@
  *   steal from      +      +        +            +           +
  *   steal into      -      -        +            -           +
  *
- * that is, only the owner of a ring calls push, fill, pop, half, and steal *into* this ring.
+ * that is, only the owner of a queue calls push, fill, pop, half, and steal *into* this queue.
  *
  * `head` and `tail` count the tasks that were taken out and put in; both wrap.  A taker first
  * copies the slots and then advances `head` with a compare-and-swap; if that fails, another thread
@@ -25,42 +25,42 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TDT__RING_SIZE 256u
+#define TDT__RUN_QUEUE_SIZE 256u
 
 struct tdt__task;
 
-struct tdt__ring {
+struct tdt__run_queue {
 	_Atomic uint32_t head;
 	/*
 	 * These also keep `head`, which thieves write, on another cache line than the owner's
 	 * `tail`.
 	 */
-	struct tdt__task *_Atomic slots[TDT__RING_SIZE];
+	struct tdt__task *_Atomic slots[TDT__RUN_QUEUE_SIZE];
 	_Atomic uint32_t tail;
 };
 
-/* Append `task`.  False if the ring is full. */
-bool tdt__ring_push(struct tdt__ring *ring, struct tdt__task *task);
+/* Append `task`.  False if the queue is full. */
+bool tdt__run_queue_push(struct tdt__run_queue *queue, struct tdt__task *task);
 
-/* Put the list `first`, linked by `next`, into the ring.  The ring is empty, and the list fits. */
-void tdt__ring_fill(struct tdt__ring *ring, struct tdt__task *first);
+/* Put the list `first`, linked by `next`, into the queue, which is empty.  The list fits. */
+void tdt__run_queue_fill(struct tdt__run_queue *queue, struct tdt__task *first);
 
 /* Take the first task out; NULL if there is none. */
-struct tdt__task *tdt__ring_pop(struct tdt__ring *ring);
+struct tdt__task *tdt__run_queue_pop(struct tdt__run_queue *queue);
 
 /*
- * Take out half of a full ring.  Returns a list linked by `next`, with its end in `*last`; NULL if
- * the ring is not full any more.
+ * Take out half of a full queue.  Returns a list linked by `next`, with its end in `*last`; NULL if
+ * the queue is not full any more.
  */
-struct tdt__task *tdt__ring_half(struct tdt__ring *ring, struct tdt__task **last);
+struct tdt__task *tdt__run_queue_half(struct tdt__run_queue *queue, struct tdt__task **last);
 
 /*
  * Take half of the tasks of `from`, rounded up.  Returns one of them, or NULL if there is none; the
- * others go into `ring`, which is empty.
+ * others go into `queue`, which is empty.
  */
-struct tdt__task *tdt__ring_steal(struct tdt__ring *ring, struct tdt__ring *from);
+struct tdt__task *tdt__run_queue_steal(struct tdt__run_queue *queue, struct tdt__run_queue *from);
 
-/* Whether the ring is empty.  Sequentially consistent with pushes: idle.h says why. */
-bool tdt__ring_is_empty(struct tdt__ring *ring);
+/* Whether the queue is empty.  Sequentially consistent with pushes: idle.h says why. */
+bool tdt__run_queue_is_empty(struct tdt__run_queue *queue);
 
 #endif

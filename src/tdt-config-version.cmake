@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# A program for an older version of the same major version is served.
+set(PACKAGE_VERSION "0.1.0")
+string(REGEX MATCH "^[0-9]+" tdt_major "${PACKAGE_VERSION}")
+if(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION OR
+		NOT PACKAGE_FIND_VERSION_MAJOR EQUAL tdt_major)
+	set(PACKAGE_VERSION_COMPATIBLE FALSE)
+else()
+	set(PACKAGE_VERSION_COMPATIBLE TRUE)
+	if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)
+		set(PACKAGE_VERSION_EXACT TRUE)
+	endif()
+endif()
