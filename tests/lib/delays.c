@@ -18,6 +18,7 @@
 #include <semaphore.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,12 +82,19 @@ static uint64_t choose(uint64_t n)
 	return ((x ^ (x >> 31)) >> 16) % n;
 }
 
+/* From its first rest on, this thread shall only run when no other wants to. */
+static __thread bool gives_way;
+
 /* One time in `n`, for up to 1.5 ms or, a few times, up to 30. */
 static void rest(unsigned n)
 {
+	struct sched_param none = { 0 };
 	struct timespec time = { 0, 0 };
 	int saved = errno;
 
+	if (gives_way)
+		sched_setscheduler(0, SCHED_IDLE, &none);
+	gives_way = false;
 	if (choose(n) != 0)
 		return;
 	time.tv_nsec = (long)choose(choose(8) == 0 ? 30000000 : 1500000);
@@ -102,12 +110,10 @@ struct start {
 static void *start(void *argument)
 {
 	struct start it = *(struct start *)argument;
-	struct sched_param none = { 0 };
 
 	free(argument);
-	if (choose(3) == 0)
-		sched_setscheduler(0, SCHED_IDLE, &none);
 	rest(OFTEN);
+	gives_way = choose(3) == 0;
 	return it.function(it.argument);
 }
 
@@ -130,16 +136,15 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*functi
 }
 
 /*
- * The namer is waited for only some seconds (symbolize/namer.h), in which a thread that runs only
- * when no other wants to may not get on at all.
+ * For the namer and the reporter, requesters wait for a limited time (symbolize/namer.h,
+ * host/unloads.h), in which a thread that runs only when no other wants to may not get on at all.
  */
 int pthread_setname_np(pthread_t thread, const char *name)
 {
-	struct sched_param none = { 0 };
-
 	prepare();
-	if (pthread_equal(thread, pthread_self()) && strcmp(name, "tdt-names") == 0)
-		sched_setscheduler(0, SCHED_OTHER, &none);
+	if (pthread_equal(thread, pthread_self()) &&
+	    (strcmp(name, "tdt-names") == 0 || strcmp(name, "tdt-unloads") == 0))
+		gives_way = false;
 	return real_setname(thread, name);
 }
 

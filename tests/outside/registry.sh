@@ -150,7 +150,8 @@ offsets_are_true()
 		${CC:-cc} -fsyntax-only -I"$top_srcdir/include" "$tmp/offsets.c"
 }
 
-if command -v "${CC:-cc}" >/dev/null; then
+compiler=${CC:-cc}
+if command -v "${compiler%% *}" >/dev/null; then
 	claim "the offsets that the header states are true" offsets_are_true
 else
 	skip "the offsets that the header states are true" "there is no C compiler"

@@ -12,7 +12,10 @@ DEBUGINFOD_URLS=
 export LC_ALL DEBUGINFOD_URLS
 chmod 755 "$tmp" # other users run what lies in it
 
-program=$tmp/tdt_target
+# No other run of this test has processes of these names.
+name=target_$$
+long_name=name_$$-of-more-than-15-bytes
+program=$tmp/$name
 cp "${top_builddir:?}/tests/outside/registry_tasks_static" "$program"
 without_call=$top_builddir/tests/outside/without_call
 as_nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
@@ -55,34 +58,34 @@ may_read || skip_all "reading another process is not permitted here: $(cat "$tmp
 
 # --- Names ---
 
-claim "a process is found by its name" lists tdt_target
+claim "a process is found by its name" lists "$name"
 rm "$program"
-claim "its file may be gone" lists tdt_target
+claim "its file may be gone" lists "$name"
 stop
 cp "$top_builddir/tests/outside/registry_tasks_static" "$program"
 
-ln "$program" "$tmp/a_name_of_more_than_15_bytes"
-start "$tmp/a_name_of_more_than_15_bytes"
-claim "a name may be longer than the kernel's" lists a_name_of_more_than_15_bytes
-claim "which is a name, too" lists a_name_of_more_
+ln "$program" "$tmp/$long_name"
+start "$tmp/$long_name"
+claim "a name may be longer than the kernel's" lists "$long_name"
+claim "which is a name, too" lists "$(printf %.15s "$long_name")"
 stop
 
 printf '#!/bin/sh\nexec -a "other: name" %s\n' "$program" >"$tmp/renames"
 if command -v bash >/dev/null; then
 	start bash "$tmp/renames"
-	claim "a process that calls itself otherwise has the name of its file" lists tdt_target
+	claim "a process that calls itself otherwise has the name of its file" lists "$name"
 	stop
 else
 	skip "a process that calls itself otherwise" "there is no bash"
 fi
 
-printf '#!/bin/sh\necho ready; read line\n' >"$tmp/a_script"
-cp "$tmp/a_script" "$tmp/a_script_with_a_longer_name"
-chmod +x "$tmp"/a_script*
-for name in a_script a_script_with_a_longer_name; do
-	start "$tmp/$name"
-	claim "a script is found by its name ($name)" refuses "no libtdt was found" \
-		"$tdt" ps "$name"
+printf '#!/bin/sh\necho ready; read line\n' >"$tmp/script_$$"
+cp "$tmp/script_$$" "$tmp/script_$$-with-a-longer-name"
+chmod +x "$tmp"/script_*
+for script in script_$$ script_$$-with-a-longer-name; do
+	start "$tmp/$script"
+	claim "a script is found by its name, of ${#script} bytes" refuses "no libtdt was found" \
+		"$tdt" ps "$script"
 	stop
 done
 
@@ -93,7 +96,7 @@ until grep -q ready "$tmp/other"; do
 	sleep 0.1
 done
 claim "of several processes with a name none is chosen" refuses \
-	"2 processes have that name; choose one of: [0-9]* [0-9]*$" "$tdt" ps tdt_target
+	"2 processes have that name; choose one of: [0-9]* [0-9]*$" "$tdt" ps "$name"
 claim "all of them are named" grep -q " $pid\>.*" "$tmp/why"
 claim "each" grep -q " $other\>" "$tmp/why"
 stop
@@ -177,7 +180,7 @@ else
 		claim "one that there is not" refuses "no process 999999999 here" \
 			hidden $option "$tdt" ps 999999999
 		claim "the name of one that is hidden" refuses "are hidden here" \
-			hidden $option "$tdt" ps tdt_target
+			hidden $option "$tdt" ps "$name"
 	done
 	if test "$SANITIZERS" = no; then
 		claim "without /proc nothing is read" refuses "/proc is not mounted" \
