@@ -304,13 +304,15 @@ static double asked_by_inbox(struct task *task, uint32_t leaves)
 	return ns;
 }
 
-/* As tdt_backtrace_timed() does in another thread, which sleeps until it is answered. */
+/* As tdt_backtrace() does in another thread, which sleeps until it is answered. */
 static void *ask(void *handle)
 {
-	struct tdt_trace *trace = tdt_backtrace_timed(handle, INT64_C(60000000000));
+	struct tdt_trace *trace = tdt_backtrace_with(handle,
+		&(const struct tdt_backtrace_options){ .size = sizeof(struct tdt_backtrace_options),
+						.timeout_ns = INT64_C(60000000000) });
 
 	if (trace == NULL)
-		die("tdt_backtrace_timed");
+		die("tdt_backtrace_with");
 	tdt_trace_free(trace);
 	return NULL;
 }
@@ -543,7 +545,7 @@ static void cold(struct figure *capture, struct figure *tree)
 	if (child == 0) {
 		struct task task = start(level(FRAMES - 1, one_leaf));
 		struct tdt_trace *trace;
-		struct tdt_future requester = tdt_backtrace_async(task.handle, &trace, NULL);
+		struct tdt_future requester = tdt_backtrace_async(task.handle, NULL, &trace, NULL);
 		struct tdt_context cx = { &waker };
 		int64_t from;
 
@@ -571,7 +573,7 @@ static void merge(struct figure *figure, struct task *task)
 {
 	struct tdt_context cx = { &waker };
 	struct tdt_trace *trace;
-	struct tdt_future requester = tdt_backtrace_async(task->handle, &trace, NULL);
+	struct tdt_future requester = tdt_backtrace_async(task->handle, NULL, &trace, NULL);
 	int64_t from;
 
 	tdt_future_poll(&requester, &cx);

@@ -122,7 +122,7 @@ static void dump_late(struct late *late, int64_t timeout)
 	struct tdt_dump_options options = { .size = sizeof options, .timeout_ns = timeout };
 	int64_t start = now();
 
-	if (tdt_dump(nowhere, &options) != 0)
+	if (tdt_dump_with(nowhere, &options) != 0)
 		die("tdt_dump");
 	late_add(late, start, timeout);
 }
@@ -229,7 +229,9 @@ static void measure_nobody(struct late *late)
 	for (int i = 0; i < rounds; i++) {
 		int64_t start = now();
 
-		tdt_trace_free(tdt_backtrace_timed(traced.handle, 20 * MS));
+		tdt_trace_free(tdt_backtrace_with(traced.handle,
+		&(const struct tdt_backtrace_options){ .size = sizeof(struct tdt_backtrace_options),
+						.timeout_ns = 20 * MS }));
 		late_add(late, start, 20 * MS);
 	}
 	tdt_future_drop(&traced.future);

@@ -154,10 +154,12 @@ static FILE *open_null(void)
 static void ask_one_by_one(const struct kind *kind)
 {
 	for (int i = 0; i < kind->tasks; i++) {
-		struct tdt_trace *trace = tdt_backtrace_timed(idle[i].handle, PATIENCE);
+		struct tdt_trace *trace = tdt_backtrace_with(idle[i].handle,
+		&(const struct tdt_backtrace_options){ .size = sizeof(struct tdt_backtrace_options),
+						.timeout_ns = PATIENCE });
 
 		if (trace == NULL)
-			die("tdt_backtrace_timed");
+			die("tdt_backtrace_with");
 		tdt_trace_free(trace);
 	}
 }
@@ -198,7 +200,7 @@ static void dump(FILE *out, enum tdt_print_format format)
 	struct tdt_dump_options options = patient;
 
 	options.print = &print;
-	if (tdt_dump(out, &options) != 0)
+	if (tdt_dump_with(out, &options) != 0)
 		die("tdt_dump");
 }
 
@@ -425,26 +427,26 @@ static void list_lines(void)
 	remark("10,000 tasks that wait at one place, 2 workers:");
 	each = line("tdt_backtrace() of one after the other", NULL, &alike, ONE_BY_ONE);
 	at_most(line("tdt_snapshot_take()", each, &alike, ASK), 10);
-	at_most(line("tdt_dump() to /dev/null", each, &alike, TEXT), 30);
-	at_most(line("tdt_dump() to a pipe", each, &alike, TO_PIPE), 30);
-	at_most(first_line("tdt_dump(), the first of a process", &alike, TEXT), 30);
-	line("tdt_dump() as JSON", each, &alike, JSON);
-	line("tdt_dump() as folded stacks", each, &alike, FOLDED);
+	at_most(line("tdt_dump_with() to /dev/null", each, &alike, TEXT), 30);
+	at_most(line("tdt_dump_with() to a pipe", each, &alike, TO_PIPE), 30);
+	at_most(first_line("tdt_dump_with(), the first of a process", &alike, TEXT), 30);
+	line("tdt_dump_with() as JSON", each, &alike, JSON);
+	line("tdt_dump_with() as folded stacks", each, &alike, FOLDED);
 	at_most(line("tdt_snapshot_take(), tdt_trace_print() for each", each, &alike, PRINT_EACH),
 		150);
 	remark("10,000 with names of their own:");
 	at_most(line("tdt_snapshot_take()", NULL, &named, ASK), 10);
-	at_most(line("tdt_dump()", NULL, &named, TEXT), 30);
+	at_most(line("tdt_dump_with()", NULL, &named, TEXT), 30);
 	remark("10,000 that wait at 100 places:");
 	at_most(line("tdt_snapshot_take()", NULL, &hundred, ASK), 10);
-	at_most(line("tdt_dump()", NULL, &hundred, TEXT), 30);
-	line("tdt_dump() as JSON", NULL, &hundred, JSON);
+	at_most(line("tdt_dump_with()", NULL, &hundred, TEXT), 30);
+	line("tdt_dump_with() as JSON", NULL, &hundred, JSON);
 	remark("10,000 that wait each at its own place, with names:");
 	line("tdt_snapshot_take()", NULL, &different, ASK);
-	at_most(line("tdt_dump()", NULL, &different, TEXT), 150);
-	at_most(line("tdt_dump() to a pipe", NULL, &different, TO_PIPE), 150);
-	at_most(first_line("tdt_dump(), the first of a process", &different, TEXT), 150);
-	line("tdt_dump() as JSON", NULL, &different, JSON);
+	at_most(line("tdt_dump_with()", NULL, &different, TEXT), 150);
+	at_most(line("tdt_dump_with() to a pipe", NULL, &different, TO_PIPE), 150);
+	at_most(first_line("tdt_dump_with(), the first of a process", &different, TEXT), 150);
+	line("tdt_dump_with() as JSON", NULL, &different, JSON);
 	remark("By how many there are, at one place:");
 	two = line_a_task("tdt_snapshot_take() of 10,000, 2 workers", NULL, &alike, ASK);
 	line_a_task("tdt_snapshot_take() of 1,000, 2 workers", two, &few, ASK);
@@ -454,8 +456,8 @@ static void list_lines(void)
 	ratio_at_most(
 	    line_a_task("tdt_snapshot_take() of 100,000, 1 worker", one, &many_one_worker, ASK),
 	    1.2);
-	two = line_a_task("tdt_dump() of 10,000, 2 workers", NULL, &alike, TEXT);
-	ratio_at_most(line_a_task("tdt_dump() of 100,000, 2 workers", two, &many, TEXT), 1.2);
+	two = line_a_task("tdt_dump_with() of 10,000, 2 workers", NULL, &alike, TEXT);
+	ratio_at_most(line_a_task("tdt_dump_with() of 100,000, 2 workers", two, &many, TEXT), 1.2);
 	in_unit(line("memory of a snapshot", NULL, &alike, SNAPSHOT_BYTES), "bytes a task");
 }
 

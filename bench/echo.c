@@ -170,7 +170,7 @@ static void dump_once(struct situation *situation)
 	int64_t start = now();
 
 	if (situation->dump == TEXT) {
-		if (tdt_dump(nowhere, NULL) != 0)
+		if (tdt_dump_with(nowhere, NULL) != 0)
 			die("tdt_dump");
 	} else {
 		const struct tdt_snapshot *snapshot = tdt_snapshot_take(NULL);
@@ -204,7 +204,7 @@ static double measure_slice(struct situation *situation)
 	before = echoes(situation);
 	cpu = used(situation->server);
 	start = now();
-	if (situation->watched && tdt_watch(10 * MS) != 0)
+	if (situation->watched && tdt_watch(10 * MS, NULL) != 0)
 		die("tdt_watch");
 	if (situation->recorded && tdt_recorder_start(NULL) != 0)
 		die("tdt_recorder_start");
@@ -220,7 +220,7 @@ static double measure_slice(struct situation *situation)
 	rate = n / (double)ns * 1e9;
 	add(situation->rate, rate);
 	add(situation->used, (double)(used(situation->server) - cpu) / n / 1e3);
-	tdt_watch(0);
+	tdt_watch(0, NULL);
 	if (situation->recorded)
 		tdt_recorder_stop();
 	return rate;
@@ -291,14 +291,14 @@ static void warm_up(const struct phase *phase)
 {
 	settle(phase, LIBUV);
 	settle(phase, OURS);
-	if (tdt_watch(10 * MS) != 0)
+	if (tdt_watch(10 * MS, NULL) != 0)
 		die("tdt_watch");
 	usleep(quick ? 50000 : 300000);
-	tdt_watch(0);
+	tdt_watch(0, NULL);
 	tdt_recorder_start(NULL);
 	usleep(quick ? 50000 : 300000);
 	tdt_recorder_stop();
-	tdt_dump(nowhere, NULL);
+	tdt_dump_with(nowhere, NULL);
 }
 
 static struct figure *figure_in(const char *unit, const char *name)

@@ -115,8 +115,8 @@ static double dump_all(FILE *out)
 {
 	int64_t start = now();
 
-	if (tdt_dump_all(out) != 0)
-		die("tdt_dump_all");
+	if (tdt_dump(out) != 0)
+		die("tdt_dump");
 	return (double)(now() - start);
 }
 

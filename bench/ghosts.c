@@ -70,7 +70,9 @@ static void ask_for(struct trees *trees)
 
 		judge(trees, connection,
 		      trees->watched ? tdt_backtrace_last(handle)
-				     : tdt_backtrace_timed(handle, 100 * MS));
+				     : tdt_backtrace_with(handle,
+		&(const struct tdt_backtrace_options){ .size = sizeof(struct tdt_backtrace_options),
+						.timeout_ns = 100 * MS }));
 	}
 }
 
@@ -91,13 +93,13 @@ static void judge_slice(struct trees *trees)
 
 	memcpy(before, trees->judged, sizeof before);
 	tdt_leaf_wakers(trees->clones);
-	if (trees->watched && tdt_watch(10 * MS) != 0)
+	if (trees->watched && tdt_watch(10 * MS, NULL) != 0)
 		die("tdt_watch");
 	do {
 		usleep(10000);
 		ask_for(trees);
 	} while (now() < end);
-	tdt_watch(0);
+	tdt_watch(0, NULL);
 	n = known(trees) - n;
 	ghosts = trees->judged[STORE_MARKED] - before[STORE_MARKED] + trees->judged[STORE_GHOST] -
 		 before[STORE_GHOST];
@@ -135,14 +137,14 @@ static double cpu_slice(const struct cost *cost)
 	double us;
 
 	tdt_leaf_wakers(cost->clones);
-	if (cost->watched && tdt_watch(10 * MS) != 0)
+	if (cost->watched && tdt_watch(10 * MS, NULL) != 0)
 		die("tdt_watch");
 	requests = atomic_load(&account->echoes);
 	cpu = used();
 	usleep(1000 * (quick ? 20 : SLICE_MS));
 	cpu = used() - cpu;
 	requests = atomic_load(&account->echoes) - requests;
-	tdt_watch(0);
+	tdt_watch(0, NULL);
 	us = (double)cpu / 1e3 / (requests > 0 ? (double)requests : 1);
 	add(cost->used, us);
 	return us;

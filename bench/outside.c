@@ -148,7 +148,7 @@ static _Noreturn void dump_when_told(int commands, int answers)
 	FILE *null = fopen("/dev/null", "we");
 	char byte;
 
-	if (tdt_listen() != 0)
+	if (tdt_listen(NULL) != 0)
 		die("tdt_listen");
 	spawn_all();
 	start_deep_thread();
@@ -156,7 +156,7 @@ static _Noreturn void dump_when_told(int commands, int answers)
 		int64_t start = now();
 		double took;
 
-		if (byte == 'd' && tdt_dump(null, &patient) != 0)
+		if (byte == 'd' && tdt_dump_with(null, &patient) != 0)
 			die("tdt_dump");
 		took = (double)(now() - start) / 1e6;
 		if (write(answers, &took, sizeof took) != sizeof took)

@@ -98,7 +98,7 @@ static pid_t start_process(void (*start)(void), const char *watch)
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (watch[0] != '\0')
-			tdt_watch((uint64_t)atoll(watch) * 1000000);
+			tdt_watch((int64_t)atoll(watch) * 1000000, NULL);
 		start();
 		if (write(ready[1], "", 1) != 1)
 			die("write");

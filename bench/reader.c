@@ -61,7 +61,7 @@ static pid_t start_process(void)
 
 /* --- The measurements ----------------------------------------------------------------- */
 
-static int count_own(struct tdt_handle *handle, const struct tdt_trace_info *info, void *arg)
+static int count_own(struct tdt_handle *handle, const struct tdt_task_info *info, void *arg)
 {
 	(void)handle;
 	(void)info;

@@ -105,7 +105,7 @@ static long resident(void)
 	return pages * sysconf(_SC_PAGESIZE);
 }
 
-static int count(struct tdt_handle *handle, const struct tdt_trace_info *info, void *arg)
+static int count(struct tdt_handle *handle, const struct tdt_task_info *info, void *arg)
 {
 	(void)handle;
 	(void)info;

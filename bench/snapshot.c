@@ -114,7 +114,7 @@ static void snapshot(struct figure *figure, const char *path)
 {
 	int64_t start = now();
 
-	if (tdt_recorder_snapshot(path, 0) != 0)
+	if (tdt_recorder_snapshot(path, NULL) != 0)
 		die("tdt_recorder_snapshot");
 	add(figure, (double)(now() - start) / 1e6);
 }

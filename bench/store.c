@@ -285,7 +285,7 @@ static int leaf_of(const struct tdt_node *node)
 enum store_verdict store_judge(struct store_connection *connection, const struct tdt_trace *trace)
 {
 	const struct tdt_node *node = tdt_trace_root(trace);
-	const struct tdt_trace_info *info = tdt_trace_info(trace);
+	const struct tdt_task_info *info = tdt_trace_info(trace);
 	enum place at = place_after(connection, info->polls - info->polls_since);
 	unsigned leaves[LEAVES] = { 0 };
 	bool more = false;

@@ -286,7 +286,7 @@ static struct tdt_trace *take(struct tdt_traced *traced)
 {
 	struct tdt_context cx = { &nobody };
 	struct tdt_trace *trace = NULL;
-	struct tdt_future asked = tdt_backtrace_async(traced->handle, &trace, NULL);
+	struct tdt_future asked = tdt_backtrace_async(traced->handle, NULL, &trace, NULL);
 
 	for (int i = 0; i < 3 && tdt_future_poll(&asked, &cx) == TDT_PENDING; i++)
 		tdt_future_poll(&traced->future, &cx);

@@ -11,14 +11,15 @@
 
 #include <tdt/tree.h>
 
-#include "base/index.h"
+#include "base/array.h"
+#include "base/text.h"
 
 #define NO_MEMBER TDT__INDEX_NONE
-#define REQUESTED_MODULO 128 /* of `requested` in struct tdt_trace_info */
+#define REQUESTED_MODULO 128 /* of `requested` in struct tdt_task_info */
 
 /* A task of one of the snapshots. */
 struct compared {
-	const struct tdt_trace_info *info;
+	const struct tdt_task_info *info;
 	const struct tdt_snapshot_group *group;
 	const struct tdt_trace *trace; /* NULL: there is none */
 	uint32_t place;
@@ -42,11 +43,6 @@ struct comparing {
 
 /* --- Places ------------------------------------------------------------------------- */
 
-static bool texts_match(const char *a, const char *b)
-{
-	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
 static uint64_t hash_of_text(uint64_t hash, const char *text)
 {
 	return text != NULL ? tdt__hash_bytes(hash, text, strlen(text) + 1) : tdt__mix(hash, 0);
@@ -64,11 +60,11 @@ static uint64_t hash_of_frame(uint64_t hash, const struct tdt_frame *frame)
 
 static bool frames_match(const struct tdt_frame *a, const struct tdt_frame *b)
 {
-	if (a->kind != b->kind || a->cut != b->cut || !texts_match(a->function, b->function))
+	if (a->kind != b->kind || a->cut != b->cut || !tdt__same_text(a->function, b->function))
 		return false;
 	if (a->function == NULL)
-		return texts_match(a->module, b->module) && a->module_offset == b->module_offset;
-	return texts_match(a->file, b->file) && a->line == b->line && a->column == b->column;
+		return tdt__same_text(a->module, b->module) && a->module_offset == b->module_offset;
+	return tdt__same_text(a->file, b->file) && a->line == b->line && a->column == b->column;
 }
 
 static uint32_t parent_of(const struct tdt_node *node)
@@ -99,7 +95,7 @@ static bool trees_match(const struct tdt_trace *a, const struct tdt_trace *b)
 	return x == NULL && y == NULL;
 }
 
-static uint64_t hash_of_record(const struct tdt_trace_info *info)
+static uint64_t hash_of_record(const struct tdt_task_info *info)
 {
 	uint64_t hash = hash_of_text(TDT__HASH_START, info->file);
 
@@ -109,9 +105,9 @@ static uint64_t hash_of_record(const struct tdt_trace_info *info)
 	return hash;
 }
 
-static bool records_match(const struct tdt_trace_info *a, const struct tdt_trace_info *b)
+static bool records_match(const struct tdt_task_info *a, const struct tdt_task_info *b)
 {
-	if (!texts_match(a->file, b->file) || a->line != b->line || a->column != b->column ||
+	if (!tdt__same_text(a->file, b->file) || a->line != b->line || a->column != b->column ||
 	    (a->n_waits != 0) != (b->n_waits != 0))
 		return false;
 	return a->n_waits == 0 || (a->waits[0]->kind == b->waits[0]->kind &&
@@ -125,36 +121,20 @@ static bool places_match(const struct compare_place *a, const struct compare_pla
 	return trees_match(a->trace, b->trace);
 }
 
-static int grow_places(struct comparing *comparing)
-{
-	struct comparison *result = comparing->result;
-	size_t room = comparing->room != 0 ? 2 * comparing->room : 64;
-	struct compare_place *place;
-
-	if (result->n_places < comparing->room)
-		return 0;
-	place = reallocarray(result->place, room, sizeof *place);
-	if (place == NULL)
-		return -ENOMEM;
-	result->place = place;
-	comparing->room = room;
-	return tdt__index_reserve(&comparing->places, room);
-}
-
 /* The number of the place, or NO_MEMBER: there is no memory. */
 static uint32_t place_number(struct comparing *comparing, const struct tdt_trace *trace,
-			     const struct tdt_trace_info *info)
+			     const struct tdt_task_info *info)
 {
 	const struct compare_place place = { .trace = trace, .example = info };
 	struct comparison *result = comparing->result;
 	uint64_t hash64 = trace != NULL ? hash_of_tree(trace) : hash_of_record(info);
 	uint32_t hash = tdt__hash_fold(hash64), i;
-	size_t tried = 0;
 
-	while ((i = tdt__index_next(&comparing->places, hash, &tried)) != TDT__INDEX_NONE)
+	TDT__INDEX_EACH (i, &comparing->places, hash)
 		if (places_match(&result->place[i], &place))
 			return i;
-	if (grow_places(comparing) != 0)
+	if (!tdt__array_grow_indexed(&result->place, result->n_places, &comparing->room,
+				     sizeof place, &comparing->places))
 		return NO_MEMBER;
 	result->place[result->n_places] = place;
 	tdt__index_add(&comparing->places, hash, (uint32_t)result->n_places);
@@ -163,7 +143,7 @@ static uint32_t place_number(struct comparing *comparing, const struct tdt_trace
 
 /* --- Members ------------------------------------------------------------------------ */
 
-static bool is_live(const struct tdt_trace_info *info)
+static bool is_live(const struct tdt_task_info *info)
 {
 	return info->state != TDT_TASK_READY && info->state != TDT_TASK_PANICKED;
 }
@@ -175,7 +155,7 @@ static int list_group(struct comparing *comparing, struct compared_all *members,
 	uint32_t place = NO_MEMBER;
 
 	for (size_t i = 0; i < group->n; i++) {
-		const struct tdt_trace_info *info = group->tasks[i];
+		const struct tdt_task_info *info = group->tasks[i];
 
 		if (!is_live(info))
 			continue;
@@ -228,8 +208,8 @@ static int same_moment(const struct comparing *comparing, uint64_t before_ns, ui
 	       comparing->after.snapshot->process->now_ns - after_ns;
 }
 
-static bool is_same_task(const struct comparing *comparing, const struct tdt_trace_info *before,
-			 const struct tdt_trace_info *after)
+static bool is_same_task(const struct comparing *comparing, const struct tdt_task_info *before,
+			 const struct tdt_task_info *after)
 {
 	return before->id == after->id &&
 	       same_moment(comparing, before->spawned_ns, after->spawned_ns) != 0;
@@ -239,8 +219,8 @@ static bool is_same_task(const struct comparing *comparing, const struct tdt_tra
  * Whether all polls between the two were made only for requests.  Their number is known modulo 128:
  * the moment of the last poll tells 128 polls from none.
  */
-static bool is_not_polled(const struct comparing *comparing, const struct tdt_trace_info *before,
-			  const struct tdt_trace_info *after)
+static bool is_not_polled(const struct comparing *comparing, const struct tdt_task_info *before,
+			  const struct tdt_task_info *after)
 {
 	uint64_t polls = after->polls - before->polls;
 	uint64_t requested = (uint64_t)after->requested - before->requested;
@@ -294,12 +274,11 @@ static enum compare_fate fate_of(const struct comparing *comparing, const struct
 static uint32_t compared_with(const struct compared_all *members,
 			      const struct tdt__index *by_id, uint64_t id)
 {
-	size_t tried = 0;
 	uint32_t i;
 
-	do {
-		i = tdt__index_next(by_id, tdt__hash_id(id), &tried);
-	} while (i != NO_MEMBER && members->member[i].info->id != id);
+	TDT__INDEX_EACH (i, by_id, tdt__hash_id(id))
+		if (members->member[i].info->id == id)
+			break;
 	return i;
 }
 

@@ -32,7 +32,7 @@ enum compare_fate {
 
 struct compare_place {
 	const struct tdt_trace *trace;        /* NULL: the tasks have no tree */
-	const struct tdt_trace_info *example; /* a task that is there */
+	const struct tdt_task_info *example; /* a task that is there */
 	size_t before, after;                 /* the numbers of tasks */
 };
 
@@ -59,7 +59,7 @@ struct comparison {
 	size_t n_groups;
 
 	/* Private to compare.c. */
-	const struct tdt_trace_info **tasks;
+	const struct tdt_task_info **tasks;
 };
 
 /*

@@ -13,239 +13,55 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
+#include "cli/answer.h"
 #include "cli/read_json.h"
 #include "cli/stacks.h"
-#include "cli/tdt.h"
+#include "symbolize/modules.h"
+#include "tree/trace.h"
 #include "tree-printer/forms.h"
 #include "tree-printer/terminal.h"
 
-static char diff_name[] = "tdt";
-
-static const struct program diff_program = {
-	.name = diff_name,
-	.forms = (const char *const[]){ "text", "json", "folded", NULL },
-	.help = "Usage: tdt diff [OPTION]... A B\n"
-		"       tdt diff --after=TIME [OPTION]... TARGET [TASK]...\n"
-		"Compare two answers that tdt bt or tdt ps gave as JSON, the file A before B: "
-		"which tasks have not moved in\n"
-		"between, and where they wait; at which places there are more tasks than before; "
-		"which tasks have come and gone.\n"
-		"They may also be two profiles, as JSON or as folded stacks: which stacks have "
-		"another share.\n"
-		"With --after: ask tdt bt for both, TIME apart.  TARGET is the number or the name "
-		"of a process.\n"
-		"\n"
-		"  --after=TIME      the time between the answers, as 5s\n"
-		"  -p, --pid=TARGET  the same as TARGET\n"
-		"  --no-request, --max-requests=N, --ptrace, --no-symbols, --debug-dir=DIR\n"
-		"                    as for tdt bt\n"
-		"  --format=FORM     text (the default), json on one line, or folded: stacks with "
-		"both counts\n"
-		"  --json            the same as --format=json\n"
-		"  --addresses       symbol+0x1f instead of the place in the source\n"
-		"  --full-paths      the source's whole path\n"
-		"  --full            also the calls in libraries, which are folded otherwise\n"
-		"  --plumbing        also the frames of tdt itself\n"
-		"  --timeout=TIME    give up after that (default: 60s)\n"
-		"  --verbose         say how long each step took\n"
-		"  --utf8, --ascii   the lines of the tree (default: as the locale is)\n"
-		"  --color=WHEN      auto (the default: on a terminal), always or never\n"
-		"  --help, --version\n"
-		"\n"
-		"Exit status: 0, whatever has changed; 2 if something went wrong.\n",
-};
-
 struct diff_command {
-	struct outside_options outside;
-	uint64_t after; /* nanoseconds; 0: there are files */
-	char **bt;      /* arguments for tdt bt */
-	int n_bt;
+	struct options options; /* without `after` there are files */
+	struct tdt__task_choice choice;
 	const char *name[2]; /* of the files */
 	FILE *file[2];
 };
 
 /* --- Options ------------------------------------------------------------------------ */
 
-enum {
-	OPTION_AFTER = OPTIONS_OWN,
-	OPTION_DIFF_NO_REQUEST,
-	OPTION_DIFF_MAX_REQUESTS,
-	OPTION_DIFF_PTRACE,
-	OPTION_DIFF_NO_SYMBOLS
-};
-
-static void pass_on(struct diff_command *command, const char *argument)
-{
-	command->bt[command->n_bt++] = (char *)(uintptr_t)argument;
-}
-
-static int pass_on_both(struct diff_command *command, const char *option, const char *value)
-{
-	pass_on(command, option);
-	if (value != NULL)
-		pass_on(command, value);
-	return PROGRAM_GOES_ON;
-}
-
-static int set_after(struct diff_command *command, const char *value)
-{
-	int status = set_duration(&command->after, value);
-
-	if (status == PROGRAM_GOES_ON && command->after == 0)
-		status = program_bad_usage(&diff_program, "no time passes in ", value);
-	return status;
-}
-
-static int diff_option(struct diff_command *command, int option, const char *value)
-{
-	switch (option) {
-	case OPTION_AFTER:
-		return set_after(command, value);
-	case OPTION_DIFF_NO_REQUEST:
-		return pass_on_both(command, "--no-request", NULL);
-	case OPTION_DIFF_MAX_REQUESTS:
-		return pass_on_both(command, "--max-requests", value);
-	case OPTION_DIFF_PTRACE:
-		return pass_on_both(command, "--ptrace", NULL);
-	case OPTION_DIFF_NO_SYMBOLS:
-		return pass_on_both(command, "--no-symbols", NULL);
-	case OPTION_DEBUG_DIR:
-		return pass_on_both(command, "--debug-dir", value);
-	default:
-		return outside_option(&command->outside, option, value);
-	}
-}
-
 static int diff_files(struct diff_command *command, int argc, char **argv)
 {
-	if (command->outside.target != NULL || command->n_bt > 1)
-		return program_bad_usage(&diff_program,
-					 "options for a process need --after=TIME", "");
+	const struct options *options = &command->options;
+
+	if (options->target != NULL || options->debug_dir != NULL || options->no_request ||
+	    options->ptrace || options->no_symbols)
+		return bad_usage("options for a process need --after=TIME", "");
 	if (argc != 2)
-		return program_bad_usage(&diff_program,
-					 "two files are needed, or --after=TIME and a process", "");
-	command->name[0] = argv[0];
-	command->name[1] = argv[1];
-	return PROGRAM_GOES_ON;
-}
-
-static int diff_target(struct diff_command *command, int argc, char **argv)
-{
-	int status = outside_arguments(&command->outside, &argc, &argv);
-
-	if (status != PROGRAM_GOES_ON)
-		return status;
-	pass_on_both(command, "--pid", command->outside.target);
-	pass_on(command, "--json");
-	pass_on(command, "--");
-	for (int i = 0; i < argc; i++)
-		pass_on(command, argv[i]);
-	command->name[0] = "the first answer";
-	command->name[1] = "the second answer";
+		return bad_usage("two files are needed, or --after=TIME and a process", "");
+	for (int i = 0; i < 2; i++) {
+		command->name[i] = argv[i];
+		command->file[i] = program_open(&outside_program, &command->name[i]);
+		if (command->file[i] == NULL)
+			return TDT_TROUBLE;
+	}
 	return PROGRAM_GOES_ON;
 }
 
 static int diff_options(struct diff_command *command, int argc, char **argv)
 {
-	static const struct option options[] = {
-		OPTION_FORMAT,
-		{ "after", required_argument, NULL, OPTION_AFTER },
-		{ "pid", required_argument, NULL, 'p' },
-		{ "no-request", no_argument, NULL, OPTION_DIFF_NO_REQUEST },
-		{ "max-requests", required_argument, NULL, OPTION_DIFF_MAX_REQUESTS },
-		{ "ptrace", no_argument, NULL, OPTION_DIFF_PTRACE },
-		{ "no-symbols", no_argument, NULL, OPTION_DIFF_NO_SYMBOLS },
-		{ "debug-dir", required_argument, NULL, OPTION_DEBUG_DIR },
-		OPTION_OF_ADDRESSES,
-		OPTIONS_OF_FRAMES,
-		{ "verbose", no_argument, NULL, OPTION_VERBOSE },
-		{ "json", no_argument, NULL, OPTION_JSON },
-		OPTION_OF_TIMEOUT,
-		OPTIONS_OF_ALL,
-	};
-	int option, status;
+	struct options *options = &command->options;
+	int status = options_read(&outside_program, COMMAND_DIFF, options, &argc, &argv);
 
-	while ((option = getopt_long(argc, argv, "p:", options, NULL)) != -1) {
-		status = diff_option(command, option, optarg);
-		if (status != PROGRAM_GOES_ON)
-			return status;
-	}
-	return command->after != 0 ? diff_target(command, argc - optind, argv + optind)
-				   : diff_files(command, argc - optind, argv + optind);
-}
-
-/* --- Asking for the answers --------------------------------------------------------- */
-
-static int run_bt(FILE *out, void *arg)
-{
-	struct diff_command *command = arg;
-
-	(void)out;
-	optind = 0; /* begin anew */
-	return command_bt(command->n_bt, command->bt);
-}
-
-static FILE *open_memory(void)
-{
-	int descriptor = memfd_create("tdt-answer", MFD_CLOEXEC);
-	FILE *file = descriptor >= 0 ? fdopen(descriptor, "w+") : NULL;
-
-	if (file == NULL && descriptor >= 0)
-		close(descriptor);
-	return file;
-}
-
-/* Have tdt bt write its answer to the file.  Returns PROGRAM_GOES_ON or TDT_TROUBLE. */
-static int ask(struct diff_command *command, FILE **file)
-{
-	const char *why = "failed";
-	char text[64];
-	int status;
-
-	*file = open_memory();
-	if (*file == NULL)
-		return report_no_memory();
-	status = do_apart_into(*file, run_bt, command, UINT_MAX, &why);
-	if (status >= 0)
-		return status == EXIT_SUCCESS ? PROGRAM_GOES_ON : TDT_TROUBLE;
-	snprintf(text, sizeof text, "tdt bt %s", status == -ECANCELED ? why : strerror(-status));
-	return report_trouble(text);
-}
-
-static void sleep_ns(uint64_t ns)
-{
-	struct timespec left = { (time_t)(ns / TDT__SECOND), (long)(ns % TDT__SECOND) };
-
-	while (nanosleep(&left, &left) != 0 && errno == EINTR)
-		;
-}
-
-static int ask_for_both(struct diff_command *command)
-{
-	int status = ask(command, &command->file[0]);
-
-	if (status == PROGRAM_GOES_ON) {
-		sleep_ns(command->after);
-		status = ask(command, &command->file[1]);
-	}
-	for (int i = 0; i < 2 && status == PROGRAM_GOES_ON; i++)
-		rewind(command->file[i]);
-	return status;
-}
-
-static int open_both(struct diff_command *command)
-{
-	for (int i = 0; i < 2; i++) {
-		command->file[i] = program_open(&diff_program, &command->name[i]);
-		if (command->file[i] == NULL)
-			return TDT_TROUBLE;
-	}
-	return PROGRAM_GOES_ON;
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	if (options->after == 0)
+		return diff_files(command, argc, argv);
+	status = take_target(options, &argc, &argv, true);
+	return status == PROGRAM_GOES_ON ? read_choice(&command->choice, argc, argv) : status;
 }
 
 static void close_both(struct diff_command *command)
@@ -270,7 +86,7 @@ struct diff_side {
 
 static int bad_input(const struct diff_side *side, const char *message)
 {
-	program_input_failed(&diff_program, side->command->name[side->number], side->reader.line,
+	program_input_failed(&outside_program, side->command->name[side->number], side->reader.line,
 			     (long)side->reader.column, message);
 	return TDT_TROUBLE;
 }
@@ -349,21 +165,23 @@ static int read_side(struct diff_side *side)
 }
 
 /* Add the answer as folded stacks. */
-static int fold_answer(struct diff_side *side)
+static int fold_answer(const struct options *command, const struct stacks_side *to,
+		       const struct tdt_snapshot *answer)
 {
-	struct tdt_print_options print = side->command->outside.print;
-	const struct tdt_dump_options options = { .size = sizeof options, .print = &print };
+	const struct tdt_dump_options options = { .size = sizeof options,
+						  .print = &command->print };
+	unsigned long line;
 	char *text = NULL;
 	size_t n = 0;
 	FILE *file = open_memstream(&text, &n);
-	int error = file != NULL ? tdt_snapshot_print(dump_snapshot(side->dump), file, &options)
+	int error = file != NULL ? tdt_snapshot_print(answer, file, &options)
 				 : -errno;
 
 	if (file != NULL && fclose(file) != 0 && error == 0)
 		error = -ENOMEM;
 	file = error == 0 && n != 0 ? fmemopen(text, n, "r") : NULL;
 	if (file != NULL) {
-		error = stacks_read_folded(&side->stacks, file, &side->reader.line);
+		error = stacks_read_folded(to, file, &line);
 		fclose(file);
 	}
 	free(text);
@@ -377,14 +195,13 @@ static int output_status(int error)
 	if (error == -ENOMEM)
 		return report_no_memory();
 	if (error != 0)
-		program_output_failed(&diff_program, -error);
+		program_output_failed(&outside_program, -error);
 	return error == 0 ? PROGRAM_GOES_ON : TDT_TROUBLE;
 }
 
-static int print_stacks(const struct diff_command *command, FILE *file,
-			const struct stacks *stacks)
+static int print_stacks(const struct options *options, FILE *file, const struct stacks *stacks)
 {
-	const struct tdt_print_options *print = &command->outside.print;
+	const struct tdt_print_options *print = &options->print;
 	struct tdt__out out = { .file = file };
 	int error;
 
@@ -397,40 +214,145 @@ static int print_stacks(const struct diff_command *command, FILE *file,
 	return output_status(tdt__out_end(&out, error));
 }
 
-static int print_comparison(const struct diff_command *command, FILE *file,
-			    const struct dump *before, const struct dump *after)
+static int print_comparison(const struct options *options, FILE *file,
+			    const struct tdt_snapshot *before, const struct tdt_snapshot *after)
 {
 	struct comparison comparison;
 	const struct diff_result result = { .comparison = &comparison,
-					    .before = dump_snapshot(before),
-					    .after = dump_snapshot(after),
-					    .print = &command->outside.print };
+					    .before = before,
+					    .after = after,
+					    .print = &options->print };
 	uint64_t start = tdt__clock();
 	struct tdt__out out = { .file = file };
-	int error = compare(&comparison, result.before, result.after);
+	int error = compare(&comparison, before, after);
 
-	report_time(&command->outside, "comparing", start);
+	report_time(options, "comparing", start);
 	if (error == -EINVAL)
 		return report_trouble("the first answer is later than the second one");
 	if (error != 0)
 		return report_no_memory();
-	error = command->outside.print.format == TDT_PRINT_JSON ? diff_json(&out, &result)
-								: diff_text(&out, &result);
+	error = options->print.format == TDT_PRINT_JSON ? diff_json(&out, &result)
+							: diff_text(&out, &result);
 	comparison_fini(&comparison);
 	return output_status(tdt__out_end(&out, error));
 }
 
-static int print_folded(struct diff_side side[2], FILE *out)
+static int print_folded(const struct options *options, FILE *file,
+			const struct tdt_snapshot *before, const struct tdt_snapshot *after)
 {
-	int status = fold_answer(&side[0]);
+	struct stacks stacks = { 0 };
+	int status = fold_answer(options, &(struct stacks_side){ &stacks, 0 }, before);
 
 	if (status == PROGRAM_GOES_ON)
-		status = fold_answer(&side[1]);
+		status = fold_answer(options, &(struct stacks_side){ &stacks, 1 }, after);
 	if (status == PROGRAM_GOES_ON)
-		status = print_stacks(side->command, out, side->stacks.stacks);
-	stacks_fini(side->stacks.stacks);
+		status = print_stacks(options, file, &stacks);
+	stacks_fini(&stacks);
 	return status;
 }
+
+/* Returns PROGRAM_GOES_ON or TDT_TROUBLE. */
+static int print_changes(const struct options *options, FILE *file,
+			 const struct tdt_snapshot *before, const struct tdt_snapshot *after)
+{
+	return options->print.format == TDT_PRINT_FOLDED
+		       ? print_folded(options, file, before, after)
+		       : print_comparison(options, file, before, after);
+}
+
+/* --- Two answers of a process ------------------------------------------------------- */
+
+/* The process at one time, and the answers of the copies of the library in it. */
+struct moment {
+	struct outside outside;
+	struct answer answers[TDT__REGISTRIES_MAX];
+	size_t n;
+};
+
+/* Look up the names that the places are compared by. */
+static void name_answer(const struct answer *answer)
+{
+	const struct tdt_snapshot *snapshot = &answer->findings->public;
+	uint64_t deadline = tdt__clock() + NAMING_TIME;
+
+	for (size_t i = 0; i < snapshot->n_groups; i++)
+		if (snapshot->groups[i]->trace != NULL)
+			tdt__trace_root_by(snapshot->groups[i]->trace, deadline);
+}
+
+static void end_moment(struct moment *moment)
+{
+	while (moment->n > 0)
+		answer_fini(&moment->answers[--moment->n]);
+	outside_close(&moment->outside);
+}
+
+/* Returns PROGRAM_GOES_ON, and the caller ends the moment; or TDT_TROUBLE. */
+static int take_moment(struct moment *moment, const struct diff_command *command)
+{
+	int status = outside_open(&moment->outside, &command->options);
+
+	moment->n = 0;
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	if (command->options.no_symbols)
+		tdt__modules_withhold(moment->outside.images.table);
+	while (moment->n < moment->outside.n_found && status == PROGRAM_GOES_ON) {
+		status = answer_take(&moment->answers[moment->n], &command->options,
+				     &command->choice, &moment->outside, moment->n);
+		if (status == PROGRAM_GOES_ON && moment->answers[moment->n++].ended)
+			status = report_ended();
+	}
+	if (status != PROGRAM_GOES_ON)
+		end_moment(moment);
+	return status;
+}
+
+static void sleep_ns(uint64_t ns)
+{
+	struct timespec left = { (time_t)(ns / TDT__SECOND), (long)(ns % TDT__SECOND) };
+
+	while (nanosleep(&left, &left) != 0 && errno == EINTR)
+		;
+}
+
+static int compare_moments(const struct diff_command *command, FILE *out,
+			   const struct moment *before, const struct moment *after)
+{
+	int status = PROGRAM_GOES_ON;
+
+	if (before->n != after->n)
+		return report_trouble("one of the answers has more copies of the library");
+	for (size_t i = 0; i < after->n && status == PROGRAM_GOES_ON; i++) {
+		name_answer(&before->answers[i]);
+		name_answer(&after->answers[i]);
+		status = print_changes(&command->options, out,
+				       &before->answers[i].findings->public,
+				       &after->answers[i].findings->public);
+	}
+	return status == PROGRAM_GOES_ON ? EXIT_SUCCESS : status;
+}
+
+/* An apart_fn. */
+static int compare_twice(FILE *out, void *arg)
+{
+	static struct moment before, after;
+	const struct diff_command *command = arg;
+	int status = take_moment(&before, command);
+
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	sleep_ns(command->options.after);
+	status = take_moment(&after, command);
+	if (status == PROGRAM_GOES_ON) {
+		status = compare_moments(command, out, &before, &after);
+		end_moment(&after);
+	}
+	end_moment(&before);
+	return status;
+}
+
+/* --- Two files ---------------------------------------------------------------------- */
 
 /*
  * Compare what comes next in both files.  Returns PROGRAM_GOES_ON, EXIT_SUCCESS if both files have
@@ -444,21 +366,20 @@ static int compare_next(struct diff_side side[2], FILE *out)
 
 	if (status == PROGRAM_GOES_ON)
 		status = read_side(&side[1]);
-	report_time(&command->outside, "reading the answers", start);
+	report_time(&command->options, "reading the answers", start);
 	if (status != PROGRAM_GOES_ON)
 		return status;
 	if (side[0].profile != side[1].profile)
 		return report_trouble("a profile can only be compared with a profile");
 	if (side[0].profile)
-		return print_stacks(command, out, side->stacks.stacks) == PROGRAM_GOES_ON
+		return print_stacks(&command->options, out, side->stacks.stacks) == PROGRAM_GOES_ON
 			       ? EXIT_SUCCESS : TDT_TROUBLE;
 	if (side[0].dump == NULL && side[1].dump == NULL)
 		return EXIT_SUCCESS;
 	if (side[0].dump == NULL || side[1].dump == NULL)
 		return report_trouble("one of the files has more answers than the other");
-	return command->outside.print.format == TDT_PRINT_FOLDED
-		       ? print_folded(side, out)
-		       : print_comparison(command, out, side[0].dump, side[1].dump);
+	return print_changes(&command->options, out, dump_snapshot(side[0].dump),
+			     dump_snapshot(side[1].dump));
 }
 
 static struct diff_side side_of(const struct diff_command *command, struct stacks *stacks,
@@ -495,41 +416,31 @@ static int compare_answers(FILE *out, void *arg)
 		       ? report_trouble("the files have no answers") : status;
 }
 
-static int compare_apart(struct diff_command *command)
+/* Saved answers may be damaged or hostile. */
+static int compare_answers_apart(struct diff_command *command)
 {
 	const char *why = "failed";
-	char text[64];
 	int status = do_apart(compare_answers, command, UINT_MAX, &why);
 
 	if (status >= 0)
 		return status;
-	if (status != -ECANCELED) {
-		program_output_failed(&diff_program, -status);
-		return TDT_TROUBLE;
-	}
-	snprintf(text, sizeof text, "comparing the answers %s", why);
-	return report_trouble(text);
+	if (status != -ECANCELED)
+		return output_status(status);
+	return report_trouble("comparing the answers %s", why);
 }
 
 int command_diff(int argc, char **argv)
 {
-	struct diff_command command = { .outside = { .program = &diff_program,
-						     .print.size = sizeof command.outside.print } };
-	int status;
+	struct diff_command command = { .options.max_requests = 1000 };
+	int status = diff_options(&command, argc, argv);
 
-	/* No argument becomes more than two, and some are ours. */
-	command.bt = calloc(2 * (size_t)argc + 8, sizeof command.bt[0]);
-	if (command.bt == NULL)
-		return report_no_memory();
-	pass_on(&command, diff_name);
-	status = diff_options(&command, argc, argv);
-	tdt__terminal_choose(&command.outside.print, stdout);
-	outside_bound(&command.outside, command.after);
+	tdt__terminal_choose(&command.options.print, stdout);
+	outside_bound(&command.options, command.options.after);
 	if (status == PROGRAM_GOES_ON)
-		status = command.after != 0 ? ask_for_both(&command) : open_both(&command);
-	if (status == PROGRAM_GOES_ON)
-		status = compare_apart(&command);
+		status = command.options.after != 0
+			     ? outside_apart(compare_twice, &command, &command.options, true)
+			     : compare_answers_apart(&command);
 	close_both(&command);
-	free(command.bt);
+	free((void *)(uintptr_t)command.choice.ids);
 	return status;
 }

@@ -49,17 +49,6 @@ struct diff_printing {
 	struct tdt__string string;
 };
 
-static int write_line(struct diff_printing *printing)
-{
-	struct tdt__string *string = &printing->string;
-
-	if (string->failed)
-		return -ENOMEM;
-	tdt__out_add(printing->out, string->bytes, string->n);
-	string->n = 0;
-	return 0;
-}
-
 static size_t count_live(const struct diff_result *result, bool after)
 {
 	size_t n = 0;
@@ -154,11 +143,11 @@ static int fate_part(struct diff_printing *printing, enum compare_fate fate)
 		return 0;
 	tdt__count_tasks(&printing->string, comparison->fates[fate]);
 	tdt__string_puts(&printing->string, "\n\n");
-	error = write_line(printing);
+	error = tdt__out_take(printing->out, &printing->string);
 	if (error == 0)
 		error = write_groups(printing, &comparison->group[from], shown);
 	rest_line(&printing->string, n - shown, tasks);
-	return error == 0 ? write_line(printing) : error;
+	return error == 0 ? tdt__out_take(printing->out, &printing->string) : error;
 }
 
 static void bold(struct diff_printing *printing, const char *text)
@@ -190,7 +179,7 @@ static int other_part(struct diff_printing *printing, const char *title, enum co
 }
 
 /* Where tasks without a tree wait, and were spawned. */
-static void record_line(struct diff_printing *printing, const struct tdt_trace_info *info)
+static void record_line(struct diff_printing *printing, const struct tdt_task_info *info)
 {
 	const struct tdt_print_options *print = printing->result->print;
 	struct tdt__string *string = &printing->string;
@@ -227,7 +216,7 @@ static int write_place(struct diff_printing *printing, const struct compare_plac
 	tdt__string_puts(string, " after\n");
 	if (place->trace == NULL)
 		record_line(printing, place->example);
-	error = write_line(printing);
+	error = tdt__out_take(printing->out, &printing->string);
 	if (error == 0 && place->trace != NULL)
 		error = tdt__print_tree(printing->out, NULL, tdt_trace_root(place->trace), frames,
 					NULL);
@@ -259,14 +248,14 @@ static int grown_part(struct diff_printing *printing)
 	tdt__string_puts(&printing->string, ": ");
 	tdt__count(&printing->string, n);
 	tdt__string_puts(&printing->string, n == 1 ? " place\n\n" : " places\n\n");
-	error = write_line(printing);
+	error = tdt__out_take(printing->out, &printing->string);
 	for (size_t i = 0; i < shown && error == 0; i++)
 		error = write_place(printing, &comparison->place[i], &frames);
 	for (size_t i = shown; i < n; i++)
 		tasks += comparison->place[i].after;
 	rest_line(&printing->string, n - shown, tasks);
 	tdt__frames_fini(&frames);
-	return error == 0 ? write_line(printing) : error;
+	return error == 0 ? tdt__out_take(printing->out, &printing->string) : error;
 }
 
 int diff_text(struct tdt__out *out, const struct diff_result *result)
@@ -279,7 +268,7 @@ int diff_text(struct tdt__out *out, const struct diff_result *result)
 	diff_heading(&printing.string, result);
 	fates_line(&printing.string, result->comparison);
 	if (error == 0)
-		error = write_line(&printing);
+		error = tdt__out_take(out, &printing.string);
 	if (error == 0)
 		error = stuck_part(&printing);
 	if (error == 0)

@@ -15,36 +15,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <tdt/dump.h>
+#include <tdt/tree.h>
+
+#include "base/array.h"
 #include "cli/join.h"
-#include "cli/program.h"
+#include "cli/options.h"
 #include "cli/read_json.h"
 #include "tree-printer/terminal.h"
 #include "tree-printer/view.h"
 
-static char join_name[] = "tdt-join-ustack";
-
-static const struct program join_program = {
-	.name = join_name,
-	.forms = (const char *const[]){ "text", "json", NULL },
-	.help =
-		"Usage: tdt-join-ustack [OPTION]... TRACES STACKS...\n"
-		"Print where async tasks wait and where a tracer saw them, in one tree for "
-		"each task.  TRACES is the output of\n"
-		"tdt bt --json, or what the tdt library wrote as JSON; STACKS is the output of "
-		"perf script, or of the scripts\n"
-		"oncpu-by-task, wait-stacks or long-polls, for bpftrace or DTrace.  One of them "
-		"may be -: standard input.\n"
-		"\n"
-		"  --format=FORM    text (the default) or json\n"
-		"  --utf8, --ascii  the lines of the tree (default: as the locale is)\n"
-		"  --color=WHEN     auto (the default: on a terminal), always or never\n"
-		"  --help, --version\n"
-		"\n"
-		"Exit status: 0; 1 if a file is damaged or the output fails; 2 for wrong usage.\n",
-};
+static const struct program join_program = { .name = "tdt-join-ustack" };
 
 struct join_command {
-	struct tdt_print_options print;
+	struct options options;
 	const char *traces;
 	char **stacks;
 };
@@ -52,20 +36,15 @@ struct join_command {
 /* Returns PROGRAM_GOES_ON or an exit status. */
 static int parse_join_options(struct join_command *command, int argc, char **argv)
 {
-	static const struct option options[] = { OPTION_FORMAT, OPTIONS_OF_ALL };
-	int option, status;
+	int status = options_read(&join_program, COMMAND_JOIN, &command->options, &argc, &argv);
 
-	argv[0] = join_name; /* getopt_long() begins its messages with it */
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		status = program_option(&join_program, &command->print, option, optarg);
-		if (status != PROGRAM_GOES_ON)
-			return status;
-	}
-	if (argc - optind < 2)
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	if (argc < 2)
 		return program_bad_usage(&join_program,
 					 "a file of traces and one of stacks are wanted", "");
-	command->traces = argv[optind];
-	command->stacks = argv + optind + 1;
+	command->traces = argv[0];
+	command->stacks = argv + 1;
 	return PROGRAM_GOES_ON;
 }
 
@@ -89,20 +68,9 @@ static int no_memory(void)
 /* Take over `trace`.  False: no memory, and the trace is freed. */
 static bool add_task(struct tasks *tasks, struct tdt_trace *trace)
 {
-	if (trace == NULL)
-		return false;
-	if (tasks->n == tasks->room) {
-		size_t room = tasks->room == 0 ? 16 : 2 * tasks->room;
-		struct joined *task = reallocarray(tasks->task, room, sizeof(*task));
-
-		if (task == NULL) {
-			tdt_trace_free(trace);
-			return false;
-		}
-		tasks->task = task;
-		tasks->room = room;
-	}
-	if (joined_init(&tasks->task[tasks->n], trace) != 0) {
+	if (trace == NULL ||
+	    !tdt__array_grow(&tasks->task, tasks->n, &tasks->room, sizeof(*tasks->task)) ||
+	    joined_init(&tasks->task[tasks->n], trace) != 0) {
 		tdt_trace_free(trace);
 		return false;
 	}
@@ -315,7 +283,7 @@ static int join(struct tasks *tasks, const struct join_command *command)
 	for (char **stacks = command->stacks; status == 0 && *stacks != NULL; stacks++)
 		status = read_stacks(tasks, *stacks);
 	if (status == 0)
-		status = print_tasks(tasks, &command->print);
+		status = print_tasks(tasks, &command->options.print);
 	if (status == 0)
 		report_left_out(tasks);
 	return status;
@@ -323,7 +291,7 @@ static int join(struct tasks *tasks, const struct join_command *command)
 
 int main(int argc, char **argv)
 {
-	struct join_command command = { .print.size = sizeof(command.print) };
+	struct join_command command = { .traces = NULL };
 	struct tasks tasks = { 0 };
 	int status;
 
@@ -331,7 +299,7 @@ int main(int argc, char **argv)
 	status = parse_join_options(&command, argc, argv);
 	if (status != PROGRAM_GOES_ON)
 		return status;
-	tdt__terminal_choose(&command.print, stdout);
+	tdt__terminal_choose(&command.options.print, stdout);
 	status = join(&tasks, &command);
 	for (size_t i = 0; i < tasks.n; i++)
 		joined_fini(&tasks.task[i]);

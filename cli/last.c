@@ -12,7 +12,7 @@
 #include "tree-printer/forms.h"
 #include "tree-printer/words.h"
 
-int last_open(struct last *last, const struct outside_options *options)
+int last_open(struct last *last, const struct options *options)
 {
 	uint64_t start = tdt__clock();
 

@@ -15,7 +15,7 @@ struct last {
 };
 
 /* Read the recording that the options name.  Returns PROGRAM_GOES_ON or TDT_TROUBLE. */
-int last_open(struct last *last, const struct outside_options *options);
+int last_open(struct last *last, const struct options *options);
 void last_close(struct last *last);
 
 /* Write "process 4711 "bank", recorded until 2026-11-22 20:53:09.204". */

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # The programs.
 
-bin_PROGRAMS += tdt-join-ustack
+# Both programs take from libtdt-core.la what runs in no target: names, trees and printers.
+bin_PROGRAMS += tdt-join-ustack tdt
 
-tdt_join_ustack_SOURCES = \
-	cli/join-ustack.c \
-	cli/join.c \
-	cli/join.h \
-	cli/join_index.c \
-	cli/join_index.h \
-	cli/join_print.c \
+cli_shared = \
+	cli/option_table.c \
+	cli/options.c \
+	cli/options.h \
 	cli/program.c \
 	cli/program.h \
 	cli/read_dump.c \
@@ -17,31 +15,25 @@ tdt_join_ustack_SOURCES = \
 	cli/read_json.c \
 	cli/read_json.h \
 	cli/read_parts.c \
-	cli/read_parts.h \
-	cli/ustack.c \
-	cli/ustack.h \
-	tree-printer/frame.c \
-	tree-printer/frame.h \
-	tree-printer/json.c \
-	tree-printer/json_writer.c \
-	tree-printer/json_writer.h \
-	tree-printer/operation.c \
-	tree-printer/operation.h \
-	tree-printer/origin.c \
-	tree-printer/origin.h \
-	tree-printer/schema.h \
-	tree-printer/strings.c \
-	tree-printer/strings.h \
-	tree-printer/terminal.c \
-	tree-printer/terminal.h \
-	tree-printer/view.c \
-	tree-printer/view.h
-tdt_join_ustack_CFLAGS = $(AM_CFLAGS) $(INSTALLED_CFLAGS) $(JANSSON_CFLAGS)
-tdt_join_ustack_LDADD = libtdt.la $(JANSSON_LIBS) $(IBERTY_LIBS)
+	cli/read_parts.h
 
-# It takes from libtdt-core.la what runs in no target: names, trees and printers.
-bin_PROGRAMS += tdt
+tdt_join_ustack_SOURCES = \
+	$(cli_shared) \
+	cli/join-ustack.c \
+	cli/join.c \
+	cli/join.h \
+	cli/join_index.c \
+	cli/join_index.h \
+	cli/join_print.c \
+	cli/ustack.c \
+	cli/ustack.h
+tdt_join_ustack_CFLAGS = $(AM_CFLAGS) $(INSTALLED_CFLAGS) $(JANSSON_CFLAGS)
+tdt_join_ustack_LDADD = libtdt-core.la $(JANSSON_LIBS) $(IBERTY_LIBS)
+
 tdt_SOURCES = \
+	$(cli_shared) \
+	cli/answer.c \
+	cli/answer.h \
 	cli/apart.c \
 	cli/apart.h \
 	cli/bound.c \
@@ -57,15 +49,13 @@ tdt_SOURCES = \
 	cli/diff_print.c \
 	cli/last.c \
 	cli/last.h \
+	cli/named.c \
+	cli/named.h \
 	cli/outside.c \
 	cli/print.c \
 	cli/print.h \
-	cli/program.c \
-	cli/program.h \
 	cli/profile.c \
 	cli/profile.h \
-	cli/profile_options.c \
-	cli/profile_options.h \
 	cli/profile_print.c \
 	cli/profile_shown.c \
 	cli/profile_text.c \
@@ -75,12 +65,6 @@ tdt_SOURCES = \
 	cli/ps_summary.c \
 	cli/ps_table.c \
 	cli/ps_threads.c \
-	cli/read_dump.c \
-	cli/read_dump.h \
-	cli/read_json.c \
-	cli/read_json.h \
-	cli/read_parts.c \
-	cli/read_parts.h \
 	cli/record.c \
 	cli/record.h \
 	cli/record_write.c \
@@ -89,8 +73,6 @@ tdt_SOURCES = \
 	cli/stacks.c \
 	cli/stacks.h \
 	cli/stacks_print.c \
-	cli/summary.c \
-	cli/summary.h \
 	cli/serve.c \
 	cli/serve.h \
 	cli/set.c \
@@ -99,6 +81,7 @@ tdt_SOURCES = \
 	cli/text_table.c \
 	cli/text_table.h \
 	cli/top.c \
+	cli/top_json.c \
 	cli/top_lines.c \
 	cli/top_lines.h \
 	cli/top_look.c \
@@ -116,6 +99,10 @@ tdt_SOURCES = \
 	cli/top_times.h \
 	cli/top_views.c \
 	cli/top_views.h \
+	cli/wait.c \
+	cli/wait.h \
+	cli/work.c \
+	cli/work.h \
 	tree-printer/pprof.c \
 	tree-printer/pprof.h
 tdt_CFLAGS = $(AM_CFLAGS) $(INSTALLED_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS) \

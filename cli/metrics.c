@@ -17,86 +17,7 @@
 #include "reader/history.h"
 #include "reader/recorded.h"
 #include "recording/read.h"
-
-static char metrics_name[] = "tdt";
-
-static const struct program metrics_program = {
-	.name = metrics_name,
-	.help = "Usage: tdt metrics [OPTION]... TARGET\n"
-		"Print numbers about the async tasks of a process, for Prometheus and what else "
-		"reads OpenMetrics.\n"
-		"TARGET is the number or the name of a process.\n"
-		"\n"
-		"  -p, --pid=TARGET   the same\n"
-		"  --format=FORM      openmetrics (the default), or prometheus: its older text "
-		"format\n"
-		"  --listen=ADDRESS   go on, and serve them at http://ADDRESS/metrics: 9777 or "
-		"127.0.0.1:9777 is a port of\n"
-		"                     this machine alone; other addresses, as 0.0.0.0:9777, are "
-		"open to others\n"
-		"  --timeout=TIME     give up after that (default: 60s; with --listen 10s)\n"
-		"  --verbose          say how long each step took\n"
-		"  --help, --version\n"
-		"\n"
-		"Exit status: 0; 2 if something went wrong.\n",
-};
-
-struct metrics_command {
-	struct outside_options outside;
-	enum metrics_form form;
-	const char *listen; /* NULL: print one page */
-};
-
-/* --- Options ------------------------------------------------------------------------ */
-
-enum { OPTION_LISTEN = OPTIONS_OWN };
-
-static int set_form(struct metrics_command *command, const char *value)
-{
-	if (strcmp(value, "openmetrics") == 0)
-		command->form = METRICS_OPENMETRICS;
-	else if (strcmp(value, "prometheus") == 0)
-		command->form = METRICS_PROMETHEUS;
-	else
-		return program_bad_usage(&metrics_program,
-					 "the form is openmetrics or prometheus, not ", value);
-	return PROGRAM_GOES_ON;
-}
-
-static int metrics_option(void *arg, int option, const char *value)
-{
-	struct metrics_command *command = arg;
-
-	switch (option) {
-	case 'f':
-		return set_form(command, value);
-	case OPTION_LISTEN:
-		command->listen = value;
-		return PROGRAM_GOES_ON;
-	default:
-		return outside_option(&command->outside, option, value);
-	}
-}
-
-static int metrics_options(struct metrics_command *command, int argc, char **argv)
-{
-	static const struct option options[] = {
-		OPTION_FORMAT,
-		OPTION_OF_TIMEOUT,
-		{ "listen", required_argument, NULL, OPTION_LISTEN },
-		{ "pid", required_argument, NULL, 'p' },
-		{ "verbose", no_argument, NULL, OPTION_VERBOSE },
-		{ "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'v' },
-		{ NULL, 0, NULL, 0 },
-	};
-	static const struct command_line line = { .program = &metrics_program,
-						  .letters = "p:",
-						  .options = options,
-						  .option = metrics_option };
-
-	return read_command_line(&line, command, &command->outside, &argc, &argv);
-}
+#include "tree-printer/forms.h"
 
 /* --- Scrapes ------------------------------------------------------------------------ */
 
@@ -114,7 +35,7 @@ struct totals {
 
 /* One reading of the process, in a child of its own. */
 struct scrape {
-	const struct metrics_command *command;
+	struct options *options;
 	enum metrics_form form;
 	bool quiet;           /* troubles are not reported */
 	struct totals totals; /* as the last scrape has left them */
@@ -161,7 +82,7 @@ static void count_rings(struct metrics_page *page, struct tdt__tasks *tasks)
  * most of a few looks lacks little.
  */
 static int count_registry(struct metrics_page *page, struct outside *outside, size_t registry,
-			  const struct outside_options *options)
+			  const struct options *options)
 {
 	struct tdt_counts before = { 0 };
 	struct tdt_registry_counters after;
@@ -228,11 +149,11 @@ static int read_durations(struct metrics_page *page, struct scrape *scrape,
 		return PROGRAM_GOES_ON;
 	if (tdt__recorded_open(&outside->target, &outside->images, &outside->found[registry], &copy,
 			       &recording, &trouble) != 0)
-		return report_trouble(trouble.text);
+		return report_trouble("%s", trouble.text);
 	status = count_durations(page, scrape, recording);
 	tdt__recording_close(recording);
 	free(copy);
-	report_time(&scrape->command->outside, "reading the recording", start);
+	report_time(scrape->options, "reading the recording", start);
 	return status;
 }
 
@@ -283,7 +204,7 @@ static int read_registries(struct metrics_page *page, struct scrape *scrape,
 	for (size_t i = 0; i < outside->n_found && status == PROGRAM_GOES_ON; i++) {
 		struct metrics_page one = { 0 };
 
-		status = count_registry(&one, outside, i, &scrape->command->outside);
+		status = count_registry(&one, outside, i, scrape->options);
 		add_page(page, &one, outside->found[i].registry.start_real);
 		if (status == PROGRAM_GOES_ON)
 			status = read_durations(page, scrape, outside, i);
@@ -310,7 +231,7 @@ static void use_totals(struct metrics_page *page, struct totals *totals)
 static int scrape_process(struct metrics_page *page, struct scrape *scrape)
 {
 	struct outside outside;
-	int status = outside_open(&outside, &scrape->command->outside);
+	int status = outside_open(&outside, scrape->options);
 
 	if (status != PROGRAM_GOES_ON)
 		return status;
@@ -325,6 +246,53 @@ static int scrape_process(struct metrics_page *page, struct scrape *scrape)
 	return status;
 }
 
+static void json_durations(struct tdt__json *json, const char *key,
+			   const struct tdt__durations *durations)
+{
+	tdt__json_begin(json, key, '{');
+	tdt__json_begin(json, "bounds_ns", '[');
+	for (size_t i = 0; i < TDT__DURATION_BOUNDS; i++)
+		tdt__json_u64(json, NULL, tdt__duration_bound[i]);
+	tdt__json_end(json, ']');
+	tdt__json_begin(json, "counts", '[');
+	for (size_t i = 0; i <= TDT__DURATION_BOUNDS; i++)
+		tdt__json_u64(json, NULL, durations->n[i]);
+	tdt__json_end(json, ']');
+	tdt__json_u64(json, "sum_ns", durations->sum);
+	tdt__json_end(json, '}');
+}
+
+/* Returns 0 or a negative errno. */
+static int print_json_page(FILE *file, const struct metrics_page *page)
+{
+	const struct tdt_counts *counts = &page->counts;
+	struct tdt__out out = { .file = file };
+	struct tdt__json json = tdt__json_document(&out);
+
+	tdt__json_begin(&json, "metrics", '{');
+	tdt__json_u64(&json, "waiting", counts->waiting);
+	tdt__json_u64(&json, "runnable", counts->runnable);
+	tdt__json_u64(&json, "polling", counts->running);
+	tdt__json_u64(&json, "spawned", counts->spawned);
+	tdt__json_u64(&json, "panicked", counts->panicked);
+	tdt__json_u64(&json, "polls", counts->polls);
+	tdt__json_u64(&json, "captures", counts->captures);
+	tdt__json_u64(&json, "dumps", counts->dumps);
+	tdt__json_known_u64(&json, "held", counts->held);
+	tdt__json_known_u64(&json, "since_real_ns", page->since);
+	tdt__json_u64(&json, "longest_poll_ns", counts->longest_poll_ns);
+	tdt__json_u64(&json, "longest_wait_ns", counts->longest_wait_ns);
+	tdt__json_u64(&json, "deadlocks", page->deadlocks);
+	tdt__json_u64(&json, "unproven", page->unproven);
+	tdt__json_known_u64(&json, "recorded_ns", page->recorded_ns);
+	if (page->recorded) {
+		json_durations(&json, "poll", &page->polls);
+		json_durations(&json, "wake_to_poll", &page->latencies);
+	}
+	tdt__json_end(&json, '}');
+	return tdt__out_end(&out, tdt__json_finish(&json));
+}
+
 static int print_metrics(FILE *out, void *arg)
 {
 	struct scrape *scrape = arg;
@@ -337,6 +305,8 @@ static int print_metrics(FILE *out, void *arg)
 	if (status != PROGRAM_GOES_ON)
 		return status;
 	use_totals(&page, &scrape->totals);
+	if (page.form == METRICS_JSON)
+		return print_json_page(out, &page);
 	metrics_page_print(out, &page);
 	if (scrape->after != NULL)
 		*scrape->after = scrape->totals;
@@ -355,8 +325,8 @@ static void put_page(FILE *out, struct scrape *scrape)
 {
 	const struct metrics_page down = { .form = scrape->form };
 	const char *why = "";
-	int status = do_apart_into(out, print_metrics, scrape, scrape->command->outside.timeout,
-				   &why);
+	int status = do_apart_into(out, print_metrics, scrape,
+				   timeout_seconds(scrape->options, TIMEOUT_OF_SCRAPE), &why);
 
 	if (status == -ECANCELED && !scrape->quiet)
 		report_reading(why);
@@ -391,34 +361,28 @@ static int report_listening(int listener)
 
 static int report_cannot_listen(const char *where, int error)
 {
-	char text[256];
-
 	if (error == -EINVAL)
-		return program_bad_usage(&metrics_program,
-					 "not a port, or an address and a port, as "
-					 "127.0.0.1:9777 or [::1]:9777: ", where);
-	snprintf(text, sizeof text, "%s: %s", where, strerror(-error));
-	return report_trouble(text);
+		return bad_usage("not a port, or an address and a port, as 127.0.0.1:9777 or "
+				 "[::1]:9777: ", where);
+	return report_trouble("%s: %s", where, strerror(-error));
 }
 
 /* Goes on until a signal ends it. */
-static int serve_metrics(struct metrics_command *command)
+static int serve_metrics(struct options *options)
 {
 	static const struct serve_limits limits = { .request_ns = 5 * TDT__SECOND,
 						    .answer_ns = 10 * TDT__SECOND };
-	struct scrape scrape = { .command = command };
-	int listener = serve_listen(command->listen);
+	struct scrape scrape = { .options = options };
+	int listener = serve_listen(options->listen);
 
 	if (listener < 0)
-		return report_cannot_listen(command->listen, listener);
+		return report_cannot_listen(options->listen, listener);
 	scrape.after = mmap(NULL, sizeof *scrape.after, PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (scrape.after == MAP_FAILED)
 		return report_no_memory();
-	if (command->outside.timeout == 0)
-		command->outside.timeout = TIMEOUT_OF_SCRAPE;
 	if (report_listening(listener) == PROGRAM_GOES_ON)
-		report_cannot_listen(command->listen, serve(listener, &limits, make_page, &scrape));
+		report_cannot_listen(options->listen, serve(listener, &limits, make_page, &scrape));
 	return TDT_TROUBLE;
 }
 
@@ -426,15 +390,14 @@ static int serve_metrics(struct metrics_command *command)
 
 int command_metrics(int argc, char **argv)
 {
-	struct metrics_command command = { .outside.print.size = sizeof command.outside.print };
-	struct scrape scrape = { .command = &command };
-	int status = metrics_options(&command, argc, argv);
+	struct options options = { .max_requests = 0 };
+	struct scrape scrape = { .options = &options };
+	int status = read_command_line(COMMAND_METRICS, &options, &argc, &argv, false);
 
 	if (status != PROGRAM_GOES_ON)
 		return status;
-	if (command.listen != NULL)
-		return serve_metrics(&command);
-	scrape.form = command.form;
-	status = outside_apart(print_metrics, &scrape, &command.outside);
-	return status >= 0 ? status : TDT_TROUBLE;
+	if (options.listen != NULL)
+		return serve_metrics(&options);
+	scrape.form = options.page;
+	return outside_apart(print_metrics, &scrape, &options, false);
 }

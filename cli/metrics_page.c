@@ -15,9 +15,36 @@
 #define SECONDS_FORMAT "%" PRIu64 ".%09" PRIu64
 #define AS_SECONDS(ns) (ns) / 1000000000, (ns) % 1000000000
 
+enum metric_type { GAUGE, SECONDS, COUNTER };
+
 struct metric {
 	const char *name, *help;
+	enum metric_type type;
+	size_t at; /* of its value in struct metrics_page */
 };
+
+#define METRIC(name, help, type, field) { name, help, type, offsetof(struct metrics_page, field) }
+
+static const struct metric metrics[] = {
+	METRIC("tdt_spawned", "Tasks that were spawned.", COUNTER, counts.spawned),
+	METRIC("tdt_task_panics", "Tasks that panicked.", COUNTER, counts.panicked),
+	METRIC("tdt_polls", "Polls that began.", COUNTER, counts.polls),
+	METRIC("tdt_captures", "Polls in which stacks were captured.", COUNTER, counts.captures),
+	METRIC("tdt_dumps", "Dumps that the process has made.", COUNTER, counts.dumps),
+	METRIC("tdt_tasks_held", "Tasks that have ended, and whose handles are held.", GAUGE,
+	       counts.held),
+	METRIC("tdt_longest_poll_seconds", "Time since the oldest poll began that goes on.",
+	       SECONDS, counts.longest_poll_ns),
+	METRIC("tdt_longest_wait_seconds", "Longest time since the last poll of a waiting task.",
+	       SECONDS, counts.longest_wait_ns),
+	METRIC("tdt_deadlocks", "Rings of tasks that wait for each other for ever.", GAUGE,
+	       deadlocks),
+	METRIC("tdt_rings_unproven", "Rings that are deadlocks unless a task has a silent leaf.",
+	       GAUGE, unproven),
+};
+
+static const struct metric recorded = METRIC(
+	"tdt_recorded_seconds", "Time until now that the histograms are of.", SECONDS, recorded_ns);
 
 /* `suffix` is that of the name. */
 static void put_head(FILE *out, const struct metric *metric, const char *suffix, const char *type)
@@ -36,19 +63,6 @@ static void put_head_of_seconds(FILE *out, const struct metrics_page *page,
 
 /* --- Single values ------------------------------------------------------------------ */
 
-static void put_gauge(FILE *out, const struct metric *metric, uint64_t value)
-{
-	put_head(out, metric, "", "gauge");
-	fprintf(out, "%s %" PRIu64 "\n", metric->name, value);
-}
-
-static void put_gauge_of_seconds(FILE *out, const struct metrics_page *page,
-				 const struct metric *metric, uint64_t ns)
-{
-	put_head_of_seconds(out, page, metric, "gauge");
-	fprintf(out, "%s " SECONDS_FORMAT "\n", metric->name, AS_SECONDS(ns));
-}
-
 static void put_counter(FILE *out, const struct metrics_page *page, const struct metric *metric,
 			uint64_t value)
 {
@@ -61,58 +75,35 @@ static void put_counter(FILE *out, const struct metrics_page *page, const struct
 			AS_SECONDS(page->since));
 }
 
+static void put_metric(FILE *out, const struct metrics_page *page, const struct metric *metric)
+{
+	uint64_t value = *(const uint64_t *)((const char *)page + metric->at);
+
+	switch (metric->type) {
+	case GAUGE:
+		put_head(out, metric, "", "gauge");
+		fprintf(out, "%s %" PRIu64 "\n", metric->name, value);
+		break;
+	case SECONDS:
+		put_head_of_seconds(out, page, metric, "gauge");
+		fprintf(out, "%s " SECONDS_FORMAT "\n", metric->name, AS_SECONDS(value));
+		break;
+	case COUNTER:
+		put_counter(out, page, metric, value);
+		break;
+	}
+}
+
 static void put_states(FILE *out, const struct tdt_counts *counts)
 {
 	static const struct metric tasks = {
-		"tdt_tasks", "Tasks that have not ended, by state.",
+		.name = "tdt_tasks", .help = "Tasks that have not ended, by state."
 	};
 
 	put_head(out, &tasks, "", "gauge");
 	fprintf(out, "tdt_tasks{state=\"waiting\"} %" PRIu64 "\n", counts->waiting);
 	fprintf(out, "tdt_tasks{state=\"runnable\"} %" PRIu64 "\n", counts->runnable);
 	fprintf(out, "tdt_tasks{state=\"polling\"} %" PRIu64 "\n", counts->running);
-}
-
-static void put_counts(FILE *out, const struct metrics_page *page)
-{
-	static const struct metric spawned = { "tdt_spawned", "Tasks that were spawned." },
-				   panics = { "tdt_task_panics", "Tasks that panicked." },
-				   polls = { "tdt_polls", "Polls that began." },
-				   captures = { "tdt_captures",
-						"Polls in which stacks were captured." },
-				   dumps = { "tdt_dumps", "Dumps that the process has made." };
-	const struct tdt_counts *counts = &page->counts;
-
-	put_counter(out, page, &spawned, counts->spawned);
-	put_counter(out, page, &panics, counts->panicked);
-	put_counter(out, page, &polls, counts->polls);
-	put_counter(out, page, &captures, counts->captures);
-	put_counter(out, page, &dumps, counts->dumps);
-}
-
-static void put_present(FILE *out, const struct metrics_page *page)
-{
-	static const struct metric held = {
-		"tdt_tasks_held", "Tasks that have ended, and whose handles are held.",
-	};
-	static const struct metric poll = {
-		"tdt_longest_poll_seconds", "Time since the oldest poll began that goes on.",
-	};
-	static const struct metric wait = {
-		"tdt_longest_wait_seconds", "Longest time since the last poll of a waiting task.",
-	};
-	static const struct metric deadlocks = {
-		"tdt_deadlocks", "Rings of tasks that wait for each other for ever.",
-	};
-	static const struct metric unproven = {
-		"tdt_rings_unproven", "Rings that are deadlocks unless a task has a silent leaf.",
-	};
-
-	put_gauge(out, &held, page->counts.held);
-	put_gauge_of_seconds(out, page, &poll, page->counts.longest_poll_ns);
-	put_gauge_of_seconds(out, page, &wait, page->counts.longest_wait_ns);
-	put_gauge(out, &deadlocks, page->deadlocks);
-	put_gauge(out, &unproven, page->unproven);
 }
 
 /* --- Histograms --------------------------------------------------------------------- */
@@ -142,18 +133,16 @@ static void put_histogram(FILE *out, const struct metrics_page *page, const stru
 
 static void put_recorded(FILE *out, const struct metrics_page *page)
 {
-	static const struct metric recorded = {
-		"tdt_recorded_seconds", "Time until now that the histograms are of.",
-	};
 	static const struct metric polls = {
-		"tdt_poll_seconds", "Duration of recorded polls.",
+		.name = "tdt_poll_seconds", .help = "Duration of recorded polls."
 	};
 	static const struct metric latencies = {
-		"tdt_wake_to_poll_seconds", "Time from recorded wake-ups to the next poll.",
+		.name = "tdt_wake_to_poll_seconds",
+		.help = "Time from recorded wake-ups to the next poll.",
 	};
 
 	if (page->recorded_ns != 0)
-		put_gauge_of_seconds(out, page, &recorded, page->recorded_ns);
+		put_metric(out, page, &recorded);
 	put_histogram(out, page, &polls, &page->polls);
 	put_histogram(out, page, &latencies, &page->latencies);
 }
@@ -162,14 +151,16 @@ static void put_recorded(FILE *out, const struct metrics_page *page)
 
 void metrics_page_print(FILE *out, const struct metrics_page *page)
 {
-	static const struct metric up = { "tdt_up", "1 if the process was read, 0 otherwise." };
+	static const struct metric up = { .name = "tdt_up",
+					  .help = "1 if the process was read, 0 otherwise." };
 	bool shown = page->form == METRICS_OPENMETRICS || page->recorded_ns == 0;
 
-	put_gauge(out, &up, page->up);
+	put_head(out, &up, "", "gauge");
+	fprintf(out, "tdt_up %d\n", page->up);
 	if (page->up) {
 		put_states(out, &page->counts);
-		put_counts(out, page);
-		put_present(out, page);
+		for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
+			put_metric(out, page, &metrics[i]);
 	}
 	if (page->up && page->recorded && shown)
 		put_recorded(out, page);

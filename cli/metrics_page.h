@@ -10,12 +10,8 @@
 
 #include <tdt/counters.h>
 
+#include "cli/options.h"
 #include "recording/durations.h"
-
-enum metrics_form {
-	METRICS_OPENMETRICS, /* 1.0.0 */
-	METRICS_PROMETHEUS   /* the text format 0.0.4 */
-};
 
 struct metrics_page {
 	enum metrics_form form;
@@ -32,7 +28,7 @@ struct metrics_page {
 	struct tdt__durations polls, latencies;
 };
 
-/* Write the page.  The caller looks for errors of writing. */
+/* Write the page in one of its two forms.  The caller looks for errors of writing. */
 void metrics_page_print(FILE *out, const struct metrics_page *page);
 
 #endif

@@ -3,12 +3,12 @@
 
 #include <config.h>
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,12 +24,19 @@
 
 /* --- Messages ----------------------------------------------------------------------- */
 
-int report_trouble(const char *text)
+int report_trouble(const char *format, ...)
 {
 	struct tdt__string string = { 0 };
+	char *text = NULL;
+	va_list values;
 
-	tdt__string_escape(&string, text, false, '\0');
+	va_start(values, format);
+	if (vasprintf(&text, format, values) < 0)
+		text = NULL;
+	va_end(values);
+	tdt__string_escape(&string, text != NULL ? text : "trouble", false, '\0');
 	tdt__string_add(&string, "", 1);
+	free(text);
 	fprintf(stderr, "%s: %s\n", outside_program.name, string.failed ? "trouble" : string.bytes);
 	tdt__string_free(&string);
 	return TDT_TROUBLE;
@@ -40,65 +47,14 @@ int report_no_memory(void)
 	return report_trouble("there is not enough memory");
 }
 
-void report_time(const struct outside_options *options, const char *what, uint64_t start)
+void report_time(const struct options *options, const char *what, uint64_t start)
 {
 	if (options->verbose)
 		fprintf(stderr, "%s: %s took %.3f ms\n", outside_program.name, what,
 			(double)(tdt__clock() - start) / 1e6);
 }
 
-static bool parse_duration(const char *text, uint64_t *ns)
-{
-	static const struct {
-		const char *unit;
-		double ns;
-	} units[] = { { "ns", 1 },    { "us", 1e3 },	{ "ms", 1e6 },
-		      { "s", 1e9 },   { "m", 60e9 },	{ "h", 3600e9 } };
-	char *end;
-	double value;
-
-	if (!isdigit((unsigned char)text[0]))
-		return false;
-	value = strtod(text, &end);
-	for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-		if (strcmp(end, units[i].unit) == 0 && value * units[i].ns < 1e18) {
-			*ns = (uint64_t)(value * units[i].ns);
-			return true;
-		}
-	return false;
-}
-
-int set_duration(uint64_t *ns, const char *text)
-{
-	if (!parse_duration(text, ns))
-		return program_bad_usage(&outside_program, "not a time, as 10ms, 1.5s or 2m: ",
-					 text);
-	return PROGRAM_GOES_ON;
-}
-
 /* --- Checks ------------------------------------------------------------------------- */
-
-int check_option(struct check *check, int option, const char *value)
-{
-	check->on = true;
-	switch (option) {
-	case OPTION_POLLING_LONGER:
-		return set_duration(&check->polling_longer, value);
-	case OPTION_WAITING_LONGER:
-		return set_duration(&check->waiting_longer, value);
-	default:
-		return PROGRAM_GOES_ON;
-	}
-}
-
-int check_of_recording(const struct outside_options *options, const struct check *check)
-{
-	return options->dir != NULL && check->on
-		       ? program_bad_usage(&outside_program,
-					   "a recording proves no deadlock, so --check and its "
-					   "limits need a process or a core file", "")
-		       : PROGRAM_GOES_ON;
-}
 
 static bool is_longer(struct check *check, uint64_t ns, uint64_t limit, bool at_least)
 {
@@ -108,7 +64,7 @@ static bool is_longer(struct check *check, uint64_t ns, uint64_t limit, bool at_
 	return false;
 }
 
-bool check_is_bad(struct check *check, const struct tdt_trace_info *info, bool at_least)
+bool check_is_bad(struct check *check, const struct tdt_task_info *info, bool at_least)
 {
 	if (tdt__waits_in_vain(info))
 		return true;
@@ -156,6 +112,29 @@ int worse_status(int a, int b)
 	return seriousness[a] > seriousness[b] ? a : b;
 }
 
+/* --- Tasks -------------------------------------------------------------------------- */
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+int compare_tasks(enum task_key key, const struct tdt_task_info *a,
+		  const struct tdt_task_info *b)
+{
+	int order = 0;
+
+	if (key == BY_NAME)
+		order = strcmp(a->name != NULL ? a->name : "", b->name != NULL ? b->name : "");
+	else if (key == BY_FOR)
+		order = compare_numbers(b->state_ns, a->state_ns);
+	else if (key == BY_AGE)
+		order = compare_numbers(b->spawned_ns, a->spawned_ns);
+	else if (key == BY_POLLS)
+		order = compare_numbers(b->polls, a->polls);
+	return order != 0 ? order : compare_numbers(a->id, b->id);
+}
+
 /* --- Options ------------------------------------------------------------------------ */
 
 /* The directory must last as long as the program, as arguments do. */
@@ -164,91 +143,39 @@ static int set_debug_dir(const char *directory)
 	static char list[4096];
 
 	if (snprintf(list, sizeof list, ":.debug:%s", directory) >= (int)sizeof list)
-		return program_bad_usage(&outside_program, "too long a path: ", directory);
+		return bad_usage("too long a path: ", directory);
 	tdt__debugfile_path = list;
 	return PROGRAM_GOES_ON;
 }
 
-static int set_timeout(struct outside_options *options, const char *value)
-{
-	uint64_t ns;
-
-	if (!parse_duration(value, &ns))
-		return program_bad_usage(&outside_program, "not a time, as 10s or 2m: ", value);
-	options->timeout = (unsigned)((ns + TDT__SECOND - 1) / TDT__SECOND);
-	return PROGRAM_GOES_ON;
-}
-
-int outside_option(struct outside_options *options, int option, const char *value)
-{
-	switch (option) {
-	case 'p':
-		options->target = value;
-		return PROGRAM_GOES_ON;
-	case OPTION_CORE:
-		options->core = value;
-		return PROGRAM_GOES_ON;
-	case OPTION_DIR:
-		options->dir = value;
-		return PROGRAM_GOES_ON;
-	case OPTION_EXE:
-		options->places.exe = value;
-		return PROGRAM_GOES_ON;
-	case OPTION_SYSROOT:
-		options->places.sysroot = value;
-		return PROGRAM_GOES_ON;
-	case OPTION_DEBUG_DIR:
-		return set_debug_dir(value);
-	case OPTION_TIMEOUT:
-		return set_timeout(options, value);
-	case OPTION_VERBOSE:
-		options->verbose = true;
-		return PROGRAM_GOES_ON;
-	case OPTION_JSON:
-		options->print.format = TDT_PRINT_JSON;
-		return PROGRAM_GOES_ON;
-	default:
-		return program_option(options->program, &options->print, option, value);
-	}
-}
-
-int outside_arguments(struct outside_options *options, int *argc, char ***argv)
+int take_target(struct options *options, int *argc, char ***argv, bool more)
 {
 	int given = (options->core != NULL) + (options->dir != NULL) + (options->target != NULL);
 
 	if (given > 1)
-		return program_bad_usage(&outside_program,
-					 "either a process, a core file, or a directory", "");
-	if (options->dir != NULL &&
-	    (options->places.exe != NULL || options->places.sysroot != NULL))
-		return program_bad_usage(&outside_program,
-					 "--exe and --sysroot are not for recordings", "");
-	if (given == 1)
-		return PROGRAM_GOES_ON;
-	if (*argc == 0)
-		return program_bad_usage(&outside_program, "the target is missing", "");
-	options->target = *(*argv)++;
-	(*argc)--;
-	return PROGRAM_GOES_ON;
+		return bad_usage("either a process, a core file, or a directory", "");
+	if (options->dir != NULL && (options->exe != NULL || options->sysroot != NULL))
+		return bad_usage("--exe and --sysroot are not for recordings", "");
+	if (options->dir != NULL && options->check.on)
+		return bad_usage("a recording proves no deadlock, so --check and its limits need "
+				 "a process or a core file", "");
+	if (given == 0 && *argc == 0)
+		return bad_usage("the target is missing", "");
+	if (given == 0) {
+		options->target = *(*argv)++;
+		(*argc)--;
+	}
+	if (*argc > 0 && !more)
+		return bad_usage("more than one target: ", (*argv)[0]);
+	return options->debug_dir != NULL ? set_debug_dir(options->debug_dir) : PROGRAM_GOES_ON;
 }
 
-int read_command_line(const struct command_line *line, void *command,
-		      struct outside_options *options, int *argc, char ***argv)
+int read_command_line(enum command_number command, struct options *options, int *argc,
+		      char ***argv, bool more)
 {
-	int option, status = PROGRAM_GOES_ON;
+	int status = options_read(&outside_program, command, options, argc, argv);
 
-	options->program = line->program;
-	while (status == PROGRAM_GOES_ON &&
-	       (option = getopt_long(*argc, *argv, line->letters, line->options, NULL)) != -1)
-		status = line->option(command, option, optarg);
-	if (status != PROGRAM_GOES_ON)
-		return status;
-	*argc -= optind;
-	*argv += optind;
-	status = outside_arguments(options, argc, argv);
-	if (status == PROGRAM_GOES_ON && *argc > 0 && !line->more)
-		status = program_bad_usage(line->program, "more than one target: ", (*argv)[0]);
-	return status;
+	return status == PROGRAM_GOES_ON ? take_target(options, argc, argv, more) : status;
 }
 
 /* --- Processes by name -------------------------------------------------------------- */
@@ -354,19 +281,17 @@ static int report_namesakes(const char *name, const pid_t *found, size_t n)
 	char text[256];
 	int at;
 
-	if (n == 0) {
-		snprintf(text, sizeof text, "there is no process of the name %s%s", name,
-			 hides_processes() ? ".  Those of other users are hidden here (hidepid): "
-					     "run tdt as root (sudo tdt)"
-					   : "");
-		return report_trouble(text);
-	}
+	if (n == 0)
+		return report_trouble("there is no process of the name %s%s", name,
+				      hides_processes() ? ".  Those of other users are hidden here "
+							  "(hidepid): run tdt as root (sudo tdt)"
+							: "");
 	at = snprintf(text, sizeof text, "%zu processes have that name; choose one of:", n);
 	for (size_t i = 0; i < n && i < NAMESAKES; i++)
 		at += snprintf(text + at, sizeof text - (size_t)at, " %d", found[i]);
 	if (n > NAMESAKES)
 		snprintf(text + at, sizeof text - (size_t)at, " and others");
-	return report_trouble(text);
+	return report_trouble("%s", text);
 }
 
 int choose_process(const char *name, pid_t *pid)
@@ -387,54 +312,61 @@ int choose_process(const char *name, pid_t *pid)
 
 int report_reading(const char *why)
 {
-	char text[64];
-
-	snprintf(text, sizeof text, "reading the target %s", why);
-	return report_trouble(text);
+	return report_trouble("reading the target %s", why);
 }
 
-void outside_bound(const struct outside_options *options, uint64_t wait_ns)
+unsigned timeout_seconds(const struct options *options, unsigned usual)
+{
+	return options->timeout != 0
+		       ? (unsigned)((options->timeout + TDT__SECOND - 1) / TDT__SECOND)
+		       : usual;
+}
+
+void outside_bound(const struct options *options, uint64_t wait_ns)
 {
 	static bool bound;
 
 	if (!bound)
-		bound_time((options->timeout != 0 ? options->timeout : BOUND_SECONDS) +
+		bound_time(timeout_seconds(options, BOUND_SECONDS) +
 			   (unsigned)(wait_ns / TDT__SECOND));
 	bound = true;
 }
 
-int outside_apart(apart_fn *work, void *arg, const struct outside_options *options)
+/* Returns what the work returns, or -ECANCELED after the report of how the child has ended. */
+static int try_apart(apart_fn *work, void *arg)
 {
 	const char *why = "";
+	int status = do_apart(work, arg, UINT_MAX, &why);
+
+	if (status == -ECANCELED)
+		report_reading(why);
+	else if (status < 0)
+		program_output_failed(&outside_program, -status);
+	return status;
+}
+
+int outside_apart(apart_fn *work, void *arg, struct options *options, bool again)
+{
 	int status;
 
 	outside_bound(options, 0);
-	status = do_apart(work, arg, UINT_MAX, &why);
-
-	if (status >= 0)
-		return status;
-	if (status != -ECANCELED) {
-		program_output_failed(&outside_program, -status);
-		return TDT_TROUBLE;
+	status = try_apart(work, arg);
+	if (status == -ECANCELED && again && !options->no_files && bound_left(1) > 0) {
+		options->no_files = options->no_symbols = true;
+		status = try_apart(work, arg);
 	}
-	report_reading(why);
-	return -ECANCELED;
+	return status >= 0 ? status : TDT_TROUBLE;
 }
 
 static void report_truncated(const struct tdt__core *core)
 {
-	char text[128];
-
 	if (core == NULL || core->missing == 0)
 		return;
-	snprintf(text, sizeof text,
-		 "the core file is truncated: it lacks %" PRIu64 " KiB of memory, and what was "
-		 "there",
-		 core->missing / 1024 + 1);
-	report_trouble(text);
+	report_trouble("the core file is truncated: it lacks %" PRIu64 " KiB of memory, and what "
+		       "was there", core->missing / 1024 + 1);
 }
 
-static int open_target(struct outside *outside, const struct outside_options *options)
+static int open_target(struct outside *outside, const struct options *options)
 {
 	struct tdt__trouble trouble;
 	int error;
@@ -448,7 +380,7 @@ static int open_target(struct outside *outside, const struct outside_options *op
 		error = tdt__target_open_process(&outside->target, pid, &trouble);
 	}
 	if (error != 0)
-		return report_trouble(trouble.text);
+		return report_trouble("%s", trouble.text);
 	report_truncated(outside->target.core);
 	return PROGRAM_GOES_ON;
 }
@@ -460,15 +392,11 @@ int report_ended(void)
 
 static void report_unknown_layout(const struct tdt__found *found)
 {
-	char text[256];
-
-	snprintf(text, sizeof text,
-		 "the tasks are recorded in layout %" PRIu32 ", and this tdt reads layout %d: use "
-		 "the tdt that belongs to libtdt %s",
-		 found->registry.version, TDT_REGISTRY_VERSION,
-		 found->registry.version == TDT_REGISTRY_VERSION ? found->registry.library
-								 : "in the process");
-	report_trouble(text);
+	report_trouble("the tasks are recorded in layout %" PRIu32 ", and this tdt reads layout "
+		       "%d: use the tdt that belongs to libtdt %s",
+		       found->registry.version, TDT_REGISTRY_VERSION,
+		       found->registry.version == TDT_REGISTRY_VERSION ? found->registry.library
+								       : "in the process");
 }
 
 /* Registries with a known layout come first.  The others are reported. */
@@ -481,11 +409,12 @@ static int keep_known(struct outside *outside)
 	if (outside->n_found == 0 && !tdt__target_is_there(&outside->target))
 		return report_ended();
 	if (outside->n_found == 0)
-		return report_trouble(
-		    outside->target.core != NULL && outside->target.core->missing != 0
-			? "no libtdt was found in what is left of the core file"
-			: "no libtdt was found in the target: the program does not use "
-			  "it, or has not started yet");
+		return report_trouble("no libtdt was found in %s",
+				      outside->target.core != NULL &&
+						      outside->target.core->missing != 0
+					      ? "what is left of the core file"
+					      : "the target: the program does not use it, or has "
+						"not started yet");
 	for (size_t i = known; i < outside->n_found; i++)
 		report_unknown_layout(&outside->found[i]);
 	outside->n_found = known;
@@ -503,8 +432,9 @@ static void raise_descriptors(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-int outside_open(struct outside *outside, const struct outside_options *options)
+int outside_open(struct outside *outside, const struct options *options)
 {
+	const struct tdt__places places = { options->exe, options->sysroot, options->no_files };
 	uint64_t start = tdt__clock();
 	int status;
 
@@ -517,7 +447,7 @@ int outside_open(struct outside *outside, const struct outside_options *options)
 		return status;
 	report_time(options, "opening the target", start);
 	start = tdt__clock();
-	if (tdt__images_init(&outside->images, &outside->target, &options->places) != 0) {
+	if (tdt__images_init(&outside->images, &outside->target, &places) != 0) {
 		tdt__target_close(&outside->target);
 		return report_no_memory();
 	}
@@ -538,7 +468,7 @@ void outside_close(struct outside *outside)
 }
 
 int outside_tasks(struct outside *outside, struct tdt__tasks *tasks, size_t registry,
-		  const struct outside_options *options)
+		  const struct options *options)
 {
 	uint64_t start = tdt__clock();
 
@@ -551,7 +481,7 @@ int outside_tasks(struct outside *outside, struct tdt__tasks *tasks, size_t regi
 		return report_ended();
 	}
 	if (tasks->records.damaged)
-		report_trouble("not all tasks could be read: the memory that has them is damaged, "
-			       "or missing in the core file");
+		report_trouble("not all tasks could be read: the memory that has them is "
+			       "damaged, or missing in the core file");
 	return PROGRAM_GOES_ON;
 }

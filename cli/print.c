@@ -9,7 +9,6 @@
 
 #include "cli/print.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,199 +16,56 @@
 
 #include <tdt/dump.h>
 
+#include "cli/named.h"
 #include "cli/read_json.h"
-#include "cli/summary.h"
-#include "tree-printer/summaries.h"
+#include "cli/record.h"
+#include "symbolize/debugfile.h"
+#include "tree-printer/terminal.h"
 
-static const char *const print_forms[] = { "text", "json", "folded", NULL };
-
-#define HELP_OF_PRINT(use)                                                                         \
-	"Usage: " use " [OPTION]... [FILE]\n"                                                      \
-	"       " use " --summary [OPTION]... RECORDING\n"                                         \
-	"       " use " --perfetto=OUT RECORDING\n"                                                \
-	"Print traces of async tasks, and dumps of many, which the tdt library wrote "             \
-	"as JSON to FILE (default, or -:\n"                                                        \
-	"standard input).\n"                                                                       \
-	"\n"                                                                                       \
-	"With --summary: say what happened last, by a RECORDING of the flight recorder: a "        \
-	"file, or a directory with files\n"                                                        \
-	"(TDT_RECORD_DIR).  Of several files, the newest one of a process that was killed "        \
-	"is read.  With --perfetto: write it to OUT as a trace for ui.perfetto.dev, "              \
-	"compressed if OUT ends in .gz.\n"                                                         \
-	"\n"                                                                                       \
-	"  --format=FORM    text (the default), json, or folded: stacks for flame graphs\n"        \
-	"  --json           the same as --format=json\n"                                           \
-	"  --addresses      symbol+0x1f, as tracers print it, instead of the place in "            \
-	"the source\n"                                                                             \
-	"  --full-paths     the source's whole path, not the part below the program's "            \
-	"directory\n"                                                                              \
-	"  --plumbing       also the frames of tdt itself\n"                                       \
-	"  --depth=N        at most N levels of frames; what is cut is marked\n"                   \
-	"  --utf8, --ascii  the lines of the tree (default: as the locale is)\n"                   \
-	"  --color=WHEN     auto (the default: on a terminal), always or never\n"                  \
-	"  --full           also the calls in libraries; with --summary: long lists, whole "       \
-	"stacks, and all rings\n"                                                                  \
-	"  --rows=N         with --summary: at most N entries of each list\n"                      \
-	"  --since=SECONDS  with --summary: only what happened in the last SECONDS\n"              \
-	"  --help, --version\n"                                                                    \
-	"\n"
-
-static const struct program print_program = {
-	.name = "tdt",
-	.forms = print_forms,
-	.help = HELP_OF_PRINT("tdt print")
-		"Exit status: 0; 2 if FILE is damaged (what stands before is printed), the output "
-		"fails, or an option is wrong.\n",
-};
-
-static const struct program tree_program = {
-	.name = "tdt-tree",
-	.forms = print_forms,
-	.help = HELP_OF_PRINT("tdt-tree")
-		"Exit status: 0; 1 if FILE is damaged (what stands before is printed) or the "
-		"output fails; 2 for a wrong\n"
-		"option.\n",
-};
+static const struct program tree_program = { .name = "tdt-tree" };
 
 struct print_command {
 	const struct program *program;
-	struct tdt_print_options print;
+	struct options options;
 	const char *file;
-	bool summarize; /* or write a trace */
-	struct summary_command summary;
 };
 
-static bool parse_depth(const char *text, uint32_t *depth)
+static bool reads_recording(const struct print_command *command)
 {
-	unsigned long value;
-	char *end;
-
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	*depth = (uint32_t)value;
-	return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && value > 0 &&
-	       value <= UINT32_MAX;
-}
-
-/* A number of seconds, with digits behind a point perhaps, as nanoseconds.  False: it is none. */
-static bool parse_seconds(const char *text, uint64_t *ns)
-{
-	uint64_t value = 0, unit = 1000000000;
-	bool point = false;
-
-	if (text[0] < '0' || text[0] > '9')
-		return false;
-	for (; *text != '\0'; text++) {
-		if (*text == '.' && !point) {
-			point = true;
-		} else if (*text < '0' || *text > '9' || value >= UINT32_MAX) {
-			return false;
-		} else if (!point || unit > 1) {
-			value = value * 10 + (uint64_t)(*text - '0');
-			unit /= point ? 10 : 1;
-		}
-	}
-	*ns = value * unit;
-	return *ns != 0;
-}
-
-/* An option of --summary.  Returns PROGRAM_GOES_ON or an exit status. */
-static int parse_summary_option(struct print_command *command, int option, const char *value)
-{
-	uint32_t rows;
-
-	switch (option) {
-	case OPTION_FULL:
-		command->summary.full = true;
-		command->print.full = 1;
-		return PROGRAM_GOES_ON;
-	case 'R':
-		if (!parse_depth(value, &rows) || rows > TDT__SUMMARY_ROWS_MAX)
-			return program_bad_usage(command->program, "not a number of rows: ", value);
-		command->summary.rows = rows;
-		return PROGRAM_GOES_ON;
-	case 'n':
-		if (!parse_seconds(value, &command->summary.since))
-			return program_bad_usage(command->program, "not a number of seconds: ",
-						 value);
-		return PROGRAM_GOES_ON;
-	case 't':
-		command->summary.perfetto = value;
-		command->summarize = true;
-		return PROGRAM_GOES_ON;
-	default:
-		command->summarize = true;
-		return PROGRAM_GOES_ON;
-	}
-}
-
-/* Returns PROGRAM_GOES_ON or an exit status. */
-static int parse_print_option(struct print_command *command, int option, const char *value)
-{
-	switch (option) {
-	case 'j':
-		command->print.format = TDT_PRINT_JSON;
-		return PROGRAM_GOES_ON;
-	case 'd':
-		if (!parse_depth(value, &command->print.max_depth))
-			return program_bad_usage(command->program, "not a depth: ", value);
-		return PROGRAM_GOES_ON;
-	case 's':
-	case 't':
-	case OPTION_FULL:
-	case 'R':
-	case 'n':
-		return parse_summary_option(command, option, value);
-	default:
-		return program_option(command->program, &command->print, option, value);
-	}
+	return command->options.summary || command->options.perfetto != NULL;
 }
 
 /* Whether the options belong together.  Returns PROGRAM_GOES_ON or an exit status. */
-static int check_command(struct print_command *command)
+static int check_command(const struct print_command *command)
 {
-	const struct summary_command *summary = &command->summary;
+	const struct options *options = &command->options;
 
-	if ((summary->full && summary->perfetto != NULL) ||
-	    ((!command->summarize || summary->perfetto != NULL) &&
-	     (summary->rows != 0 || summary->since != 0)))
+	if ((options->print.full && options->perfetto != NULL) ||
+	    ((!options->summary || options->perfetto != NULL) &&
+	     (options->rows != 0 || options->since != 0)))
 		return program_bad_usage(command->program, "this option needs --summary", "");
-	if (!command->summarize)
+	if (!reads_recording(command))
 		return PROGRAM_GOES_ON;
 	if (strcmp(command->file, "-") == 0)
 		return program_bad_usage(command->program, "no recording is named", "");
-	if (command->print.format == TDT_PRINT_FOLDED)
+	if (options->print.format == TDT_PRINT_FOLDED)
 		return program_bad_usage(command->program, "--summary has no form ", "folded");
 	return PROGRAM_GOES_ON;
 }
 
 /* Returns PROGRAM_GOES_ON or an exit status. */
-static int parse_print_options(struct print_command *command, int argc, char **argv)
+static int parse_print_options(struct print_command *command, enum command_number number, int argc,
+			       char **argv)
 {
-	static const struct option options[] = {
-		OPTION_FORMAT,
-		{ "json", no_argument, NULL, 'j' },
-		OPTION_OF_ADDRESSES,
-		OPTIONS_OF_FRAMES,
-		{ "depth", required_argument, NULL, 'd' },
-		{ "summary", no_argument, NULL, 's' },
-		{ "perfetto", required_argument, NULL, 't' },
-		{ "rows", required_argument, NULL, 'R' },
-		{ "since", required_argument, NULL, 'n' },
-		OPTIONS_OF_ALL,
-	};
-	int option, status;
+	int status = options_read(command->program, number, &command->options, &argc, &argv);
 
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		status = parse_print_option(command, option, optarg);
-		if (status != PROGRAM_GOES_ON)
-			return status;
-	}
-	if (argc - optind > 1)
-		return program_bad_usage(command->program, "more than one file: ",
-					 argv[optind + 1]);
-	if (optind < argc)
-		command->file = argv[optind];
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	if (argc > 1)
+		return program_bad_usage(command->program, "more than one file: ", argv[1]);
+	if (argc == 1)
+		command->file = argv[0];
+	command->options.print.max_depth = (uint32_t)command->options.depth;
 	return check_command(command);
 }
 
@@ -235,7 +91,7 @@ static int print_all(const struct print_command *command, FILE *file)
 	int result;
 
 	while ((result = reader_next_of_both(&reader, &trace, &dump)) > 0) {
-		int err = print_one(trace, dump, &command->print);
+		int err = print_one(trace, dump, &command->options.print);
 
 		if (err != 0)
 			return program_output_failed(command->program, -err);
@@ -257,33 +113,66 @@ static int print_saved(struct print_command *command)
 	return status;
 }
 
-static int run_print(const struct program *program, int argc, char **argv)
+/* Print the list if there are several recordings, and the summary of the chosen one; or a trace. */
+static int print_recording(const struct print_command *command,
+			   const struct recording_files *files)
 {
-	struct print_command command = { .program = program,
-					 .print.size = sizeof(command.print),
-					 .file = "-" };
-	int status = parse_print_options(&command, argc, argv);
+	const struct options *options = &command->options;
+	struct recording_read read;
+	int status = recording_read(command->program, files->file[files->chosen].path, &read);
 
 	if (status != PROGRAM_GOES_ON)
 		return status;
-	if (!command.summarize)
-		return print_saved(&command);
-	command.summary.path = command.file;
-	command.summary.print = &command.print;
-	return summary_run(program, &command.summary);
+	bound_more(read.size);
+	if (options->perfetto != NULL) {
+		recordings_say_chosen(command->program, files);
+		status = write_trace(&read, options, options->perfetto);
+	} else {
+		status = report_output(NULL, files->n > 1
+						 ? recordings_print(files, &options->print)
+						 : 0);
+		if (status == EXIT_SUCCESS)
+			status = write_summary(&read, options);
+	}
+	recording_read_free(&read);
+	return status;
+}
+
+static int print_recordings(const struct print_command *command)
+{
+	struct recording_files files;
+	int status;
+
+	bound_time(BOUND_SECONDS);
+	status = recordings_list(command->program, command->file, &files);
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	tdt__debugfile_by_environment();
+	status = print_recording(command, &files);
+	recordings_free(&files);
+	return status;
+}
+
+static int run_print(const struct program *program, enum command_number number, int argc,
+		     char **argv)
+{
+	struct print_command command = { .program = program, .file = "-" };
+	int status = parse_print_options(&command, number, argc, argv);
+
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	tdt__terminal_choose(&command.options.print, stdout);
+	return reads_recording(&command) ? print_recordings(&command) : print_saved(&command);
 }
 
 int command_print(int argc, char **argv)
 {
-	int status = run_print(&print_program, argc, argv);
+	int status = run_print(&outside_program, COMMAND_PRINT, argc, argv);
 
 	return status == EXIT_BAD_INPUT ? EXIT_BAD_USAGE : status;
 }
 
 int print_as_tdt_tree(int argc, char **argv)
 {
-	static char name[] = "tdt-tree";
-
-	argv[0] = name; /* getopt_long() begins its messages with it */
-	return run_print(&tree_program, argc, argv);
+	return run_print(&tree_program, COMMAND_TREE, argc, argv);
 }

@@ -12,9 +12,6 @@
 #include "tree-printer/frames.h"
 #include "tree-printer/strings.h"
 
-/* Behind those of enum tdt_print_format. */
-#define PROFILE_PPROF ((enum tdt_print_format)(TDT_PRINT_FOLDED + 1))
-
 struct profile_result {
 	const struct outside *outside;
 	const struct tdt__profile *profile;
@@ -30,8 +27,8 @@ struct profile_result {
 	const struct tdt__profile_times *times; /* from a recording; NULL: there is none */
 };
 
-/* The words for the states, by enum tdt__profile_state, then NULL. */
-extern const char *const profile_states[];
+/* The word for what a task in this state waits for; NULL: unknown, or the task does not wait. */
+const char *profile_kind(enum tdt__profile_state state, enum tdt_wait_kind kind);
 
 /* Whether this place is printed. */
 bool profile_has_place(const struct profile_result *result, const struct tdt__profile_place *place);

@@ -14,13 +14,6 @@
 #include "tree-printer/pprof.h"
 #include "tree-printer/schema.h"
 
-const char *const profile_states[] = {
-	[TDT__PROFILE_WAITING] = "waiting",
-	[TDT__PROFILE_RUNNABLE] = "runnable",
-	[TDT__PROFILE_POLLING] = "polling",
-	[TDT__PROFILE_STATES] = NULL,
-};
-
 bool profile_has_place(const struct profile_result *result, const struct tdt__profile_place *place)
 {
 	return place->ns >= 1 && (result->states & 1u << place->group->state) != 0;
@@ -42,13 +35,14 @@ static const char *name_of_place(const struct profile_result *result,
 	return tdt__profile_name_of(&result->profile->sum, place->group->name);
 }
 
-/* The word for what is waited for; NULL: unknown, or the task does not wait. */
+const char *profile_kind(enum tdt__profile_state state, enum tdt_wait_kind kind)
+{
+	return state == TDT__PROFILE_WAITING && kind != TDT_WAIT_UNKNOWN ? wait_words[kind] : NULL;
+}
+
 static const char *kind_of_place(const struct tdt__profile_place *place)
 {
-	if (place->group->state != TDT__PROFILE_WAITING ||
-	    place->group->kind == TDT_WAIT_UNKNOWN)
-		return NULL;
-	return wait_words[place->group->kind];
+	return profile_kind(place->group->state, place->group->kind);
 }
 
 /* --- JSON --------------------------------------------------------------------------------- */
@@ -85,7 +79,7 @@ static void json_place(struct tdt__json *json, const struct profile_result *resu
 		       const struct tdt__profile_place *place)
 {
 	tdt__json_begin(json, NULL, '{');
-	tdt__json_string(json, "state", profile_states[place->group->state]);
+	tdt__json_string(json, "state", task_states[place->group->state]);
 	tdt__json_string(json, "kind", kind_of_place(place));
 	tdt__json_string(json, "task", name_of_place(result, place));
 	json_number(json, "ns", place->ns);
@@ -119,11 +113,9 @@ static void json_profile_head(struct tdt__json *json, const struct profile_resul
 static void json_time(struct tdt__json *json, const struct profile_result *result,
 		      const struct tdt__profile_time *time)
 {
-	bool waits = time->state == TDT__PROFILE_WAITING && time->kind != TDT_WAIT_UNKNOWN;
-
 	tdt__json_begin(json, NULL, '{');
-	tdt__json_string(json, "state", profile_states[time->state]);
-	tdt__json_string(json, "kind", waits ? wait_words[time->kind] : NULL);
+	tdt__json_string(json, "state", task_states[time->state]);
+	tdt__json_string(json, "kind", profile_kind(time->state, time->kind));
 	tdt__json_string(json, "task", tdt__profile_name_of(&result->profile->sum, time->name));
 	tdt__json_u64(json, "ns", time->ns);
 	tdt__json_u64(json, "times", time->n);
@@ -215,14 +207,12 @@ static int folded_line(struct tdt__out *out, struct profile_shown *shown,
 	tdt__string_escape(&line, name[0] != '\0' ? name : "(no name)",
 			   result->print->utf8 == TDT_PRINT_YES, '\0');
 	protect_frame(&line, 0);
-	tdt__string_printf(&line, ";%s%s%s", profile_states[place->group->state],
+	tdt__string_printf(&line, ";%s%s%s", task_states[place->group->state],
 			   kind != NULL ? ": " : "", kind != NULL ? kind : "");
 	error = add_stack(&line, shown, place);
 	tdt__string_printf(&line, " %" PRIu64 "\n", (uint64_t)place->ns);
-	if (line.failed)
-		error = -ENOMEM;
 	if (error == 0)
-		tdt__out_add(out, line.bytes, line.n);
+		return tdt__out_take(out, &line);
 	tdt__string_free(&line);
 	return error;
 }
@@ -258,7 +248,7 @@ static int set_sample(struct tdt__pprof_sample *sample, struct profile_shown *sh
 		.leaf = place->leaf,
 		.shown = place->leaf != NULL ? tree->shown : NULL,
 		.instead = "(unknown)",
-		.label = { name_of_place(result, place), profile_states[place->group->state],
+		.label = { name_of_place(result, place), task_states[place->group->state],
 			   kind_of_place(place) },
 	};
 	sample->value[place->group->state] = (int64_t)place->ns;

@@ -98,15 +98,14 @@ static int merge_row(struct profile_table *table, const struct tdt__profile_plac
 {
 	struct profile_row row = { .place = place, .ns = place->ns };
 	int error = set_texts(table, &row);
-	size_t tried = 0;
 	uint32_t hash, i;
 
 	if (error != 0)
 		return error;
 	hash = hash_row(&row);
-	do {
-		i = tdt__index_next(&table->index, hash, &tried);
-	} while (i != TDT__INDEX_NONE && !same_row(&table->row[i], &row));
+	TDT__INDEX_EACH (i, &table->index, hash)
+		if (same_row(&table->row[i], &row))
+			break;
 	if (i != TDT__INDEX_NONE) {
 		table->row[i].ns += row.ns;
 		return 0;
@@ -146,27 +145,6 @@ static double percent(double part, double all)
 	return all > 0 ? 100 * part / all : 0;
 }
 
-static void add_time(struct tdt__string *string, double ns)
-{
-	struct tdt__string text = { 0 };
-
-	tdt__duration(&text, (uint64_t)ns); /* begins with a space */
-	if (!text.failed)
-		tdt__string_add(string, text.bytes + 1, text.n - 1);
-	string->failed |= text.failed;
-	tdt__string_free(&text);
-}
-
-static void write_and_free(struct tdt__out *out, struct tdt__string *string, int *error)
-{
-	if (string->failed)
-		*error = -ENOMEM;
-	else
-		tdt__out_add(out, string->bytes, string->n);
-	tdt__string_free(string);
-	*string = (struct tdt__string){ 0 };
-}
-
 static void add_states(struct tdt__string *string, const struct profile_result *result)
 {
 	const double *ns = result->profile->sum.state_ns;
@@ -176,9 +154,9 @@ static void add_states(struct tdt__string *string, const struct profile_result *
 		all += ns[i];
 	for (int i = 0; i < TDT__PROFILE_STATES; i++) {
 		tdt__string_puts(string, i == 0 ? "" : ", ");
-		tdt__string_puts(string, profile_states[i]);
+		tdt__string_puts(string, task_states[i]);
 		tdt__string_puts(string, " ");
-		add_time(string, ns[i]);
+		tdt__bare_duration(string, (uint64_t)ns[i]);
 		tdt__string_printf(string, " (%.1f %%)", percent(ns[i], all));
 	}
 	tdt__string_puts(string, "\n");
@@ -209,7 +187,7 @@ static void add_head(struct tdt__string *string, const struct profile_result *re
 	tdt__string_printf(string, "process %d, libtdt ", (int)result->outside->target.pid);
 	tdt__string_escape(string, profile->tasks.registry.library, false, '\0');
 	tdt__string_puts(string, ": ");
-	add_time(string, result->ns);
+	tdt__bare_duration(string, (uint64_t)result->ns);
 	tdt__string_puts(string, ", ");
 	tdt__count(string, profile->looks);
 	tdt__string_printf(string, " looks, %.1f tasks\n", (double)profile->found / looks);
@@ -236,17 +214,17 @@ static void add_numbers(struct tdt__string *string, const struct profile_result 
 	tdt__color(string, TDT__BOLD, result->print);
 	tdt__string_printf(string, "%5.1f %%", percent(row->ns, profile_total(result)));
 	tdt__color(string, TDT__PLAIN, result->print);
-	add_time(&time, row->ns);
+	tdt__bare_duration(&time, (uint64_t)row->ns);
 	add_padded(string, &time, 12);
 	tdt__string_printf(string, " %8.2f  ", result->ns > 0 ? row->ns / result->ns : 0);
 }
 
 static void add_kind(struct tdt__string *string, const struct tdt__profile_group *group)
 {
-	bool waits = group->state == TDT__PROFILE_WAITING && group->kind != TDT_WAIT_UNKNOWN;
+	const char *kind = profile_kind(group->state, group->kind);
 
-	tdt__string_printf(string, "%-9s %-10s ", profile_states[group->state],
-			   waits ? wait_words[group->kind] : "-");
+	tdt__string_printf(string, "%-9s %-10s ", task_states[group->state],
+			   kind != NULL ? kind : "-");
 }
 
 static void add_name(struct tdt__string *string, const struct profile_result *result,
@@ -296,22 +274,22 @@ static int write_rows(struct tdt__out *out, const struct profile_table *table)
 	const struct profile_result *result = table->result;
 	struct tdt__string string = { 0 };
 	size_t n = table->n < result->rows ? table->n : result->rows;
-	int error = 0;
+	int error;
 
 	tdt__string_puts(&string, "\n  SHARE        TIME    TASKS  STATE     WAITS FOR  TASK\n");
-	write_and_free(out, &string, &error);
+	error = tdt__out_take(out, &string);
 	for (size_t i = 0; i < n && error == 0; i++) {
 		const struct profile_row *row = &table->row[i];
 
 		add_numbers(&string, result, row);
 		add_kind(&string, row->place->group);
 		add_name(&string, result, row->place->group);
-		write_and_free(out, &string, &error);
+		error = tdt__out_take(out, &string);
 		write_frames(out, table, row);
 	}
-	if (n < table->n) {
+	if (n < table->n && error == 0) {
 		tdt__string_printf(&string, "and %zu more places (--rows)\n", table->n - n);
-		write_and_free(out, &string, &error);
+		error = tdt__out_take(out, &string);
 	}
 	return error;
 }
@@ -326,7 +304,7 @@ static void add_recorded_row(struct tdt__string *string, const struct profile_re
 						  .name = recorded->name };
 	struct tdt__string time = { 0 };
 
-	add_time(&time, (double)recorded->ns);
+	tdt__bare_duration(&time, recorded->ns);
 	add_padded(string, &time, 12);
 	tdt__string_printf(string, " %10" PRIu64 "  ", recorded->n);
 	add_kind(string, &alike);
@@ -337,19 +315,17 @@ static int write_recorded(struct tdt__out *out, const struct profile_result *res
 {
 	const struct tdt__profile_times *times = result->times;
 	struct tdt__string string = { 0 };
-	int error = 0;
 
 	if (times == NULL || times->n == 0)
 		return 0;
 	tdt__string_puts(&string, "\nrecorded, in ");
-	add_time(&string, (double)times->ns);
+	tdt__bare_duration(&string, times->ns);
 	tdt__string_puts(&string, " of it:\n");
 	tdt__string_puts(&string, "        TIME      TIMES  STATE     WAITS FOR  TASK\n");
 	for (size_t i = 0; i < times->n && i < result->rows; i++)
 		if ((result->states & 1u << times->time[i].state) != 0)
 			add_recorded_row(&string, result, &times->time[i]);
-	write_and_free(out, &string, &error);
-	return error;
+	return tdt__out_take(out, &string);
 }
 
 int profile_text(struct tdt__out *out, const struct profile_result *result)
@@ -360,7 +336,7 @@ int profile_text(struct tdt__out *out, const struct profile_result *result)
 
 	if (error == 0) {
 		add_head(&head, result);
-		write_and_free(out, &head, &error);
+		error = tdt__out_take(out, &head);
 	}
 	if (error == 0 && table.n != 0)
 		error = write_rows(out, &table);

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const struct program outside_program = { .name = "tdt" };
+
 bool program_number(const char *text, uint64_t *number)
 {
 	char *end;
@@ -22,6 +24,11 @@ int program_bad_usage(const struct program *program, const char *what, const cha
 {
 	fprintf(stderr, "%s: %s%s\nTry '%s --help'.\n", program->name, what, value, program->name);
 	return EXIT_BAD_USAGE;
+}
+
+int bad_usage(const char *what, const char *value)
+{
+	return program_bad_usage(&outside_program, what, value);
 }
 
 /* The index of the word of `length` bytes in `words`; -1: it is not there. */
@@ -50,71 +57,6 @@ bool program_words(const char *const *words, const char *value, unsigned *bits)
 		at += length;
 		if (*at == '\0')
 			return true;
-	}
-}
-
-static int set_format(const struct program *program, struct tdt_print_options *print,
-		      const char *value)
-{
-	int word = program_word(program->forms, value);
-
-	if (word < 0)
-		return program_bad_usage(program, "unknown form: ", value);
-	print->format = (enum tdt_print_format)word;
-	return PROGRAM_GOES_ON;
-}
-
-static int set_color(const struct program *program, struct tdt_print_options *print,
-		     const char *value)
-{
-	/* in the order of enum tdt_print_choice */
-	static const char *const whens[] = { "auto", "never", "always", NULL };
-	int word = program_word(whens, value);
-
-	if (word < 0)
-		return program_bad_usage(program, "--color is auto, always or never, not ", value);
-	print->color = (enum tdt_print_choice)word;
-	return PROGRAM_GOES_ON;
-}
-
-/* The exit status of a program that has printed all that it was asked for. */
-static int exit_status(const struct program *program)
-{
-	return fflush(stdout) == 0 ? EXIT_SUCCESS : program_output_failed(program, errno);
-}
-
-int program_option(const struct program *program, struct tdt_print_options *print, int option,
-		   const char *value)
-{
-	switch (option) {
-	case 'f':
-		return set_format(program, print, value);
-	case 'c':
-		return set_color(program, print, value);
-	case 'u':
-	case 'A':
-		print->utf8 = option == 'u' ? TDT_PRINT_YES : TDT_PRINT_NO;
-		return PROGRAM_GOES_ON;
-	case OPTION_ADDRESSES:
-		print->addresses = 1;
-		return PROGRAM_GOES_ON;
-	case OPTION_FULL:
-		print->full = 1;
-		return PROGRAM_GOES_ON;
-	case OPTION_FULL_PATHS:
-		print->full_paths = 1;
-		return PROGRAM_GOES_ON;
-	case OPTION_PLUMBING:
-		print->plumbing = 1;
-		return PROGRAM_GOES_ON;
-	case 'h':
-		fputs(program->help, stdout);
-		return exit_status(program);
-	case 'v':
-		printf("%s (" PACKAGE_STRING ")\n", program->name);
-		return exit_status(program);
-	default: /* getopt_long() has printed what is wrong */
-		return program_bad_usage(program, "wrong option", "");
 	}
 }
 
@@ -155,4 +97,9 @@ int program_output_failed(const struct program *program, int error)
 	if (error != EPIPE)
 		fprintf(stderr, "%s: standard output: %s\n", program->name, strerror(error));
 	return EXIT_BAD_INPUT;
+}
+
+int program_end_output(const struct program *program)
+{
+	return fflush(stdout) == 0 ? EXIT_SUCCESS : program_output_failed(program, errno);
 }

@@ -19,6 +19,7 @@ struct listing {
 	struct tdt_snapshot found; /* the live tasks, as one group, and their rings */
 	const struct tdt_print_options *print; /* without TDT_PRINT_AUTO */
 	bool threads; /* JSON has the threads, too */
+	unsigned width; /* of the terminal; 0: there is none */
 };
 
 /* The forms return 0 or -ENOMEM; errors of writing are kept in `out`. */

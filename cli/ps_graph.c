@@ -37,11 +37,10 @@ static uint64_t id_at(const struct family *family, uint32_t task)
 static uint32_t task_with(const struct family *family, uint64_t id)
 {
 	uint32_t task;
-	size_t tried = 0;
 
-	do {
-		task = tdt__index_next(&family->by_id, tdt__hash_id(id), &tried);
-	} while (task != NO_TASK && id_at(family, task) != id);
+	TDT__INDEX_EACH (task, &family->by_id, tdt__hash_id(id))
+		if (id_at(family, task) == id)
+			break;
 	return task;
 }
 
@@ -118,7 +117,7 @@ static void tree_line(struct tdt__string *string, const struct family *family, u
 {
 	const struct tdt_print_options *options = family->listing->print;
 	const struct tdt__seen_task *shown = family->listing->shown[task];
-	const struct tdt_trace_info *info = &shown->member.info;
+	const struct tdt_task_info *info = &shown->member.info;
 
 	draw_lines(string, family, task, depth);
 	tdt__color(string, TDT__BOLD, options);
@@ -154,24 +153,23 @@ static uint32_t next_in_tree(const struct family *family, uint32_t task, uint32_
 	return NO_TASK;
 }
 
-static void write_tree(struct tdt__out *out, struct family *family, struct tdt__string *string,
-		       uint32_t root)
+static int write_tree(struct tdt__out *out, struct family *family, uint32_t root)
 {
+	struct tdt__string string = { 0 };
 	unsigned depth = 0;
+	int error = 0;
 
-	for (uint32_t task = root; task != NO_TASK && out->error == 0;
+	for (uint32_t task = root; task != NO_TASK && out->error == 0 && error == 0;
 	     task = next_in_tree(family, task, root, &depth)) {
 		family->printed[task] = true;
-		string->n = 0;
-		tree_line(string, family, task, depth);
-		if (!string->failed)
-			tdt__out_add(out, string->bytes, string->n);
+		tree_line(&string, family, task, depth);
+		error = tdt__out_take(out, &string);
 	}
+	return error;
 }
 
 int ps_tree(struct tdt__out *out, const struct listing *listing)
 {
-	struct tdt__string string = { 0 };
 	struct family family;
 	int error = family_init(&family, listing);
 
@@ -180,15 +178,12 @@ int ps_tree(struct tdt__out *out, const struct listing *listing)
 	error = ps_summary(out, listing);
 	for (uint32_t i = 0; i < listing->n; i++)
 		add_child(&family, i);
-	for (uint32_t i = 0; i < listing->n; i++)
+	for (uint32_t i = 0; i < listing->n && error == 0; i++)
 		if (family.parent[i] == NO_TASK)
-			write_tree(out, &family, &string, i);
-	for (uint32_t i = 0; i < listing->n; i++)
+			error = write_tree(out, &family, i);
+	for (uint32_t i = 0; i < listing->n && error == 0; i++)
 		if (!family.printed[i])
-			write_tree(out, &family, &string, i);
-	if (string.failed)
-		error = -ENOMEM;
-	tdt__string_free(&string);
+			error = write_tree(out, &family, i);
 	family_fini(&family);
 	return error;
 }
@@ -223,7 +218,7 @@ static void dot_node(struct tdt__string *string, const struct family *family, ui
 		     bool ring)
 {
 	const struct tdt__seen_task *shown = family->listing->shown[task];
-	const struct tdt_trace_info *info = &shown->member.info;
+	const struct tdt_task_info *info = &shown->member.info;
 
 	tdt__string_printf(string, "\t\"%" PRIu64 "\" [label=\"%" PRIu64, info->id, info->id);
 	if (info->name != NULL) {
@@ -288,10 +283,7 @@ int ps_dot(struct tdt__out *out, const struct listing *listing)
 
 	if (mark != NULL && in != NULL && family_init(&family, listing) == 0) {
 		dot_graph(&string, &family, mark, in);
-		if (!string.failed)
-			tdt__out_add(out, string.bytes, string.n);
-		error = string.failed ? -ENOMEM : 0;
-		tdt__string_free(&string);
+		error = tdt__out_take(out, &string);
 		family_fini(&family);
 	}
 	free(mark);

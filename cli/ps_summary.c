@@ -83,17 +83,6 @@ static int seen_futurelock_lines(struct tdt__string *string, const struct listin
 	return error;
 }
 
-static int write_string(struct tdt__out *out, struct tdt__string *string)
-{
-	bool failed = string->failed;
-
-	if (!failed)
-		tdt__out_add(out, string->bytes, string->n);
-	tdt__string_free(string);
-	*string = (struct tdt__string){ 0 };
-	return failed ? -ENOMEM : 0;
-}
-
 uint32_t ps_pid(const struct listing *listing)
 {
 	const struct tdt__target *target = listing->tasks->target;
@@ -133,6 +122,6 @@ int ps_summary(struct tdt__out *out, const struct listing *listing)
 		tdt__string_puts(&string, "\n");
 	}
 	tdt__string_puts(&string, "\n");
-	written = write_string(out, &string);
+	written = tdt__out_take(out, &string);
 	return error != 0 ? error : written;
 }

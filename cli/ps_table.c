@@ -35,23 +35,7 @@ static const struct text_column columns[COLUMNS] = {
 
 /* --- The table ---------------------------------------------------------------------- */
 
-static void add_wait(struct tdt__string *text, const struct tdt__seen_task *task,
-		     const struct listing *listing)
-{
-	struct tdt__string wait = { 0 };
-
-	if (task->member.info.n_waits == 0)
-		return;
-	/* "for a mutex": the title of the column says "for". */
-	tdt__wait_for(&wait, &task->wait, task->member.info.id, NULL, listing->print);
-	if (wait.failed)
-		text->failed = true;
-	else if (wait.n > 4)
-		tdt__string_add(text, wait.bytes + 4, wait.n - 4);
-	tdt__string_free(&wait);
-}
-
-static void add_place(struct tdt__string *text, const struct tdt_trace_info *info,
+static void add_place(struct tdt__string *text, const struct tdt_task_info *info,
 		      const struct tdt_print_options *options)
 {
 	if (info->file == NULL)
@@ -64,7 +48,7 @@ static void add_place(struct tdt__string *text, const struct tdt_trace_info *inf
 static void add_task_row(struct text_table *table, const struct tdt__seen_task *task,
 			 const struct listing *listing)
 {
-	const struct tdt_trace_info *info = &task->member.info;
+	const struct tdt_task_info *info = &task->member.info;
 	struct tdt__string *text = &table->text;
 
 	tdt__string_printf(text, "%" PRIu64, info->id);
@@ -83,7 +67,8 @@ static void add_task_row(struct text_table *table, const struct tdt__seen_task *
 	if (info->woken_by != 0)
 		tdt__string_printf(text, "%" PRIu64, info->woken_by);
 	text_table_cell(table);
-	add_wait(text, task, listing);
+	if (info->n_waits != 0)
+		tdt__waited_for(text, &task->wait, info->id, NULL, listing->print);
 	text_table_cell(table);
 	add_place(text, info, listing->print);
 	text_table_cell(table);
@@ -95,6 +80,7 @@ int ps_table(struct tdt__out *out, const struct listing *listing)
 	int error = ps_summary(out, listing), table_error;
 
 	text_table_begin(&table, columns, COLUMNS, listing->n);
+	table.most = listing->width;
 	for (size_t i = 0; i < listing->n && !table.text.failed; i++)
 		add_task_row(&table, listing->shown[i], listing);
 	table_error = text_table_end(&table, out);

@@ -61,6 +61,7 @@ int ps_threads(struct tdt__out *out, const struct listing *listing)
 	if (error != 0)
 		return error;
 	text_table_begin(&table, thread_columns, 5, threads.n);
+	table.most = listing->width;
 	for (size_t i = 0; i < threads.n && !table.text.failed; i++)
 		add_thread_row(&table, &threads.thread[i], listing->print);
 	tdt__thread_table_fini(&threads);

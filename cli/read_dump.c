@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/index.h"
 #include "cli/read_parts.h"
 #include "tree-printer/schema.h"
 #include "tree/groups.h"
@@ -23,10 +24,10 @@ struct dump {
 	const struct tdt_snapshot_cycle **rings; /* pointers to them */
 	struct tdt_misuse misuse;
 	struct tdt_snapshot_process process;
-	struct tdt_trace_info *tasks;		 /* of all groups, one group after the other */
-	const struct tdt_trace_info **in_groups; /* pointers to them, in the same order */
-	const struct tdt_trace_info **by_id;	 /* pointers to them, sorted by id */
-	const struct tdt_trace_info **in_cycles; /* of all cycles, one cycle after the other */
+	struct tdt_task_info *tasks;		 /* of all groups, one group after the other */
+	const struct tdt_task_info **in_groups; /* pointers to them, in the same order */
+	struct tdt__index by_id;		 /* of several with one id, the first one */
+	const struct tdt_task_info **in_cycles; /* of all cycles, one cycle after the other */
 	size_t n_tasks;
 };
 
@@ -44,7 +45,7 @@ void dump_free(struct dump *dump)
 	free(dump->rings);
 	free(dump->tasks);
 	free(dump->in_groups);
-	free(dump->by_id);
+	tdt__index_fini(&dump->by_id);
 	free(dump->in_cycles);
 	json_decref(dump->object);
 	free(dump);
@@ -77,7 +78,7 @@ static int read_group(struct reader *reader, const json_t *object, struct dump *
 	const struct json_place place = { .reader = reader, .object = object, .name = "group" };
 	const json_t *tasks = json_object_get(object, "tasks"),
 		     *nodes = json_object_get(object, "nodes");
-	struct tdt_trace_info *first = &dump->tasks[dump->n_tasks];
+	struct tdt_task_info *first = &dump->tasks[dump->n_tasks];
 	unsigned int answer;
 
 	if (reader_word(&place, "answer", answer_words, N_WORDS(answer_words), &answer))
@@ -159,29 +160,25 @@ static int read_groups(struct reader *reader, const json_t *object, struct dump 
 	return read_panics(reader, panics, dump);
 }
 
-static int compare_ids(const void *a, const void *b)
+static const struct tdt_task_info *find_task(const struct dump *dump, uint64_t id)
 {
-	const struct tdt_trace_info *const *one = a, *const *other = b;
+	uint32_t i;
 
-	/* Tasks with the same id keep their order, so that the first one is always found. */
-	if ((*one)->id == (*other)->id)
-		return (*one > *other) - (*one < *other);
-	return (*one)->id < (*other)->id ? -1 : 1;
+	TDT__INDEX_EACH (i, &dump->by_id, tdt__hash_id(id))
+		if (dump->tasks[i].id == id)
+			return &dump->tasks[i];
+	return NULL;
 }
 
-static const struct tdt_trace_info *find_task(const struct dump *dump, uint64_t id)
+/* Returns 0 or -ENOMEM. */
+static int index_tasks(struct dump *dump)
 {
-	size_t low = 0, high = dump->n_tasks;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (dump->by_id[middle]->id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < dump->n_tasks && dump->by_id[low]->id == id ? dump->by_id[low] : NULL;
+	if (tdt__index_reserve(&dump->by_id, dump->n_tasks) != 0)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < dump->n_tasks; i++)
+		if (find_task(dump, dump->tasks[i].id) == NULL)
+			tdt__index_add(&dump->by_id, tdt__hash_id(dump->tasks[i].id), i);
+	return 0;
 }
 
 /* Read the cycles under `key`, which are arrays of ids.  Adds the number of ids to `*used`. */
@@ -254,16 +251,13 @@ static int read_cycles(struct reader *reader, const json_t *object, struct dump 
 		n += json_array_size(rings);
 		within += count_within(rings, NULL);
 	}
-	dump->by_id = calloc(dump->n_tasks + 1, sizeof(*dump->by_id));
 	dump->cycles = calloc(n + 1, sizeof(*dump->cycles));
 	dump->rings = calloc(n + 1, sizeof(*dump->rings));
 	dump->in_cycles = calloc(within + 1, sizeof(*dump->in_cycles));
-	if (dump->by_id == NULL || dump->cycles == NULL || dump->rings == NULL ||
-	    dump->in_cycles == NULL)
+	if (dump->cycles == NULL || dump->rings == NULL || dump->in_cycles == NULL ||
+	    index_tasks(dump) != 0)
 		return reader_fail(reader, strerror(ENOMEM));
 	dump->snapshot.cycles = dump->rings;
-	memcpy(dump->by_id, dump->in_groups, dump->n_tasks * sizeof(*dump->by_id));
-	qsort(dump->by_id, dump->n_tasks, sizeof(*dump->by_id), compare_ids);
 	if (read_rings(reader, object, "deadlocks", dump, &used) != 0 ||
 	    count_deadlock_groups(reader, json_object_get(object, "groups"),
 				  dump->snapshot.n_cycles, dump) != 0)
@@ -375,7 +369,7 @@ static int read_list_entry(struct reader *reader, const json_t *object, struct d
 	const struct json_place place = { .reader = reader,
 					  .object = json_object_get(object, "task"),
 					  .name = "task" };
-	struct tdt_trace_info *info = &dump->tasks[dump->n_tasks];
+	struct tdt_task_info *info = &dump->tasks[dump->n_tasks];
 
 	if (!json_is_object(place.object))
 		return reader_fail(reader, "tasks: not objects with a task");

@@ -79,7 +79,7 @@ static int read_trace(struct reader *reader, const json_t *object, struct tdt_tr
 	const struct json_place task = { .reader = reader,
 					 .object = json_object_get(object, "task"),
 					 .name = "task" };
-	struct tdt_trace_info info;
+	struct tdt_task_info info;
 
 	if (!json_is_object(task.object))
 		return reader_fail(reader, "task: not an object");

@@ -123,7 +123,7 @@ int reader_require(const struct json_place *place, const char *key)
 }
 
 /* Read what the task waits for into a list, which the caller frees as one block. */
-static int read_waits(const struct json_place *task, struct tdt_trace_info *info)
+static int read_waits(const struct json_place *task, struct tdt_task_info *info)
 {
 	const json_t *array = json_object_get(task->object, "waits");
 	uint32_t n = (uint32_t)json_array_size(array);
@@ -165,11 +165,11 @@ static int read_waits(const struct json_place *task, struct tdt_trace_info *info
 	return 0;
 }
 
-int reader_task(const struct json_place *place, struct tdt_trace_info *info)
+int reader_task(const struct json_place *place, struct tdt_task_info *info)
 {
 	unsigned int state, known = TDT_LEAVES_ALL;
 
-	*info = (struct tdt_trace_info){ .size = sizeof(*info) };
+	*info = (struct tdt_task_info){ .size = sizeof(*info) };
 	if (reader_require(place, "id") || reader_number(place, "id", UINT64_MAX, &info->id) ||
 	    reader_string(place, "name", &info->name) ||
 	    reader_string(place, "file", &info->file) || reader_u32(place, "line", &info->line) ||
@@ -316,7 +316,7 @@ static int read_nodes(struct reader *reader, const json_t *array, struct tdt_tra
 
 /* Read the tree of the task that `info` describes.  NULL: it failed, and `message` says why. */
 struct tdt_trace *reader_tree(struct reader *reader, const json_t *nodes,
-			      const struct tdt_trace_info *info)
+			      const struct tdt_task_info *info)
 {
 	struct tdt_trace *trace = tdt_trace_new(info);
 

@@ -42,10 +42,10 @@ int reader_word(const struct json_place *place, const char *key, const char *con
 int reader_require(const struct json_place *place, const char *key);
 
 /* A task.  The caller frees info->waits; the strings belong to the JSON object. */
-int reader_task(const struct json_place *place, struct tdt_trace_info *info);
+int reader_task(const struct json_place *place, struct tdt_task_info *info);
 
 /* The tree of the task that `info` describes.  NULL: it failed. */
 struct tdt_trace *reader_tree(struct reader *reader, const json_t *nodes,
-			      const struct tdt_trace_info *info);
+			      const struct tdt_task_info *info);
 
 #endif

@@ -220,7 +220,7 @@ static void file_line(struct tdt__string *line, const struct recording_file *fil
 	tdt__string_puts(line, "\n");
 }
 
-static void list_text(struct tdt__out *out, const struct recording_files *files,
+static int list_text(struct tdt__out *out, const struct recording_files *files,
 		      const struct tdt_print_options *options)
 {
 	struct tdt__string line = { 0 };
@@ -228,11 +228,7 @@ static void list_text(struct tdt__out *out, const struct recording_files *files,
 	for (size_t i = 0; i < files->n; i++)
 		file_line(&line, &files->file[i], i == files->chosen, options);
 	tdt__string_puts(&line, "\n");
-	if (line.failed)
-		out->error = -ENOMEM;
-	else
-		tdt__out_add(out, line.bytes, line.n);
-	tdt__string_free(&line);
+	return tdt__out_take(out, &line);
 }
 
 static int list_json(struct tdt__out *out, const struct recording_files *files)
@@ -264,14 +260,11 @@ int recordings_print(const struct recording_files *files,
 {
 	struct tdt_print_options chosen = *options;
 	struct tdt__out out = { .file = stdout };
-	int err = 0;
 
 	tdt__terminal_choose(&chosen, stdout);
-	if (options->format == TDT_PRINT_JSON)
-		err = list_json(&out, files);
-	else
-		list_text(&out, files, &chosen);
-	return tdt__out_end(&out, err);
+	return tdt__out_end(&out, options->format == TDT_PRINT_JSON
+					  ? list_json(&out, files)
+					  : list_text(&out, files, &chosen));
 }
 
 void recordings_say_chosen(const struct program *program, const struct recording_files *files)

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include <tdt/dump.h>
+
 #include "cli/program.h"
 
 struct tdt__modules;

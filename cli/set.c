@@ -23,35 +23,10 @@
 #include "tree-printer/forms.h"
 #include "tree-printer/words.h"
 
-static char set_name[] = "tdt";
-
-static const struct program set_program = {
-	.name = set_name,
-	.help = "Usage: tdt set [OPTION]... TARGET [watch=TIME] [record=SIZE]\n"
-		"Have a process watch its tasks, or record what they do, until this program ends: "
-		"by Ctrl-C, or by --for.\n"
-		"What the process does by itself goes on as before.  TARGET is the number or the "
-		"name of a process.\n"
-		"\n"
-		"  watch=TIME        keep the last tree of each task, once in this time, as 10ms\n"
-		"  record=SIZE       record polls and wake-ups, in rings of this size, as 16M\n"
-		"\n"
-		"  -p, --pid=TARGET  the process\n"
-		"  --for=TIME        end after that time, as 60s\n"
-		"  --json            print what is in force as a JSON object on one line\n"
-		"  --timeout=TIME    give up after that (default: 60s) if the process is not "
-		"reached\n"
-		"  --verbose         say how long each step took\n"
-		"  --help, --version\n"
-		"\n"
-		"Exit status: 0; 2 if something went wrong, or the process has ended.\n",
-};
-
 struct set_command {
-	struct outside_options outside;
-	uint64_t watch_ns;  /* 0: not asked for */
-	uint64_t ring_size; /* bytes; 0: not asked for */
-	uint64_t for_ns;    /* 0: until a signal */
+	struct options options; /* `duration` 0: until a signal */
+	uint64_t watch_ns;      /* 0: not asked for */
+	uint64_t ring_size;     /* bytes; 0: not asked for */
 };
 
 /* A process may have several copies of the library, with a door each. */
@@ -61,8 +36,6 @@ struct set_doors {
 };
 
 /* --- Options ------------------------------------------------------------------------------ */
-
-enum { OPTION_FOR = OPTIONS_OWN };
 
 /* Read a number of bytes, as "16M".  False: it is none, or it is 0. */
 static bool parse_size(const char *text, uint64_t *size)
@@ -89,7 +62,8 @@ static bool parse_size(const char *text, uint64_t *size)
 static int set_setting(struct set_command *command, const char *setting)
 {
 	if (tdt__starts_with(setting, "watch=")) {
-		int status = set_duration(&command->watch_ns, setting + strlen("watch="));
+		int status = set_duration(&outside_program, &command->watch_ns,
+					  setting + strlen("watch="));
 
 		if (status != PROGRAM_GOES_ON || command->watch_ns != 0)
 			return status;
@@ -97,49 +71,24 @@ static int set_setting(struct set_command *command, const char *setting)
 	if (tdt__starts_with(setting, "record=") &&
 	    parse_size(setting + strlen("record="), &command->ring_size))
 		return PROGRAM_GOES_ON;
-	return program_bad_usage(&set_program, "neither watch=TIME, as watch=10ms, nor "
-					       "record=SIZE, as record=16M: ", setting);
+	return bad_usage("neither watch=TIME, as watch=10ms, nor record=SIZE, as record=16M: ",
+			 setting);
 }
 
 static int set_settings(struct set_command *command, int argc, char **argv)
 {
 	int status = PROGRAM_GOES_ON;
 
-	if (command->outside.core != NULL)
-		return program_bad_usage(&set_program, "a core file does nothing any more", "");
 	if (argc == 0)
-		return program_bad_usage(&set_program, "what is to be set is missing: watch=TIME "
-						       "or record=SIZE", "");
+		return bad_usage("what is to be set is missing: watch=TIME or record=SIZE", "");
 	for (int i = 0; i < argc && status == PROGRAM_GOES_ON; i++)
 		status = set_setting(command, argv[i]);
 	return status;
 }
 
-static int set_option(void *arg, int option, const char *value)
-{
-	struct set_command *command = arg;
-
-	switch (option) {
-	case OPTION_FOR:
-		return set_duration(&command->for_ns, value);
-	default:
-		return outside_option(&command->outside, option, value);
-	}
-}
-
 static int set_options(struct set_command *command, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "for", required_argument, NULL, OPTION_FOR },
-		OPTION_OF_TIMEOUT,
-		OPTIONS_OF_TARGET,
-	};
-	static const struct command_line line = { .program = &set_program,
-						  .letters = "p:",
-						  .options = options,
-						  .option = set_option,
-						  .more = true };
-	int status = read_command_line(&line, command, &command->outside, &argc, &argv);
+	int status = read_command_line(COMMAND_SET, &command->options, &argc, &argv, true);
 
 	return status == PROGRAM_GOES_ON ? set_settings(command, argc, argv) : status;
 }
@@ -183,7 +132,7 @@ static void print_in_force(const struct set_command *command, const struct in_fo
 {
 	struct tdt__string text = { 0 };
 
-	if (command->outside.print.format == TDT_PRINT_JSON) {
+	if (command->options.print.format == TDT_PRINT_JSON) {
 		printf("{\"tdt\":1,\"set\":{\"watch_ns\":%" PRIu64 ",\"recording\":%s}}\n",
 		       in_force->watch_ns, in_force->recording ? "true" : "false");
 		return;
@@ -234,7 +183,8 @@ static int open_signals(void)
 /* Wait until a descriptor is ready, or the time is over.  Returns how many are ready. */
 static int wait_for_end(const struct set_command *command, struct pollfd *wait, nfds_t n)
 {
-	uint64_t end = command->for_ns != 0 ? tdt__clock() + command->for_ns : UINT64_MAX, now;
+	uint64_t ns = command->options.duration, now;
+	uint64_t end = ns != 0 ? tdt__clock() + ns : UINT64_MAX;
 	int ready;
 
 	do {
@@ -278,9 +228,9 @@ static int set_all(const struct set_command *command, const struct outside *outs
 			error = 0; /* another copy of the library may listen */
 	}
 	if (error != 0 || doors.n == 0)
-		status = report_trouble(trouble.text);
+		status = report_trouble("%s", trouble.text);
 	else if (fflush(stdout) != 0)
-		status = program_output_failed(&set_program, errno);
+		status = program_output_failed(&outside_program, errno);
 	else
 		status = stay(command, &doors);
 	for (nfds_t i = 0; i < doors.n; i++)
@@ -290,14 +240,14 @@ static int set_all(const struct set_command *command, const struct outside *outs
 
 int command_set(int argc, char **argv)
 {
-	struct set_command command = { .outside.print.size = sizeof command.outside.print };
+	struct set_command command = { .watch_ns = 0 };
 	struct outside outside;
 	int status = set_options(&command, argc, argv);
 
 	if (status != PROGRAM_GOES_ON)
 		return status;
-	outside_bound(&command.outside, 0);
-	status = outside_open(&outside, &command.outside);
+	outside_bound(&command.options, 0);
+	status = outside_open(&outside, &command.options);
 	if (status != PROGRAM_GOES_ON)
 		return status;
 	status = set_all(&command, &outside);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "cli/read_parts.h"
 
 void stacks_fini(struct stacks *stacks)
@@ -21,36 +22,19 @@ void stacks_fini(struct stacks *stacks)
 
 /* --- The table ---------------------------------------------------------------------- */
 
-static bool grow_stacks(struct stacks *stacks)
-{
-	size_t room = stacks->room != 0 ? 2 * stacks->room : 256;
-	struct stack *stack;
-
-	if (stacks->n < stacks->room)
-		return true;
-	stack = reallocarray(stacks->stack, room, sizeof *stack);
-	if (stack == NULL)
-		return false;
-	stacks->stack = stack;
-	if (tdt__index_reserve(&stacks->index, room) != 0)
-		return false;
-	stacks->room = room;
-	return true;
-}
-
 /* The stack, found or made.  NULL: no memory. */
 static struct stack *find_or_add(struct stacks *stacks, const char *text, size_t n)
 {
 	uint32_t hash = tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, text, n)), i;
-	size_t tried = 0;
 	char *copy;
 
-	while ((i = tdt__index_next(&stacks->index, hash, &tried)) != TDT__INDEX_NONE)
+	TDT__INDEX_EACH (i, &stacks->index, hash)
 		if (strncmp(stacks->stack[i].text, text, n) == 0 &&
 		    stacks->stack[i].text[n] == '\0')
 			return &stacks->stack[i];
 	copy = tdt__arena_take(&stacks->arena, n + 1);
-	if (copy == NULL || !grow_stacks(stacks))
+	if (copy == NULL || !tdt__array_grow_indexed(&stacks->stack, stacks->n, &stacks->room,
+						     sizeof(struct stack), &stacks->index))
 		return NULL;
 	memcpy(copy, text, n);
 	copy[n] = '\0';

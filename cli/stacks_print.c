@@ -127,18 +127,19 @@ int stacks_text(struct tdt__out *out, const struct stacks *stacks,
 	const struct stack **sorted = calloc(stacks->n + 1, sizeof *sorted);
 	size_t n = stacks->n < MOST_STACKS ? stacks->n : MOST_STACKS;
 	struct tdt__string string = { 0 };
-	int error = -ENOMEM;
+	int error;
 
 	stacks_heading(&string, stacks);
-	if (sorted != NULL && !string.failed) {
-		tdt__out_add(out, string.bytes, string.n);
+	error = tdt__out_take(out, &string);
+	if (sorted == NULL)
+		error = -ENOMEM;
+	if (error == 0) {
 		for (size_t i = 0; i < stacks->n; i++)
 			sorted[i] = &stacks->stack[i];
 		qsort_r(sorted, stacks->n, sizeof *sorted, by_change,
 			(void *)(uintptr_t)stacks);
 		error = stacks_table(out, stacks, sorted, n, options);
 	}
-	tdt__string_free(&string);
 	free(sorted);
 	return error;
 }
@@ -175,19 +176,15 @@ int stacks_folded(struct tdt__out *out, const struct stacks *stacks,
 		  const struct tdt_print_options *options)
 {
 	struct tdt__string line = { 0 };
-	int error;
+	int error = 0;
 
-	for (size_t i = 0; i < stacks->n && !line.failed && out->error == 0; i++) {
+	for (size_t i = 0; i < stacks->n && error == 0 && out->error == 0; i++) {
 		const struct stack *stack = &stacks->stack[i];
 
-		line.n = 0;
 		add_harmless(&line, stack->text, options);
 		tdt__string_printf(&line, " %" PRIu64 " %" PRIu64 "\n", stack->count[0],
 				   stack->count[1]);
-		if (!line.failed)
-			tdt__out_add(out, line.bytes, line.n);
+		error = tdt__out_take(out, &line);
 	}
-	error = line.failed ? -ENOMEM : 0;
-	tdt__string_free(&line);
 	return error;
 }

@@ -26,6 +26,12 @@ struct text_column {
 struct text_table {
 	struct tdt__string text; /* of all cells, one behind the other */
 
+	/*
+	 * The most columns of a row; 0: any number.  The widest texts that are aligned to the left
+	 * are cut then, and end with ">".
+	 */
+	unsigned most;
+
 	/* Private to text_table.c. */
 	const struct text_column *column;
 	unsigned columns;

@@ -31,39 +31,9 @@
 #define PLAIN_LINES 40 /* of a round that goes to no terminal */
 #define SHARE 8        /* looks take one part in so many of the time, at most */
 
-static char top_name[] = "tdt";
-
-static const struct program top_program = {
-	.name = top_name,
-	.help = "Usage: tdt top [OPTION]... TARGET\n"
-		"Show what the async tasks of a process do, again and again: how many wait, where "
-		"and for how long, which\n"
-		"polls run, what the workers do, and with Enter the tree of one task.  TARGET is "
-		"the number or the name of a\n"
-		"process.  On a terminal, ? explains the keys.  Otherwise each round is printed as "
-		"text.\n"
-		"\n"
-		"  -p, --pid=TARGET    the same\n"
-		"  -d, --interval=TIME the time between rounds, as 500ms (default: 1s)\n"
-		"  -n, --rounds=N      end after so many rounds\n"
-		"  --view=VIEW         tasks (the default), places, threads or times\n"
-		"  --sort=KEY          suspicion (the default), for, age, polls, name or id\n"
-		"  --name=PATTERN      only tasks whose name matches, or has that part\n"
-		"  --task=ID           show the tree of this task\n"
-		"  --no-request        only read: make no request to the task whose tree is shown\n"
-		"  --debug-dir=DIR     separate debug files, instead of /usr/lib/debug\n"
-		"  --timeout=TIME      give a round up after that (default: 60s)\n"
-		"  --utf8, --ascii     the lines of trees (default: as the locale is)\n"
-		"  --color=WHEN        auto (the default: on a terminal), always or never\n"
-		"  --help, --version\n"
-		"\n"
-		"Exit status: 0; 2 if something went wrong, or the process has ended.\n",
-};
-
 struct top_command {
-	struct outside_options outside;
+	struct options options; /* no `rounds`: without end */
 	struct top_choice choice;
-	uint64_t rounds; /* 0: without end */
 	char target[16]; /* the number of the process */
 	int process;     /* a pidfd, which tells of its end; -1: the kernel has none */
 
@@ -82,114 +52,32 @@ struct top_command {
 
 /* --- Options ------------------------------------------------------------------------ */
 
-enum { OPTION_VIEW = OPTIONS_OWN, OPTION_TOP_SORT, OPTION_TOP_NAME, OPTION_TASK, OPTION_ONLY_READ };
-
-static int set_view(struct top_command *command, const char *value)
-{
-	static const char *const views[] = { "tasks", "places", "threads", "times", NULL };
-	int view = program_word(views, value);
-
-	if (view < 0)
-		return program_bad_usage(&top_program, "--view is tasks, places, threads or times, "
-						       "not ", value);
-	command->choice.question.view = (enum top_view)view;
-	return PROGRAM_GOES_ON;
-}
-
-static int set_top_sort(struct top_command *command, const char *value)
-{
-	static const char *const keys[] = { "suspicion", "for",	 "age", "polls",
-					    "name",	 "id", NULL };
-	int key = program_word(keys, value);
-
-	if (key < 0)
-		return program_bad_usage(&top_program, "--sort is by suspicion, for, age, polls, "
-						       "name or id, not by ", value);
-	command->choice.question.sort = (enum top_sort)key;
-	return PROGRAM_GOES_ON;
-}
-
-static int set_filter(struct top_command *command, const char *value)
-{
-	char *filter = command->choice.question.filter;
-
-	if (strlen(value) >= sizeof command->choice.question.filter)
-		return program_bad_usage(&top_program, "too long a name: ", value);
-	strcpy(filter, value);
-	return PROGRAM_GOES_ON;
-}
-
-static int set_interval(struct top_command *command, const char *value)
-{
-	int status = set_duration(&command->choice.interval, value);
-
-	if (status == PROGRAM_GOES_ON && command->choice.interval < TDT__SECOND / 10)
-		status = program_bad_usage(&top_program, "less than 100ms between rounds: ", value);
-	return status;
-}
-
-static int set_top_number(uint64_t *number, const char *what, const char *value)
-{
-	if (!program_number(value, number))
-		return program_bad_usage(&top_program, what, value);
-	return PROGRAM_GOES_ON;
-}
-
-static int top_option(void *arg, int option, const char *value)
-{
-	struct top_command *command = arg;
-
-	switch (option) {
-	case 'd':
-		return set_interval(command, value);
-	case 'n':
-		return set_top_number(&command->rounds, "not a number of rounds: ", value);
-	case OPTION_VIEW:
-		return set_view(command, value);
-	case OPTION_TOP_SORT:
-		return set_top_sort(command, value);
-	case OPTION_TOP_NAME:
-		return set_filter(command, value);
-	case OPTION_TASK:
-		command->choice.question.open = true;
-		return set_top_number(&command->choice.question.id, "not the id of a task: ",
-				      value);
-	case OPTION_ONLY_READ:
-		command->choice.question.requests = false;
-		return PROGRAM_GOES_ON;
-	default:
-		return outside_option(&command->outside, option, value);
-	}
-}
-
 static int top_options(struct top_command *command, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "pid", required_argument, NULL, 'p' },
-		{ "interval", required_argument, NULL, 'd' },
-		{ "rounds", required_argument, NULL, 'n' },
-		{ "view", required_argument, NULL, OPTION_VIEW },
-		{ "sort", required_argument, NULL, OPTION_TOP_SORT },
-		{ "name", required_argument, NULL, OPTION_TOP_NAME },
-		{ "task", required_argument, NULL, OPTION_TASK },
-		{ "no-request", no_argument, NULL, OPTION_ONLY_READ },
-		{ "debug-dir", required_argument, NULL, OPTION_DEBUG_DIR },
-		OPTION_OF_TIMEOUT,
-		OPTIONS_OF_ALL,
-	};
-	static const struct command_line line = { .program = &top_program,
-						  .letters = "p:d:n:",
-						  .options = options,
-						  .option = top_option };
+	struct options *options = &command->options;
+	struct top_question *question = &command->choice.question;
+	int status = read_command_line(COMMAND_TOP, options, &argc, &argv, false);
 
-	return read_command_line(&line, command, &command->outside, &argc, &argv);
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	if (options->name != NULL && strlen(options->name) >= sizeof question->filter)
+		return bad_usage("too long a name: ", options->name);
+	if (options->name != NULL)
+		strcpy(question->filter, options->name);
+	question->view = (enum top_view)options->view;
+	question->sort = (enum top_sort)options->sort;
+	question->requests = !options->no_request;
+	question->open = options->task != TASK_NOT_GIVEN;
+	question->id = question->open ? options->task : 0;
+	command->choice.interval = options->interval;
+	return PROGRAM_GOES_ON;
 }
 
 /* --- Looks -------------------------------------------------------------------------- */
 
 static unsigned look_seconds(const struct top_command *command)
 {
-	return command->outside.timeout != 0 ? command->outside.timeout : BOUND_SECONDS;
+	return timeout_seconds(&command->options, BOUND_SECONDS);
 }
 
 static void set_trouble(struct top_command *command, const char *text)
@@ -200,7 +88,7 @@ static void set_trouble(struct top_command *command, const char *text)
 static void start_look(struct top_command *command)
 {
 	memset(command->look.round, 0, sizeof *command->look.round);
-	command->look.options = &command->outside;
+	command->look.options = &command->options;
 	command->look.question = command->choice.question;
 	command->look.last = command->has_round ? command->taken : NULL;
 	if (!command->again)
@@ -250,12 +138,12 @@ static void take_round(struct top_command *command)
  */
 static bool note_crash(struct top_command *command, const char *why, bool too_long)
 {
-	bool again = !too_long && !command->outside.places.no_files;
+	bool again = !too_long && !command->options.no_files;
 	char text[TOP_TEXT];
 
 	snprintf(text, sizeof text, "reading the target %s", why);
 	set_trouble(command, text);
-	command->outside.places.no_files = true;
+	command->options.no_files = true;
 	return again;
 }
 
@@ -379,7 +267,7 @@ static void show_screen(const struct top_command *command)
 
 	top_terminal_size(&size);
 	top_draw(&text, &command->choice, command->has_round ? command->taken : NULL, &size,
-		 &command->outside.print);
+		 &command->options.print);
 	if (!text.failed)
 		top_terminal_show(text.bytes, text.n);
 	tdt__string_free(&text);
@@ -403,7 +291,9 @@ static bool is_hopeless(const struct top_command *command)
 /* A round that has failed is one, too: otherwise `-n 1` might last for ever. */
 static bool had_all_rounds(const struct top_command *command)
 {
-	return command->rounds != 0 && command->done + command->failed >= command->rounds;
+	uint64_t rounds = command->options.rounds;
+
+	return rounds != 0 && command->done + command->failed >= rounds;
 }
 
 static void run_on_terminal(struct top_command *command, const sigset_t *waiting)
@@ -426,15 +316,12 @@ static int print_round(const struct top_command *command)
 	const struct top_size size = { .height = PLAIN_LINES };
 	struct tdt__string text = { 0 };
 	struct tdt__out out = { .file = stdout };
-	bool failed;
 
-	top_draw(&text, &command->choice, command->taken, &size, &command->outside.print);
+	if (command->options.print.format == TDT_PRINT_JSON)
+		return tdt__out_end(&out, top_json(&out, command->taken));
+	top_draw(&text, &command->choice, command->taken, &size, &command->options.print);
 	tdt__string_puts(&text, "\n");
-	failed = text.failed;
-	if (!failed)
-		tdt__out_add(&out, text.bytes, text.n);
-	tdt__string_free(&text);
-	return tdt__out_end(&out, failed ? -ENOMEM : 0);
+	return tdt__out_end(&out, tdt__out_take(&out, &text));
 }
 
 /* What went wrong in a look is said at once; without a first round, it is the end. */
@@ -463,11 +350,11 @@ static int open_process(struct top_command *command)
 	int status;
 	pid_t pid;
 
-	status = choose_process(command->outside.target, &pid);
+	status = choose_process(command->options.target, &pid);
 	if (status != PROGRAM_GOES_ON)
 		return status;
 	snprintf(command->target, sizeof command->target, "%d", pid);
-	command->outside.target = command->target;
+	command->options.target = command->target;
 	command->process = (int)syscall(SYS_pidfd_open, pid, 0);
 	return PROGRAM_GOES_ON;
 }
@@ -503,14 +390,14 @@ static int say_farewell(const struct top_command *command, int error)
 	if (error == -ENOMEM)
 		return report_no_memory();
 	if (error != 0) {
-		program_output_failed(&top_program, -error);
+		program_output_failed(&outside_program, -error);
 		return TDT_TROUBLE;
 	}
 	if (command->choice.ended && !command->choice.quit)
 		return report_ended();
 	if ((!command->has_round || (command->failed > 0 && !command->on_terminal)) &&
 	    command->choice.trouble[0] != '\0' && !command->choice.quit)
-		return report_trouble(command->choice.trouble);
+		return report_trouble("%s", command->choice.trouble);
 	return EXIT_SUCCESS;
 }
 
@@ -534,7 +421,8 @@ static int run_rounds(struct top_command *command)
 	int error = 0;
 
 	command->on_terminal =
-		top_terminal_begin(command->outside.print.color == TDT_PRINT_YES);
+		command->options.print.format != TDT_PRINT_JSON &&
+		top_terminal_begin(command->options.print.color == TDT_PRINT_YES);
 	handle_signals(&waiting);
 	if (command->on_terminal)
 		run_on_terminal(command, &waiting);
@@ -546,9 +434,8 @@ static int run_rounds(struct top_command *command)
 
 int command_top(int argc, char **argv)
 {
-	struct top_command command = { .outside.print.size = sizeof command.outside.print,
-				       .choice.interval = TDT__SECOND,
-				       .choice.question.requests = true,
+	struct top_command command = { .options = { .task = TASK_NOT_GIVEN,
+						    .interval = TDT__SECOND },
 				       .process = -1 };
 	int status = top_options(&command, argc, argv);
 
@@ -556,7 +443,7 @@ int command_top(int argc, char **argv)
 		status = open_process(&command);
 	if (status != PROGRAM_GOES_ON)
 		return status;
-	tdt__terminal_choose(&command.outside.print, stdout);
+	tdt__terminal_choose(&command.options.print, stdout);
 	if (allocate_rounds(&command) != 0) {
 		status = report_no_memory();
 	} else {

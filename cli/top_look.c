@@ -172,7 +172,7 @@ static size_t groups_of_deadlocks(const struct tdt_snapshot *snapshot)
 
 /* A task of a group. */
 struct chosen {
-	const struct tdt_trace_info *task;
+	const struct tdt_task_info *task;
 	size_t group;
 	unsigned rank; /* the smaller, the more suspicious */
 };
@@ -191,7 +191,7 @@ static bool is_state(enum top_only only, enum tdt_task_state state)
 	}
 }
 
-static bool matches_question(const struct top_question *question, const struct tdt_trace_info *info)
+static bool matches_question(const struct top_question *question, const struct tdt_task_info *info)
 {
 	char pattern[sizeof question->filter + 2], id[24];
 
@@ -205,55 +205,26 @@ static bool matches_question(const struct top_question *question, const struct t
 	       (info->name != NULL && fnmatch(pattern, info->name, 0) == 0);
 }
 
-static uint64_t sort_value(enum top_sort sort, const struct tdt_trace_info *task)
-{
-	switch (sort) {
-	case TOP_BY_SUSPICION:
-	case TOP_BY_FOR:
-		return task->state_ns;
-	case TOP_BY_AGE:
-		return task->spawned_ns;
-	case TOP_BY_POLLS:
-		return task->polls;
-	default:
-		return 0;
-	}
-}
-
-static int compare_names(const struct tdt_trace_info *a, const struct tdt_trace_info *b)
-{
-	return strcmp(a->name != NULL ? a->name : "", b->name != NULL ? b->name : "");
-}
-
-/* Larger values come first, names in their order; of equals, the smaller id. */
-static int compare_chosen(enum top_sort sort, const struct chosen *x, const struct chosen *y)
-{
-	uint64_t p = sort_value(sort, x->task), q = sort_value(sort, y->task);
-	int order = 0;
-
-	if (sort == TOP_BY_SUSPICION)
-		order = (x->rank > y->rank) - (x->rank < y->rank);
-	if (sort == TOP_BY_NAME)
-		order = compare_names(x->task, y->task);
-	if (order == 0)
-		order = (p < q) - (p > q);
-	return order != 0 ? order : (x->task->id > y->task->id) - (x->task->id < y->task->id);
-}
-
 static int by_question(const void *x, const void *y, void *arg)
 {
+	static const enum task_key keys[TOP_SORTS] = {
+		[TOP_BY_SUSPICION] = BY_FOR, [TOP_BY_FOR] = BY_FOR,   [TOP_BY_AGE] = BY_AGE,
+		[TOP_BY_POLLS] = BY_POLLS,   [TOP_BY_NAME] = BY_NAME, [TOP_BY_ID] = BY_ID,
+	};
 	const struct top_question *question = arg;
-	int order = compare_chosen(question->sort, x, y);
+	const struct chosen *a = x, *b = y;
+	int order = question->sort == TOP_BY_SUSPICION ? (int)a->rank - (int)b->rank : 0;
 
+	if (order == 0)
+		order = compare_tasks(keys[question->sort], a->task, b->task);
 	return question->reverse ? -order : order;
 }
 
 static void where_of(const struct round_look *looking, const struct chosen *chosen,
 		     struct tdt__string *string)
 {
-	const struct tdt_trace_info *info = chosen->task;
+	const struct tdt_task_info *info = chosen->task;
 	const struct tdt_wait *wait = info->n_waits != 0 ? info->waits[0] : NULL;
-	struct tdt__string text = { 0 };
 	struct tdt_wait shown;
 
 	if (wait == NULL || !tdt__wait_is_news(wait)) {
@@ -264,17 +235,14 @@ static void where_of(const struct round_look *looking, const struct chosen *chos
 	shown = *wait;
 	if (shown.name[0] != '\0')
 		shown.object = 0; /* the name says which one */
-	tdt__wait_for(&text, &shown, info->id, tdt__names_find(looking->names, wait->owner),
-		      &looking->look->options->print);
-	if (text.n > 4) /* the title of the column says "for" */
-		tdt__string_add(string, text.bytes + 4, text.n - 4);
-	tdt__string_free(&text);
+	tdt__waited_for(string, &shown, info->id, tdt__names_find(looking->names, wait->owner),
+			&looking->look->options->print);
 }
 
 static void show_task(const struct round_look *looking, const struct chosen *chosen,
 		      struct top_task *to)
 {
-	const struct tdt_trace_info *info = chosen->task;
+	const struct tdt_task_info *info = chosen->task;
 	struct tdt__string string = { 0 };
 
 	*to = (struct top_task){
@@ -293,7 +261,7 @@ static void show_task(const struct round_look *looking, const struct chosen *cho
 }
 
 /* Deadlocks and futurelocks come first, then polls, then runnable tasks. */
-static unsigned rank_of_task(const struct tdt_trace_info *task, bool deadlock)
+static unsigned rank_of_task(const struct tdt_task_info *task, bool deadlock)
 {
 	if (deadlock || tdt__waits_in_vain(task))
 		return 0;
@@ -310,7 +278,7 @@ static size_t list_matching(const struct round_look *looking, struct chosen *cho
 
 	for (size_t i = 0; i < snapshot->n_groups; i++)
 		for (size_t k = 0; k < snapshot->groups[i]->n; k++) {
-			const struct tdt_trace_info *task = snapshot->groups[i]->tasks[k];
+			const struct tdt_task_info *task = snapshot->groups[i]->tasks[k];
 
 			if (matches_question(&looking->look->question, task))
 				chosen[n++] = (struct chosen){
@@ -355,7 +323,7 @@ static uint64_t cpu_ns_of(const struct tdt__target *target, uint32_t id)
 static void show_thread(const struct round_look *looking, const struct tdt__known_thread *known,
 			struct top_thread *to)
 {
-	const struct tdt_trace_info *task =
+	const struct tdt_task_info *task =
 		known->polls != NULL ? &known->polls->member.info : NULL;
 
 	*to = (struct top_thread){ .id = known->id,
@@ -410,10 +378,10 @@ static void keep_tree(struct top_round *round, const char *text, size_t size)
 
 /* Print the task as tdt bt prints it, with the names of those that it waits for. */
 static int print_tree_of(struct round_look *looking, const struct tdt_snapshot_group *group,
-			 const struct tdt_trace_info *shown)
+			 const struct tdt_task_info *shown)
 {
-	struct tdt_trace_info info = *shown;
-	const struct tdt_trace_info *task = &info;
+	struct tdt_task_info info = *shown;
+	const struct tdt_task_info *task = &info;
 	const struct tdt_snapshot_group one = { .size = sizeof one,
 						.answer = group->answer,
 						.trace = group->trace,
@@ -451,7 +419,7 @@ static int look_at_open_task(struct round_look *looking)
 
 	for (size_t i = 0; i < snapshot->n_groups; i++)
 		for (size_t k = 0; k < snapshot->groups[i]->n; k++) {
-			const struct tdt_trace_info *task = snapshot->groups[i]->tasks[k];
+			const struct tdt_task_info *task = snapshot->groups[i]->tasks[k];
 
 			if (task->id != looking->look->question.id)
 				continue;

@@ -11,7 +11,7 @@
 #include "cli/top_round.h"
 
 struct top_look {
-	const struct outside_options *options; /* the target is a number */
+	const struct options *options; /* the target is a number */
 	struct top_question question;
 	const struct top_round *last; /* NULL: there was none */
 	struct top_round *round;      /* all zero at first; the parent sees it, too */

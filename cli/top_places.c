@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
-#include "base/index.h"
 #include "tree-printer/fold.h"
 #include "tree-printer/frame.h"
 #include "tree-printer/operation.h"
@@ -39,7 +39,7 @@ struct spot {
 	uint64_t key;
 	const struct tdt_trace *trace; /* NULL: the place is that of a record */
 	bool older; /* the tasks were polled since the poll of the tree */
-	const struct tdt_trace_info *task; /* one of the tasks */
+	const struct tdt_task_info *task; /* one of the tasks */
 	uint64_t n;                    /* tasks that wait here */
 	uint64_t longest;
 	char text[TOP_TEXT]; /* "": it was not named */
@@ -50,7 +50,8 @@ struct top_places {
 	const struct tdt_snapshot *snapshot;
 	uint64_t unloads; /* in every key: other modules may come to lie where one was unloaded */
 	struct spot *place;
-	uint32_t n, room;
+	uint32_t n;
+	size_t room;
 	uint32_t (*of_group)[2]; /* by `older`; NO_PLACE: no task of the group has such a tree */
 	struct tdt__index by_key;
 };
@@ -74,7 +75,7 @@ static uint64_t key_of_text(uint64_t key, const char *text)
 	return tdt__hash_bytes(key, text, strlen(text));
 }
 
-static uint64_t key_of_record(const struct tdt_trace_info *info)
+static uint64_t key_of_record(const struct tdt_task_info *info)
 {
 	uint64_t key = tdt__mix(TDT__HASH_START, info->line);
 
@@ -88,40 +89,24 @@ static uint64_t key_of_record(const struct tdt_trace_info *info)
 
 static uint32_t place_with_key(const struct top_places *places, uint64_t key)
 {
-	size_t tried = 0;
 	uint32_t i;
 
-	do {
-		i = tdt__index_next(&places->by_key, tdt__hash_fold(key), &tried);
-	} while (i != TDT__INDEX_NONE && places->place[i].key != key);
+	TDT__INDEX_EACH (i, &places->by_key, tdt__hash_fold(key))
+		if (places->place[i].key == key)
+			break;
 	return i;
-}
-
-static bool grow_spots(struct top_places *places)
-{
-	uint32_t room = places->room == 0 ? 64 : 2 * places->room;
-	struct spot *grown;
-
-	if (places->n < places->room)
-		return true;
-	grown = reallocarray(places->place, room, sizeof *grown);
-	if (grown != NULL)
-		places->place = grown;
-	if (grown == NULL || tdt__index_reserve(&places->by_key, room) != 0)
-		return false;
-	places->room = room;
-	return true;
 }
 
 /* The number of the place with that key, found or made.  NO_PLACE: no memory. */
 static uint32_t note_place(struct top_places *places, uint64_t key, const struct tdt_trace *trace,
-			   const struct tdt_trace_info *task)
+			   const struct tdt_task_info *task)
 {
 	uint32_t i = place_with_key(places, key);
 
 	if (i != TDT__INDEX_NONE)
 		return i;
-	if (!grow_spots(places))
+	if (!tdt__array_grow_indexed(&places->place, places->n, &places->room,
+				     sizeof(struct spot), &places->by_key))
 		return NO_PLACE;
 	places->place[places->n] = (struct spot){ .key = key, .trace = trace, .task = task };
 	tdt__index_add(&places->by_key, tdt__hash_fold(key), places->n);
@@ -129,12 +114,12 @@ static uint32_t note_place(struct top_places *places, uint64_t key, const struct
 }
 
 /* A watched tree of an earlier poll does not show where the task waits now. */
-static bool has_older_tree(const struct tdt_trace_info *task)
+static bool has_older_tree(const struct tdt_task_info *task)
 {
 	return task->polls_since != 0;
 }
 
-static void count_task_in(struct spot *place, const struct tdt_trace_info *task)
+static void count_task_in(struct spot *place, const struct tdt_task_info *task)
 {
 	if (task->state != TDT_TASK_WAITING)
 		return;
@@ -145,7 +130,7 @@ static void count_task_in(struct spot *place, const struct tdt_trace_info *task)
 
 /* The number of the place of a tree, found or made. */
 static uint32_t note_tree(struct top_places *places, const struct tdt_trace *trace,
-			  const struct tdt_trace_info *task, uint32_t *known)
+			  const struct tdt_task_info *task, uint32_t *known)
 {
 	bool older = has_older_tree(task);
 
@@ -167,7 +152,7 @@ static bool count_group(struct top_places *places, size_t group)
 
 	known[false] = known[true] = NO_PLACE;
 	for (size_t i = 0; i < from->n; i++) {
-		const struct tdt_trace_info *task = from->tasks[i];
+		const struct tdt_task_info *task = from->tasks[i];
 		uint32_t number =
 			has_tree ? note_tree(places, from->trace, task,
 					     &known[has_older_tree(task)])
@@ -272,7 +257,7 @@ static bool name_older(struct tdt__string *string, const struct spot *place,
 	return name_tree(string, place->trace, options, deadline);
 }
 
-static void name_record(struct tdt__string *string, const struct tdt_trace_info *info,
+static void name_record(struct tdt__string *string, const struct tdt_task_info *info,
 			const struct tdt_print_options *options)
 {
 	tdt__string_puts(string, "(no tree)");
@@ -410,7 +395,7 @@ void top_places_free(struct top_places *places)
 }
 
 const char *top_places_text(const struct top_places *places, size_t group,
-			    const struct tdt_trace_info *task)
+			    const struct tdt_task_info *task)
 {
 	uint32_t number = places->of_group[group][has_older_tree(task)];
 

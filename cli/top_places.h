@@ -18,6 +18,6 @@ void top_places_free(struct top_places *places); /* NULL does nothing */
 
 /* The text of the place of a task in that group of the snapshot; "": it was not named. */
 const char *top_places_text(const struct top_places *places, size_t group,
-			    const struct tdt_trace_info *task);
+			    const struct tdt_task_info *task);
 
 #endif

@@ -120,13 +120,12 @@ static void compare_tasks(struct top_round *round, const struct top_round *last,
 	INDEX_LAST(&index, last->n_tasks, tdt__hash_id(last->task[i].id));
 	for (uint64_t i = 0; i < round->n_tasks; i++) {
 		struct top_task *task = &round->task[i];
-		size_t tried = 0;
 		uint32_t k;
 
 		task->rate = -1;
-		do {
-			k = tdt__index_next(&index, tdt__hash_id(task->id), &tried);
-		} while (k != TDT__INDEX_NONE && last->task[k].id != task->id);
+		TDT__INDEX_EACH (k, &index, tdt__hash_id(task->id))
+			if (last->task[k].id == task->id)
+				break;
 		if (k != TDT__INDEX_NONE)
 			task->rate = rate_of(task->polls, last->task[k].polls, seconds);
 	}
@@ -141,12 +140,11 @@ static void compare_places(struct top_round *round, const struct top_round *last
 	INDEX_LAST(&index, last->n_places, tdt__hash_id(last->place[i].key));
 	for (uint64_t i = 0; i < round->n_places; i++) {
 		struct top_place *place = &round->place[i];
-		size_t tried = 0;
 		uint32_t k;
 
-		do {
-			k = tdt__index_next(&index, tdt__hash_id(place->key), &tried);
-		} while (k != TDT__INDEX_NONE && last->place[k].key != place->key);
+		TDT__INDEX_EACH (k, &index, tdt__hash_id(place->key))
+			if (last->place[k].key == place->key)
+				break;
 		place->more = (int64_t)(place->n - (k != TDT__INDEX_NONE ? last->place[k].n : 0));
 	}
 	tdt__index_fini(&index);

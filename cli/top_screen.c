@@ -242,7 +242,7 @@ static void task_titles(struct screen *screen)
 
 static void state_cell(struct screen *screen, const struct top_task *task, bool colored)
 {
-	const struct tdt_trace_info info = { .state = task->state, .state_ns = task->state_ns };
+	const struct tdt_task_info info = { .state = task->state, .state_ns = task->state_ns };
 	const char *color = colored ? tdt__task_color(&info, task->deadlock) : NULL;
 
 	if (color != NULL)

@@ -90,7 +90,7 @@ static int make_breakfast(void *arg)
 static int print_backtrace(struct tdt_handle *task)
 {
 	struct tdt_trace *trace = NULL;
-	int err = 0, awaited = tdt_co_await(tdt_backtrace_async(task, &trace, &err));
+	int err = 0, awaited = tdt_co_await(tdt_backtrace_async(task, NULL, &trace, &err));
 
 	if (awaited == 0 && err == 0)
 		err = tdt_trace_print(trace, stdout);

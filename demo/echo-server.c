@@ -113,10 +113,12 @@ static int parse(struct echo_options *to, int argc, char **argv)
 	return optind == argc ? 0 : bad_usage("there are no arguments but options");
 }
 
-static int print_trace(struct tdt_handle *handle, const struct tdt_trace_info *info, void *out)
+static int print_trace(struct tdt_handle *handle, const struct tdt_task_info *info, void *out)
 {
 	const struct tdt_print_options json = { .size = sizeof(json), .format = TDT_PRINT_JSON };
-	struct tdt_trace *trace = tdt_backtrace_timed(handle, ANSWER_NS);
+	struct tdt_trace *trace = tdt_backtrace_with(handle,
+		&(const struct tdt_backtrace_options){ .size = sizeof(struct tdt_backtrace_options),
+						.timeout_ns = ANSWER_NS });
 
 	if (trace != NULL)
 		tdt_trace_print_with(trace, out, &json);
@@ -167,7 +169,7 @@ int main(int argc, char **argv)
 	error = service_start(&service, &options, &what);
 	if (error == 0) {
 		what = "SIGUSR1";
-		error = tdt_dump_on_signal(SIGUSR1);
+		error = tdt_dump_on_signal(SIGUSR1, NULL);
 	}
 	if (error == 0 && options.metrics_port != 0) {
 		what = "metrics";

@@ -187,7 +187,7 @@ static struct tdt_future echo_unless_idle(struct connection *connection)
 	struct tdt_future echo =
 	    TDT_ASYNC_NEW(echo_poll, (struct echo){ .connection = connection });
 	struct tdt_future limited =
-	    tdt_timeout(echo, connection->service->options->idle_ms, &connection->idle);
+	    tdt_timeout_ms(echo, connection->service->options->idle_ms, &connection->idle);
 
 	if (tdt_future_is_none(&limited))
 		tdt_future_drop(&echo);

@@ -90,7 +90,7 @@ static int play()
 
 	ben.type("Ben");
 	adder(3);
-	error = tdt_dump_all(stdout);
+	error = tdt_dump(stdout);
 	ann.type("Ann");
 	ann.type("41");
 	ben.type("42");
@@ -112,6 +112,6 @@ int main(int argc, char **argv)
 	std::setlocale(LC_ALL, ""); /* in a UTF-8 locale the trees are drawn in UTF-8 */
 	error = play();
 	if (error == 0)
-		error = tdt_dump_all(stdout); /* ann and adder were destroyed as they waited */
+		error = tdt_dump(stdout); /* ann and adder were destroyed as they waited */
 	return error == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

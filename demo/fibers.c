@@ -193,7 +193,7 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	co_switch(); /* until none of them is ready */
-	error = tdt_dump_all(stdout);
+	error = tdt_dump(stdout);
 	printer.sheets += 3;
 	co_wake(&printer.out_of_paper);
 	co_switch();

@@ -4,7 +4,7 @@
  *
  * Two transfers have each locked one account, and wait for the other one for ever.  A third task
  * blocks its thread in read(), a fourth computes without end.  Sessions wait, as they should.
- * tdt_dump_all() shows the deadlock, the stacks of the two busy threads, and the sessions as one.
+ * tdt_dump() shows the deadlock, the stacks of the two busy threads, and the sessions as one.
  */
 
 #include <locale.h>
@@ -178,7 +178,7 @@ int main(int argc, char **argv)
 	spawn(rt, TDT_ASYNC_NEW(report_poll, (struct job){ 0 }), TDT_TASK_ATTR(.name = "report"));
 	nanosleep(&moment, NULL);
 
-	tdt_dump_all(stdout);
+	tdt_dump(stdout);
 
 	atomic_store(&done, true);
 	close(ends[1]); /* ends the read() */

@@ -164,7 +164,7 @@ static void *work(void *argument)
 	struct their_runtime *runtime = argument;
 	struct task *task;
 
-	tdt_worker_thread_start(); /* added for tdt */
+	tdt_worker_thread_start(NULL); /* added for tdt */
 	while ((task = next_task(runtime)) != NULL) {
 		tdt_worker_now(monotonic_ns()); /* added for tdt */
 		poll_task(task);

@@ -4,6 +4,7 @@ dist_doc_DATA += README.md SECURITY.md NEWS LICENSE-APACHE LICENSE-MIT NOTICE
 nobase_dist_doc_DATA = \
 	docs/architecture.md \
 	docs/benchmarks.md \
+	docs/compatibility.md \
 	docs/decisions.md \
 	docs/hang.md \
 	docs/how-it-works.md \

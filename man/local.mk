@@ -3,13 +3,22 @@ dist_man_MANS += \
 	man/tdt-coroutines.7 \
 	man/tdt-join-ustack.1 \
 	man/tdt-languages.7 \
-	man/tdt-print.1 \
 	man/tdt-probes.7 \
 	man/tdt-rt.3 \
 	man/tdt-trace.5 \
 	man/tdt-tree.1 \
-	man/tdt.1 \
 	man/tdt.3
+
+# These have the options of tdt's commands, from their table.
+man_MANS = man/tdt.1 man/tdt-print.1
+EXTRA_DIST += man/options.awk man/tdt.1.in man/tdt-print.1.in
+CLEANFILES += $(man_MANS)
+man_options = $(srcdir)/man/options.awk $(srcdir)/cli/option_table.c
+man/tdt.1: $(srcdir)/man/tdt.1.in $(man_options)
+man/tdt-print.1: $(srcdir)/man/tdt-print.1.in $(man_options)
+man/tdt.1 man/tdt-print.1:
+	$(AM_V_GEN)$(MKDIR_P) man && $(AWK) -f $(man_options) '$(srcdir)/$@.in' >$@.tmp && \
+		mv $@.tmp $@
 
 # A page for each function, made from the headers.
 EXTRA_DIST += man/functions.awk

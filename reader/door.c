@@ -288,7 +288,7 @@ int tdt__door_request(struct tdt__door *door, struct tdt_outside_header *header,
 	got = tdt__door_receive(door, trouble);
 	if (got < 0)
 		return got;
-	if (got != kind || answer->size != size)
+	if (got != kind || answer->size < size)
 		return nonsense(trouble);
 	memcpy(header, door->message, size);
 	return 0;
@@ -316,7 +316,7 @@ static int receive_hello(struct tdt__door *door, const struct tdt__found *found,
 	if (kind < 0)
 		return kind;
 	memcpy(&hello.header, door->message, sizeof hello.header);
-	if (kind != TDT_OUTSIDE_HELLO || hello.header.size != sizeof hello)
+	if (kind != TDT_OUTSIDE_HELLO || hello.header.size < sizeof hello)
 		return nonsense(trouble);
 	memcpy(&hello, door->message, sizeof hello);
 	return hello.registry == found->address && hello.pid == found->registry.pid

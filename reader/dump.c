@@ -33,7 +33,7 @@ struct collecting {
 /* The last tree of the task; NULL: there is none. */
 static struct tdt__stacks *last_tree(struct collecting *collecting, struct tdt__seen_task *task)
 {
-	struct tdt_trace_info *info = &task->member.info;
+	struct tdt_task_info *info = &task->member.info;
 	uint64_t now = collecting->tasks->now;
 	struct tdt__read_tree tree;
 
@@ -50,7 +50,7 @@ static struct tdt__stacks *last_tree(struct collecting *collecting, struct tdt__
 static void use_answer(struct collecting *collecting, struct tdt__seen_task *task,
 		       const struct tdt_outside_tree *answer)
 {
-	struct tdt_trace_info *info = &task->member.info;
+	struct tdt_task_info *info = &task->member.info;
 
 	info->moved = answer->moved != 0;
 	task->went_on = info->polls != answer->tree.polls || info->state == TDT_TASK_RUNNING;
@@ -63,8 +63,7 @@ static void use_answer(struct collecting *collecting, struct tdt__seen_task *tas
 	if (task->went_on || info->moved)
 		info->state_ns = answer->tree.gap;
 	if (info->state == TDT_TASK_WAITING)
-		tdt__task_set_waits(collecting->tasks, task, tdt__answer_waits(answer),
-				    answer->n_waits);
+		tdt__task_set_waits(collecting->tasks, task, answer);
 }
 
 /* The tree that the task has answered with; NULL: there is none. */
@@ -96,7 +95,7 @@ static struct tdt__stacks *tree_of_coroutine(struct collecting *collecting,
 					     struct tdt__seen_task *task)
 {
 	const struct tdt_task_record *record = &task->seen->record;
-	struct tdt_trace_info *info = &task->member.info;
+	struct tdt_task_info *info = &task->member.info;
 	struct tdt__stacks *stacks;
 
 	if (record->poll == 0 || record->suspended_pc == 0)
@@ -146,7 +145,7 @@ static bool has_stack(const struct tdt__seen *seen)
 static struct tdt__stacks *find_tree(struct collecting *collecting, struct tdt__seen_task *task,
 				     bool renews, enum tdt_answer *answer)
 {
-	struct tdt_trace_info *info = &task->member.info;
+	struct tdt_task_info *info = &task->member.info;
 	struct tdt__stacks *stacks = fresh_tree(collecting, task);
 
 	*answer = TDT_ANSWER_FRESH;
@@ -168,7 +167,7 @@ static struct tdt__stacks *find_tree(struct collecting *collecting, struct tdt__
 static void collect_tree(struct collecting *collecting, struct tdt__findings *findings,
 			 struct tdt__seen_task *task)
 {
-	struct tdt_trace_info *info = &task->member.info;
+	struct tdt_task_info *info = &task->member.info;
 	enum tdt_answer answer;
 	struct tdt__stacks *stacks = find_tree(collecting, task, true, &answer);
 
@@ -210,7 +209,7 @@ static void name_owners(const struct collecting *collecting,
 	const struct tdt__tasks *tasks = collecting->tasks;
 
 	for (size_t i = 0; i < tasks->n; i++) {
-		struct tdt_trace_info *info = &tasks->task[i].member.info;
+		struct tdt_task_info *info = &tasks->task[i].member.info;
 
 		if (!tdt__task_is_chosen(&tasks->task[i], choice))
 			continue;
@@ -242,7 +241,7 @@ static struct tdt__seen_task *ring_task(const struct tdt_snapshot_cycle *cycle, 
 /* Prove what a task of a ring says.  Without a dump its tree is read for that, and not shown. */
 static void prove_task(struct collecting *collecting, struct tdt__seen_task *task, bool dumped)
 {
-	struct tdt_trace_info listed = task->member.info;
+	struct tdt_task_info listed = task->member.info;
 	enum tdt_answer answer;
 
 	if (!dumped)

@@ -35,14 +35,17 @@ static int bad_answer(struct tdt__trouble *trouble)
 			    "the process sends trees that make no sense, or too many of them");
 }
 
-/* Whether the message is a tree, with as many bytes as its entries and waits have. */
+/* Whether the message is a tree that has its entries and waits in it, where it says. */
 static bool is_whole_tree(const struct tdt_outside_tree *tree)
 {
 	return tree->header.size >= sizeof *tree && tree->header.error == 0 &&
 	       tree->answer >= TDT_OUTSIDE_FRESH && tree->answer <= TDT_OUTSIDE_ENDED &&
-	       tree->header.size - sizeof *tree ==
-		       (uint64_t)tree->tree.n * sizeof(struct tdt_registry_entry) +
-			       tree->n_waits * sizeof(struct tdt_outside_wait);
+	       tree->entries >= sizeof *tree && tree->entries % 8 == 0 &&
+	       tree->wait_size >= sizeof(struct tdt_outside_wait) && tree->wait_size % 8 == 0 &&
+	       tree->header.size ==
+		       tree->entries +
+			       (uint64_t)tree->tree.n * sizeof(struct tdt_registry_entry) +
+			       (uint64_t)tree->n_waits * tree->wait_size;
 }
 
 /* Keep the message that was received. */
@@ -72,7 +75,7 @@ static int take_end(struct tree_request *request)
 {
 	const struct tdt_outside_done *done = (const void *)request->door->message;
 
-	if (done->header.size != sizeof *done)
+	if (done->header.size < sizeof *done)
 		return bad_answer(request->trouble);
 	request->answers->left_out += done->left_out;
 	if (done->header.error != 0)

@@ -50,13 +50,14 @@ int tdt__answer_tree(const struct tdt_outside_tree *answer, struct tdt__tree_rea
 static inline const struct tdt_registry_entry *
 tdt__answer_entries(const struct tdt_outside_tree *answer)
 {
-	return (const struct tdt_registry_entry *)(answer + 1);
+	return (const void *)((const char *)answer + answer->entries);
 }
 
 static inline const struct tdt_outside_wait *
-tdt__answer_waits(const struct tdt_outside_tree *answer)
+tdt__answer_wait(const struct tdt_outside_tree *answer, uint32_t i)
 {
-	return (const void *)(tdt__answer_entries(answer) + answer->tree.n);
+	return (const void *)((const char *)(tdt__answer_entries(answer) + answer->tree.n) +
+			      (size_t)i * answer->wait_size);
 }
 
 #endif

@@ -49,7 +49,7 @@ void tdt__history_counts(const struct tdt__tasks *tasks, struct tdt_counts *coun
 				       .captures = sum->captures,
 				       .dumps = sum->dumps };
 	for (size_t i = 0; i < tasks->n; i++) {
-		const struct tdt_trace_info *info = &tasks->task[i].member.info;
+		const struct tdt_task_info *info = &tasks->task[i].member.info;
 
 		counts->polls += info->polls;
 		tdt__count_state(counts, info->state, info->state_ns);
@@ -139,7 +139,7 @@ static struct tdt_trace *panic_trace(struct tdt__tree_reader *reader,
 {
 	const struct tdt__tasks *tasks = reader->tasks;
 	struct tdt__read_tree tree;
-	struct tdt_trace_info info;
+	struct tdt_task_info info;
 
 	panic->name[TDT_TASK_RECORD_NAME_SIZE - 1] = '\0';
 	if (tdt__tree_take(reader, &panic->tree, panic->entry, TDT_REGISTRY_PANIC_ENTRIES,

@@ -61,7 +61,7 @@ static void append_leaves(struct last_trees *trees, const struct tdt__recorded_i
 
 /* The stack of the poll that goes on, as the recorder has found it. */
 static bool take_found(struct last_trees *trees, const struct tdt__last_polls *polls,
-		       struct tdt_trace_info *info)
+		       struct tdt_task_info *info)
 {
 	if (info->state != TDT_TASK_RUNNING || polls->found == 0 || polls->polls == 0 ||
 	    polls->found_at < polls->begun)
@@ -84,7 +84,7 @@ static bool count_polls_since(const struct tdt__last_polls *polls, uint64_t *sin
 }
 
 static bool take_leaves(struct last_trees *trees, const struct tdt__last_polls *polls,
-			struct tdt_trace_info *info)
+			struct tdt_task_info *info)
 {
 	const struct tdt__recorded_item *poll = &polls->stacked;
 	uint64_t now = trees->states->tasks.now, then = poll->begin;

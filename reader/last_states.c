@@ -111,7 +111,7 @@ static int set_last_waits(struct tdt__last_states *states, struct tdt__seen_task
 {
 	const struct tdt__timeline_task *now = &timeline->task[number];
 	const struct tdt__recorded_parts *parts = &now->parts;
-	struct tdt_trace_info *info = &task->member.info;
+	struct tdt_task_info *info = &task->member.info;
 	size_t room = parts->n + (size_t)1;
 	void *block = tdt__arena_take(&states->tasks.arena, room * TDT__LISTED_WAIT);
 	const struct tdt_wait *const *list;
@@ -155,7 +155,7 @@ static void set_last_state(const struct last_reading *reading, struct tdt__seen_
 						       [TDT__WAITING] = "waiting",
 						       [TDT__RUNNABLE] = "runnable",
 						       [TDT__POLLING] = "polling" };
-	struct tdt_trace_info *info = &task->member.info;
+	struct tdt_task_info *info = &task->member.info;
 
 	info->state = TDT_TASK_UNKNOWN;
 	if (!now->sure) {
@@ -187,7 +187,7 @@ static int set_last_task(struct last_reading *reading, struct tdt__seen_task *ta
 	uint64_t spawned = recorded->spawned != 0 ? recorded->spawned : polls->spawned;
 
 	*task = (struct tdt__seen_task){ .member.group = TDT__LEFT_OUT };
-	task->member.info = (struct tdt_trace_info){
+	task->member.info = (struct tdt_task_info){
 		.size = sizeof task->member.info,
 		.id = recorded->id,
 		.name = known_text(recorded->name),

@@ -18,6 +18,7 @@
 #include "base/name.h"
 #include "facts/proof.h"
 #include "facts/record.h"
+#include "reader/fresh.h"
 #include "reader/history.h"
 #include "tree/futurelocks.h"
 #include "tree/waits.h"
@@ -204,7 +205,7 @@ static const char *seen_outcome(const struct tdt_task_record *record)
 static void set_task(struct tdt__seen_task *task, const struct tdt__seen *seen, const char *file,
 		     uint64_t now)
 {
-	struct tdt_trace_info *info = &task->member.info;
+	struct tdt_task_info *info = &task->member.info;
 
 	*task = (struct tdt__seen_task){ .seen = seen };
 	task->member.group = TDT__LEFT_OUT;
@@ -256,26 +257,36 @@ static void renew_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task, s
 			tdt__lock_renew(&places, &task->wait, task->member.info.id);
 }
 
+/* A wait that a task has answered with. */
+static struct tdt_wait answered_wait(const struct tdt_outside_wait *from)
+{
+	struct tdt_wait wait = { .size = sizeof wait,
+				 .kind = from->kind <= TDT_WAIT_OTHER
+					     ? (enum tdt_wait_kind)from->kind
+					     : TDT_WAIT_OTHER,
+				 .futurelock = from->futurelock,
+				 .object = from->object,
+				 .owner = from->owner,
+				 .handed_ns = from->handed_ns };
+
+	memcpy(wait.name, from->name, TDT_WAIT_NAME_MAX);
+	return wait;
+}
+
 void tdt__task_set_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task,
-			 const struct tdt_outside_wait *waits, uint32_t n)
+			 const struct tdt_outside_tree *answer)
 {
 	struct tdt__lock_places places = seen_locks(tasks);
+	struct tdt_task_info *info = &task->member.info;
+	uint32_t n = answer->n_waits;
 	void *block = n != 0 ? tdt__arena_take(&tasks->arena, n * TDT__LISTED_WAIT) : NULL;
-	struct tdt_wait *copy;
+	struct tdt_wait *waits;
 
-	task->member.info.n_waits = block != NULL ? n : 0;
-	task->member.info.waits = block != NULL ? tdt__waits_in(block, n, &copy) : NULL;
-	for (uint32_t i = 0; i < task->member.info.n_waits; i++) {
-		copy[i] = (struct tdt_wait){ .size = sizeof copy[i],
-					     .kind = waits[i].kind <= TDT_WAIT_OTHER
-							 ? (enum tdt_wait_kind)waits[i].kind
-							 : TDT_WAIT_OTHER,
-					     .futurelock = waits[i].futurelock,
-					     .object = waits[i].object,
-					     .owner = waits[i].owner,
-					     .handed_ns = waits[i].handed_ns };
-		memcpy(copy[i].name, waits[i].name, TDT_WAIT_NAME_MAX);
-		tdt__lock_renew(&places, &copy[i], task->member.info.id);
+	info->n_waits = block != NULL ? n : 0;
+	info->waits = block != NULL ? tdt__waits_in(block, n, &waits) : NULL;
+	for (uint32_t i = 0; i < info->n_waits; i++) {
+		waits[i] = answered_wait(tdt__answer_wait(answer, i));
+		tdt__lock_renew(&places, &waits[i], info->id);
 	}
 }
 
@@ -305,7 +316,7 @@ static int set_tasks(struct tdt__tasks *tasks)
 bool tdt__task_renew(struct tdt__tasks *tasks, struct tdt__seen_task *task)
 {
 	struct tdt__seen *seen = &tasks->records.seen[task->seen - tasks->records.seen];
-	const struct tdt_trace_info before = task->member.info;
+	const struct tdt_task_info before = task->member.info;
 	struct tdt_task_record now[2];
 	struct tdt__memory_range range[] = { { seen->address, &now[0], sizeof now[0], false },
 					     { seen->address, &now[1], sizeof now[1], false } };
@@ -411,14 +422,14 @@ void tdt__task_prove(struct tdt__tasks *tasks, struct tdt__seen_task *task)
 
 /* --- Rings -------------------------------------------------------------------------- */
 
-static enum tdt__proof proof_of_task(const struct tdt_trace_info *info)
+static enum tdt__proof proof_of_task(const struct tdt_task_info *info)
 {
 	return ((const struct tdt__member *)(const void *)info)->proof;
 }
 
-const struct tdt_trace_info **tdt__tasks_live(const struct tdt__tasks *tasks, size_t *n)
+const struct tdt_task_info **tdt__tasks_live(const struct tdt__tasks *tasks, size_t *n)
 {
-	const struct tdt_trace_info **infos = malloc((tasks->n + 1) * sizeof *infos);
+	const struct tdt_task_info **infos = malloc((tasks->n + 1) * sizeof *infos);
 
 	*n = 0;
 	for (size_t i = 0; i < tasks->n && infos != NULL; i++)
@@ -430,7 +441,7 @@ const struct tdt_trace_info **tdt__tasks_live(const struct tdt__tasks *tasks, si
 int tdt__tasks_cycles(struct tdt__cycles *cycles, struct tdt__tasks *tasks)
 {
 	size_t n;
-	const struct tdt_trace_info **infos = tdt__tasks_live(tasks, &n);
+	const struct tdt_task_info **infos = tdt__tasks_live(tasks, &n);
 
 	if (infos == NULL)
 		return -ENOMEM;

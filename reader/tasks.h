@@ -68,9 +68,9 @@ void tdt__tasks_fini(struct tdt__tasks *tasks);
  */
 bool tdt__task_renew(struct tdt__tasks *tasks, struct tdt__seen_task *task);
 
-/* Set what the leaves of the task wait for; without memory that is not known. */
+/* Set what the leaves wait for, as the task has answered; without memory that is not known. */
 void tdt__task_set_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task,
-			 const struct tdt_outside_wait *waits, uint32_t n);
+			 const struct tdt_outside_tree *answer);
 
 static inline bool tdt__tasks_at_least(const struct tdt__tasks *tasks)
 {
@@ -97,7 +97,7 @@ bool tdt__task_is_chosen(const struct tdt__seen_task *task, const struct tdt__ta
 void tdt__tasks_settle(struct tdt__tasks *tasks);
 
 /* Those of the tasks that have not ended; the caller frees the array.  NULL: no memory. */
-const struct tdt_trace_info **tdt__tasks_live(const struct tdt__tasks *tasks, size_t *n);
+const struct tdt_task_info **tdt__tasks_live(const struct tdt__tasks *tasks, size_t *n);
 
 /*
  * Find the rings of tasks that wait for each other, by the `member.proof` of the tasks.  The caller

@@ -31,6 +31,7 @@
 #include "registry/registry.h"
 #include "symbolize/namer.h"
 #include "symbolize/symbolize.h"
+#include "task/panic_hooks.h"
 #include "task/request.h"
 #include "unwind/unwinder.h"
 #include "watch/watch.h"
@@ -42,7 +43,8 @@
 static pthread_mutex_t *const locks[] = {
 	&tdt__door_lock,    &tdt__signal_lock, &tdt__recorder_lock,
 	&tdt__watch_lock,   &tdt__counted_lock, &tdt__symbol_lock,
-	&tdt__unwind_lock,  &tdt__interrupt_lock, &tdt__fibers_lock
+	&tdt__unwind_lock,  &tdt__interrupt_lock, &tdt__fibers_lock,
+	&tdt__panic_hooks_lock
 };
 
 #define LOCKS (sizeof locks / sizeof locks[0])
@@ -77,6 +79,7 @@ static void in_forked_child(void)
 	tdt__namer_forked();
 	tdt__registry_forked();
 	tdt__door_forked();
+	tdt__panic_hooks_forked();
 	after_fork();
 }
 

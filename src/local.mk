@@ -8,6 +8,7 @@ tdtinclude_HEADERS = \
 	include/tdt/coroutine.h \
 	include/tdt/coroutine.hpp \
 	include/tdt/counters.h \
+	include/tdt/decls.h \
 	include/tdt/dump.h \
 	include/tdt/future.h \
 	include/tdt/join.h \
@@ -152,6 +153,7 @@ libtdt_core_la_SOURCES = \
 	src/facts/registry_tree.h \
 	src/facts/wait.h \
 	src/fork.c \
+	src/future/await_ready.c \
 	src/future/combine.c \
 	src/future/combine.h \
 	src/future/combine_new.c \
@@ -283,6 +285,8 @@ libtdt_core_la_SOURCES = \
 	src/task/leaf.h \
 	src/task/misuse.c \
 	src/task/misuse.h \
+	src/task/panic_hooks.c \
+	src/task/panic_hooks.h \
 	src/task/panics.c \
 	src/task/panics.h \
 	src/task/request.c \

@@ -21,13 +21,13 @@
 #define MAX_IDS 8 /* unless the caller says otherwise */
 
 /* Every version of the header has the fields before `parent`. */
-static bool is_task(const struct tdt_trace_info *info)
+static bool is_task(const struct tdt_task_info *info)
 {
-	return info != NULL && info->size >= offsetof(struct tdt_trace_info, parent) &&
+	return info != NULL && info->size >= offsetof(struct tdt_task_info, parent) &&
 	       (unsigned int)info->state <= TDT_TASK_UNKNOWN;
 }
 
-static bool are_tasks(const struct tdt_trace_info *const *tasks, size_t n)
+static bool are_tasks(const struct tdt_task_info *const *tasks, size_t n)
 {
 	if (tasks == NULL || n == 0)
 		return false;
@@ -118,7 +118,9 @@ static int look_up(const struct tdt_snapshot_group *const *groups, size_t n, uin
 
 static int print_locked(FILE *file, const struct tdt__dump *dump)
 {
-	struct tdt__out out = { .file = file };
+	struct tdt__out out = { .file = file,
+				.write = dump->options->write,
+				.arg = dump->options->arg };
 
 	return tdt__out_end(&out, print_form(&out, dump));
 }
@@ -142,9 +144,11 @@ static int print(const struct tdt__dump *dump, FILE *out, uint64_t deadline)
 			err = -ENOMEM;
 	}
 	named.names = names;
-	flockfile(out);
+	if (out != NULL)
+		flockfile(out);
 	written = print_locked(out, &named);
-	funlockfile(out);
+	if (out != NULL)
+		funlockfile(out);
 	tdt__names_free(names);
 	return written != 0 ? written : err;
 }
@@ -153,9 +157,8 @@ static int read_all(struct tdt_snapshot *ours, const struct tdt_snapshot *snapsh
 		    struct tdt_dump_options *options, const struct tdt_dump_options *theirs,
 		    struct tdt_print_options *form, FILE *out)
 {
-	int err = snapshot == NULL || out == NULL
-		      ? -EINVAL
-		      : tdt__options_read(options, sizeof(*options), theirs);
+	int err = snapshot == NULL ? -EINVAL
+				   : tdt__options_read(options, sizeof(*options), theirs);
 
 	if (err == 0)
 		err = tdt__print_options_read(form, options->print, out);

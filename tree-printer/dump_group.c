@@ -28,7 +28,7 @@ struct range {
 
 /* What the tasks have in common, and the ranges of what differs. */
 struct facts {
-	struct tdt_trace_info first;
+	struct tdt_task_info first;
 	struct range state_ns, age_ns, polls_since;
 	bool same_place, same_parent, same_syscall;
 	size_t waits; /* of all tasks, as far as they are news: tdt__wait_is_news() */
@@ -42,7 +42,7 @@ static void widen(struct range *range, uint64_t value)
 
 static void find_facts(struct facts *facts, const struct tdt_snapshot_group *group)
 {
-	const struct tdt_trace_info first = tdt__dump_task(group, 0);
+	const struct tdt_task_info first = tdt__dump_task(group, 0);
 
 	*facts = (struct facts){ .first = first,
 				 .state_ns = { first.state_ns, first.state_ns },
@@ -54,7 +54,7 @@ static void find_facts(struct facts *facts, const struct tdt_snapshot_group *gro
 	if (group->n > 1 && first.moved != 0)
 		facts->first.moved = 0;
 	for (size_t i = 0; i < group->n; i++) {
-		const struct tdt_trace_info info = tdt__dump_task(group, i);
+		const struct tdt_task_info info = tdt__dump_task(group, i);
 
 		/* The wait in which a task is now has only begun, if the task has moved. */
 		widen(&facts->state_ns, info.moved != 0 && group->n > 1 ? 0 : info.state_ns);
@@ -144,7 +144,7 @@ static void ages(struct tdt__string *string, const struct facts *facts)
 	tdt__string_puts(string, " ago");
 }
 
-static void one(struct tdt__string *string, const struct tdt_trace_info *info,
+static void one(struct tdt__string *string, const struct tdt_task_info *info,
 		const struct facts *facts, const struct tdt__dump *dump)
 {
 	tdt__string_puts(string, " ");
@@ -169,7 +169,7 @@ static void some(struct tdt__string *string, const struct tdt_snapshot_group *gr
 
 	tdt__string_puts(string, shown < group->n ? ", e.g." : ":");
 	for (size_t i = 0; i < shown && !string->failed; i++) {
-		const struct tdt_trace_info info = tdt__dump_task(group, i);
+		const struct tdt_task_info info = tdt__dump_task(group, i);
 
 		if (i > 0)
 			tdt__string_puts(string, i == group->n - 1 ? " and" : ",");
@@ -186,7 +186,7 @@ static void head(struct tdt__string *string, const struct tdt_snapshot_group *gr
 		 const struct facts *facts, bool deadlock, const struct tdt__dump *dump)
 {
 	const struct tdt__task_kind kind = tdt__kind_in(dump->snapshot, group->answer, deadlock);
-	const struct tdt_trace_info *first = &facts->first;
+	const struct tdt_task_info *first = &facts->first;
 
 	tdt__count_tasks(string, group->n);
 	tdt__task_state(string, first, deadlock, dump->options);
@@ -239,11 +239,10 @@ static uint32_t hash_wait(const struct tdt_wait *wait)
 static void count_wait(struct table *table, const struct tdt_wait *wait, uint64_t self)
 {
 	uint32_t hash = hash_wait(wait), i;
-	size_t tried = 0;
 
-	do {
-		i = tdt__index_next(&table->index, hash, &tried);
-	} while (i != TDT__INDEX_NONE && !tdt__same_wait(&table->awaited[i].wait, wait));
+	TDT__INDEX_EACH (i, &table->index, hash)
+		if (tdt__same_wait(&table->awaited[i].wait, wait))
+			break;
 	if (i != TDT__INDEX_NONE) {
 		table->awaited[i].times++;
 		return;
@@ -255,7 +254,7 @@ static void count_wait(struct table *table, const struct tdt_wait *wait, uint64_
 static void count_waits(struct table *table, const struct tdt_snapshot_group *group)
 {
 	for (size_t i = 0; i < group->n; i++) {
-		const struct tdt_trace_info info = tdt__dump_task(group, i);
+		const struct tdt_task_info info = tdt__dump_task(group, i);
 
 		for (uint32_t k = 0; k < info.n_waits && info.waits != NULL; k++)
 			if (tdt__wait_is_news(info.waits[k]))

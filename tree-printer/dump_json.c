@@ -101,7 +101,7 @@ static void group_json(struct tdt__json *json, const struct tdt_snapshot_group *
 		tdt__json_u64(json, "deadlock", deadlock);
 	tdt__json_begin(json, "tasks", '[');
 	for (size_t i = 0; i < of->n && json->out->error == 0; i++) {
-		const struct tdt_trace_info info = tdt__dump_task(of, i);
+		const struct tdt_task_info info = tdt__dump_task(of, i);
 
 		tdt__json_task(json, NULL, &info);
 	}

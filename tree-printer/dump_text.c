@@ -41,17 +41,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/index.h"
+#include "base/array.h"
 #include "forms.h"
 #include "futurelocks.h"
 #include "terminal.h"
 #include "words.h"
-
-static void out_string(struct tdt__out *out, const struct tdt__string *string)
-{
-	if (!string->failed)
-		tdt__out_add(out, string->bytes, string->n);
-}
 
 /* ---- The summary ---- */
 
@@ -146,7 +140,7 @@ static void summary(struct tdt__string *string, const struct tdt__futurelocks *l
 
 /* ---- Rings ---- */
 
-static struct tdt_trace_info ring_member(const struct tdt_snapshot_cycle *cycle, size_t i)
+static struct tdt_task_info ring_member(const struct tdt_snapshot_cycle *cycle, size_t i)
 {
 	const struct tdt_snapshot_group ring = { .tasks = cycle->tasks, .n = cycle->n };
 
@@ -157,7 +151,7 @@ static struct tdt_trace_info ring_member(const struct tdt_snapshot_cycle *cycle,
 static void ring_wait(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle, size_t i,
 		      const struct tdt__dump *dump)
 {
-	struct tdt_trace_info task = ring_member(cycle, i), next = ring_member(cycle, i + 1);
+	struct tdt_task_info task = ring_member(cycle, i), next = ring_member(cycle, i + 1);
 	/* The wait may have been lost: then say at least which task is waited for. */
 	struct tdt_wait wait = { .kind = TDT_WAIT_TASK, .owner = next.id };
 
@@ -174,7 +168,7 @@ static void ring_wait(struct tdt__string *string, const struct tdt_snapshot_cycl
 static void ring(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle,
 		 const struct tdt__dump *dump)
 {
-	struct tdt_trace_info first = ring_member(cycle, 0);
+	struct tdt_task_info first = ring_member(cycle, 0);
 	size_t shown = cycle->n <= dump->max_ids ? cycle->n : dump->max_ids;
 
 	tdt__ring_kind(string, cycle, dump->options);
@@ -241,28 +235,19 @@ static bool read_same(const struct printed *a, const struct printed *b)
 static uint32_t find_printed(const struct printed_groups *groups, const struct printed *printed)
 {
 	uint32_t hash = tdt__hash_fold(printed->reading.hash), i;
-	size_t tried = 0;
 
-	do {
-		i = tdt__index_next(&groups->index, hash, &tried);
-	} while (i != TDT__INDEX_NONE && !read_same(&groups->printed[i], printed));
+	TDT__INDEX_EACH (i, &groups->index, hash)
+		if (read_same(&groups->printed[i], printed))
+			break;
 	return i;
 }
 
 /* Remember a group.  Returns 0 or -ENOMEM. */
 static int remember_printed(struct printed_groups *groups, const struct printed *printed)
 {
-	size_t room = groups->room == 0 ? 16 : 2 * groups->room;
-
-	if (groups->n == groups->room) {
-		struct printed *grown = reallocarray(groups->printed, room, sizeof(*grown));
-
-		if (grown != NULL)
-			groups->printed = grown;
-		if (grown == NULL || tdt__index_reserve(&groups->index, room) != 0)
-			return -ENOMEM;
-		groups->room = room;
-	}
+	if (!tdt__array_grow_indexed(&groups->printed, groups->n, &groups->room, sizeof(*printed),
+				     &groups->index))
+		return -ENOMEM;
 	groups->printed[groups->n] = *printed;
 	tdt__index_add(&groups->index, tdt__hash_fold(printed->reading.hash), groups->n++);
 	return 0;
@@ -276,7 +261,7 @@ static int tell_apart(struct tdt__string *string, struct printed_groups *groups,
 		       const struct printed *printed, const struct tdt__dump *dump)
 {
 	uint32_t i = find_printed(groups, printed);
-	struct tdt_trace_info other;
+	struct tdt_task_info other;
 
 	if (i == TDT__INDEX_NONE)
 		return remember_printed(groups, printed);
@@ -308,16 +293,15 @@ struct dump_text {
 	int error;
 };
 
-static void group_head(struct dump_text *text, const struct tdt_snapshot_group *of, bool deadlock)
+static int group_head(struct dump_text *text, const struct tdt_snapshot_group *of, bool deadlock)
 {
 	const struct tdt__dump *dump = text->dump;
 	struct tdt__string *string = &text->string;
 
-	string->n = 0;
 	if (of->n > 1) {
 		tdt__group_lines(string, of, deadlock, dump);
 	} else {
-		struct tdt_trace_info info = tdt__dump_task(of, 0);
+		struct tdt_task_info info = tdt__dump_task(of, 0);
 		const struct tdt__task_kind kind =
 			tdt__kind_in(dump->snapshot, of->answer, deadlock);
 
@@ -325,7 +309,7 @@ static void group_head(struct dump_text *text, const struct tdt_snapshot_group *
 		tdt__unsure_line(string, &info);
 		tdt__wait_lines(string, &info, dump->names, dump->options);
 	}
-	out_string(text->out, string);
+	return tdt__out_take(text->out, string);
 }
 
 /* The groups of deadlocks, and tasks that panicked, stand apart although their trees are equal. */
@@ -336,11 +320,9 @@ static int group_tree(struct dump_text *text, const struct tdt_snapshot_group *o
 	struct printed printed = { .group = of };
 	int err = tdt__print_tree(text->out, NULL, root, &text->frames, &printed.reading);
 
-	text->string.n = 0;
 	if (err == 0 && !apart)
 		err = tell_apart(&text->string, &text->printed, &printed, text->dump);
-	out_string(text->out, &text->string);
-	return err;
+	return tdt__out_take(text->out, &text->string) != 0 ? -ENOMEM : err;
 }
 
 static int group(struct dump_text *text, const struct tdt_snapshot_group *of, bool deadlock)
@@ -349,8 +331,7 @@ static int group(struct dump_text *text, const struct tdt_snapshot_group *of, bo
 	const struct tdt_node *root = of->trace != NULL ? tdt_trace_root(of->trace) : NULL;
 	int err = of->trace != NULL && root == NULL ? -ENOMEM : 0;
 
-	group_head(text, of, deadlock);
-	if (text->string.failed)
+	if (group_head(text, of, deadlock) != 0)
 		err = -ENOMEM;
 	else if (root != NULL)
 		err = group_tree(text, of, deadlock, root);
@@ -360,23 +341,17 @@ static int group(struct dump_text *text, const struct tdt_snapshot_group *of, bo
 	return err;
 }
 
-/*
- * If there was no memory for a line, forget it, so that the next line, which may be shorter, is
- * tried.  Returns 0 or -ENOMEM.
- */
-static int give_up_line(struct tdt__string *string)
+/* If there is no memory for a line, the next one, which may be shorter, is tried. */
+static void put_lines(struct dump_text *text)
 {
-	if (!string->failed)
-		return 0;
-	tdt__string_free(string);
-	return -ENOMEM;
+	if (tdt__out_take(text->out, &text->string) != 0)
+		text->error = -ENOMEM;
 }
 
 static void one_group(struct dump_text *text, const struct tdt_snapshot_group *of, bool deadlock)
 {
 	if (group(text, of, deadlock) != 0)
 		text->error = -ENOMEM;
-	give_up_line(&text->string);
 }
 
 /* Write the next `n` groups. */
@@ -398,11 +373,8 @@ static void panicked_tasks(struct dump_text *text)
 /* Write the line of a cycle, and the groups of a deadlock below it. */
 static void cycle_text(struct dump_text *text, const struct tdt_snapshot_cycle *of)
 {
-	text->string.n = 0;
 	ring(&text->string, of, text->dump);
-	out_string(text->out, &text->string);
-	if (give_up_line(&text->string) != 0)
-		text->error = -ENOMEM;
+	put_lines(text);
 	next_groups(text, of->n_groups, true);
 }
 
@@ -414,28 +386,19 @@ int tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 
 	text.error = tdt__futurelocks_collect(&locks, snapshot);
 	summary(&text.string, &locks, dump);
-	out_string(out, &text.string);
-	if (give_up_line(&text.string) != 0)
-		text.error = -ENOMEM;
+	put_lines(&text);
 	if (snapshot->misuse != NULL) {
-		text.string.n = 0;
 		tdt__misuse_line(&text.string, snapshot->misuse, dump->options);
 		tdt__string_puts(&text.string, "\n");
-		out_string(out, &text.string);
-		if (give_up_line(&text.string) != 0)
-			text.error = -ENOMEM;
+		put_lines(&text);
 	}
-	text.string.n = 0;
 	futurelock_lines(&text.string, &locks, dump);
 	free(locks.lock);
-	out_string(out, &text.string);
-	if (give_up_line(&text.string) != 0)
-		text.error = -ENOMEM;
+	put_lines(&text);
 	for (size_t i = 0; i < snapshot->n_cycles && out->error == 0; i++)
 		cycle_text(&text, snapshot->cycles[i]);
 	next_groups(&text, snapshot->n_groups - text.groups, false);
 	panicked_tasks(&text);
-	tdt__string_free(&text.string);
 	tdt__frames_fini(&text.frames);
 	free_printed(&text.printed);
 	return text.error;
@@ -446,7 +409,6 @@ int tdt__dump_groups(struct tdt__out *out, const struct tdt__dump *dump)
 	struct dump_text text = { .out = out, .dump = dump, .frames.options = dump->options };
 
 	next_groups(&text, dump->snapshot->n_groups, false);
-	tdt__string_free(&text.string);
 	tdt__frames_fini(&text.frames);
 	free_printed(&text.printed);
 	return text.error;

@@ -24,7 +24,7 @@ static void protect(struct tdt__string *string, size_t at)
 			string->bytes[i] = ':';
 }
 
-static void task(struct tdt__string *string, const struct tdt_trace_info *info,
+static void task(struct tdt__string *string, const struct tdt_task_info *info,
 		 const struct tdt_print_options *options)
 {
 	if (info->name != NULL && info->name[0] != '\0')

@@ -68,12 +68,12 @@ int tdt__json_finish(struct tdt__json *json);
  * Write a member: the object of a task, of a misuse (NULL: none) or of a process, or the array of a
  * tree's nodes.  Lack of memory for the nodes is kept in `out`.
  */
-void tdt__json_task(struct tdt__json *json, const char *key, const struct tdt_trace_info *info);
+void tdt__json_task(struct tdt__json *json, const char *key, const struct tdt_task_info *info);
 void tdt__json_misuse(struct tdt__json *json, const struct tdt_misuse *misuse);
 void tdt__json_process(struct tdt__json *json, const struct tdt_snapshot_process *process);
 void tdt__json_nodes(struct tdt__json *json, const struct tdt_node *root);
 /* The members of the objects of a task and of a node alone. */
-void tdt__json_task_members(struct tdt__json *json, const struct tdt_trace_info *info);
+void tdt__json_task_members(struct tdt__json *json, const struct tdt_task_info *info);
 void tdt__json_node_members(struct tdt__json *json, const struct tdt_node *node);
 /*
  * Write the rings: "deadlocks", those that are "unproven", and the other "rings", each an array of

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/text.h"
 #include "frame.h"
 #include "operation.h"
@@ -70,12 +71,11 @@ static uint32_t hash_text(const struct tdt__frames *frames, const struct tdt__fr
 static uint32_t find_seen(const struct tdt__frames *frames, const struct tdt_frame *frame,
 			  uint32_t hash)
 {
-	size_t tried = 0;
 	uint32_t i;
 
-	do {
-		i = tdt__index_next(&frames->by_frame, hash, &tried);
-	} while (i != TDT__INDEX_NONE && !is_same_frame(frames->seen[i].frame, frame));
+	TDT__INDEX_EACH (i, &frames->by_frame, hash)
+		if (is_same_frame(frames->seen[i].frame, frame))
+			break;
 	return i;
 }
 
@@ -85,52 +85,13 @@ static uint32_t find_text(const struct tdt__frames *frames, const struct tdt__fr
 {
 	const struct tdt__frame_text *text = frames->text;
 	const char *bytes = frames->string.bytes;
-	size_t tried = 0;
 	uint32_t i;
 
-	do {
-		i = tdt__index_next(&frames->by_text, hash, &tried);
-	} while (i != TDT__INDEX_NONE &&
-		 (text[i].size != sought->size ||
-		  memcmp(bytes + text[i].at, bytes + sought->at, sought->size) != 0));
+	TDT__INDEX_EACH (i, &frames->by_text, hash)
+		if (text[i].size == sought->size &&
+		    memcmp(bytes + text[i].at, bytes + sought->at, sought->size) == 0)
+			break;
 	return i;
-}
-
-/*
- * Make room for one more frame.  False: no memory.  Then the array may have grown, which does no
- * harm.
- */
-static bool grow_seen(struct tdt__frames *frames)
-{
-	size_t room = frames->seen_room == 0 ? 16 : 2 * frames->seen_room;
-	struct tdt__frame_seen *seen;
-
-	if (frames->n_seen < frames->seen_room)
-		return true;
-	seen = reallocarray(frames->seen, room, sizeof(*seen));
-	if (seen != NULL)
-		frames->seen = seen;
-	if (seen == NULL || tdt__index_reserve(&frames->by_frame, room) != 0)
-		return false;
-	frames->seen_room = room;
-	return true;
-}
-
-/* The same for one more text. */
-static bool grow_texts(struct tdt__frames *frames)
-{
-	size_t room = frames->text_room == 0 ? 16 : 2 * frames->text_room;
-	struct tdt__frame_text *text;
-
-	if (frames->texts < frames->text_room)
-		return true;
-	text = reallocarray(frames->text, room, sizeof(*text));
-	if (text != NULL)
-		frames->text = text;
-	if (text == NULL || tdt__index_reserve(&frames->by_text, room) != 0)
-		return false;
-	frames->text_room = room;
-	return true;
 }
 
 /*
@@ -231,7 +192,8 @@ uint32_t tdt__frames_note(struct tdt__frames *frames, const struct tdt_frame *fr
 
 	if (seen != TDT__INDEX_NONE)
 		return seen;
-	if (!grow_seen(frames))
+	if (!tdt__array_grow_indexed(&frames->seen, frames->n_seen, &frames->seen_room,
+				     sizeof(frames->seen[0]), &frames->by_frame))
 		return UINT32_MAX;
 	frames->seen[frames->n_seen] = (struct tdt__frame_seen){
 		.frame = frame,
@@ -262,7 +224,9 @@ uint32_t tdt__frames_text(struct tdt__frames *frames, uint32_t frame, enum tdt__
 {
 	struct tdt__frame_seen *seen = &frames->seen[frame];
 
-	if (seen->text[role] == 0 && grow_texts(frames))
+	if (seen->text[role] == 0 &&
+	    tdt__array_grow_indexed(&frames->text, frames->texts, &frames->text_room,
+				    sizeof(frames->text[0]), &frames->by_text))
 		seen->text[role] = number_text(frames, seen->frame, role) + 1; /* 0: no memory */
 	return seen->text[role] - 1;
 }

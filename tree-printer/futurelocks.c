@@ -12,7 +12,7 @@
 #include "terminal.h"
 #include "words.h"
 
-bool tdt__waits_in_vain(const struct tdt_trace_info *info)
+bool tdt__waits_in_vain(const struct tdt_task_info *info)
 {
 	for (uint32_t i = 0; i < info->n_waits; i++)
 		if (info->waits[i]->futurelock != 0)
@@ -21,7 +21,7 @@ bool tdt__waits_in_vain(const struct tdt_trace_info *info)
 }
 
 /* Add the waits of a task that are in a futurelock to the array, or only count them. */
-static void add_waits(struct tdt__futurelocks *locks, const struct tdt_trace_info *info)
+static void add_waits(struct tdt__futurelocks *locks, const struct tdt_task_info *info)
 {
 	for (uint32_t i = 0; i < info->n_waits && info->waits != NULL; i++) {
 		if (info->waits[i]->futurelock == 0)
@@ -38,7 +38,7 @@ static void add_all(struct tdt__futurelocks *locks, const struct tdt_snapshot *s
 	locks->n = 0;
 	for (size_t i = 0; i < snapshot->n_groups; i++)
 		for (size_t k = 0; k < snapshot->groups[i]->n; k++) {
-			const struct tdt_trace_info info = tdt__dump_task(snapshot->groups[i], k);
+			const struct tdt_task_info info = tdt__dump_task(snapshot->groups[i], k);
 
 			add_waits(locks, &info);
 		}

@@ -21,7 +21,7 @@ struct tdt__futurelocks {
 };
 
 /* Whether a lock that the task waits for is in a futurelock. */
-bool tdt__waits_in_vain(const struct tdt_trace_info *info);
+bool tdt__waits_in_vain(const struct tdt_task_info *info);
 
 struct tdt__string;
 struct tdt__names;

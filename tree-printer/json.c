@@ -28,7 +28,7 @@ int tdt__json_finish(struct tdt__json *json)
 	return json->out->error;
 }
 
-static void print_waits(struct tdt__json *json, const struct tdt_trace_info *info)
+static void print_waits(struct tdt__json *json, const struct tdt_task_info *info)
 {
 	tdt__json_begin(json, "waits", '[');
 	for (uint32_t i = 0; i < info->n_waits; i++) {
@@ -50,7 +50,7 @@ static void print_waits(struct tdt__json *json, const struct tdt_trace_info *inf
 	tdt__json_end(json, ']');
 }
 
-void tdt__json_task_members(struct tdt__json *json, const struct tdt_trace_info *info)
+void tdt__json_task_members(struct tdt__json *json, const struct tdt_task_info *info)
 {
 	tdt__json_u64(json, "id", info->id);
 	tdt__json_string(json, "name", info->name);
@@ -83,7 +83,7 @@ void tdt__json_task_members(struct tdt__json *json, const struct tdt_trace_info 
 		print_waits(json, info);
 }
 
-void tdt__json_task(struct tdt__json *json, const char *key, const struct tdt_trace_info *info)
+void tdt__json_task(struct tdt__json *json, const char *key, const struct tdt_task_info *info)
 {
 	tdt__json_begin(json, key, '{');
 	tdt__json_task_members(json, info);

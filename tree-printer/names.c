@@ -27,16 +27,15 @@ struct tdt__names {
 /* The task with this id, or TDT__INDEX_NONE. */
 static uint32_t find_named(const struct tdt__names *names, uint64_t id)
 {
-	size_t tried = 0;
 	uint32_t i;
 
-	do {
-		i = tdt__index_next(&names->by_id, tdt__hash_id(id), &tried);
-	} while (i != TDT__INDEX_NONE && names->task[i].id != id);
+	TDT__INDEX_EACH (i, &names->by_id, tdt__hash_id(id))
+		if (names->task[i].id == id)
+			break;
 	return i;
 }
 
-static void add_named(struct tdt__names *names, const struct tdt_trace_info *task)
+static void add_named(struct tdt__names *names, const struct tdt_task_info *task)
 {
 	if (find_named(names, task->id) != TDT__INDEX_NONE)
 		return;

@@ -11,6 +11,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 /* The numbers of the fields, by message; iid is the first one of each. */
 enum {
 	IID = 1,
@@ -149,35 +151,25 @@ static uint32_t callstack(struct tdt__packets *packets, const uint64_t *pcs, siz
 /* Of each stack of the recording, its number in the trace. */
 static uint32_t find_callstack(const struct tdt__packets *packets, uint32_t number)
 {
-	size_t tried = 0;
 	uint32_t i;
 
-	do {
-		i = tdt__index_next(&packets->stack_index, number, &tried);
-	} while (i != TDT__INDEX_NONE && packets->stack[i].number != number);
+	TDT__INDEX_EACH (i, &packets->stack_index, number)
+		if (packets->stack[i].number == number)
+			break;
 	return i == TDT__INDEX_NONE ? 0 : packets->stack[i].iid;
 }
 
 static void remember_stack(struct tdt__packets *packets, uint32_t number, uint32_t iid)
 {
-	size_t n = packets->n_stacks, room = packets->stacks_room == 0 ? 64 : 2 * n;
-	struct tdt__interned_stack *stacks = packets->stack;
+	size_t n = packets->n_stacks;
 
-	if (n == packets->stacks_room) {
-		stacks = realloc(stacks, room * sizeof(*stacks));
-		if (stacks == NULL) {
-			tdt__packets_fail(packets);
-			return;
-		}
-		packets->stack = stacks;
-		packets->stacks_room = room;
-	}
-	if (tdt__index_reserve(&packets->stack_index, n + 1) != 0) {
+	if (!tdt__array_grow_indexed(&packets->stack, n, &packets->stacks_room,
+				     sizeof(packets->stack[0]), &packets->stack_index)) {
 		tdt__packets_fail(packets);
 		return;
 	}
 	tdt__index_add(&packets->stack_index, number, (uint32_t)n);
-	stacks[packets->n_stacks++] = (struct tdt__interned_stack){ number, iid };
+	packets->stack[packets->n_stacks++] = (struct tdt__interned_stack){ number, iid };
 }
 
 uint32_t tdt__packets_stack(struct tdt__packets *packets, const struct tdt__recording *recording,

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 /* The numbers of the fields, by message. */
 enum {
 	TRACE_PACKET = 1,
@@ -326,10 +328,9 @@ int tdt__packets_end(struct tdt__packets *packets)
 static uint32_t find_interned(const struct tdt__packets *packets, enum tdt__interned field,
 			      const char *text, size_t n, uint32_t hash)
 {
-	size_t tried = 0;
 	uint32_t i;
 
-	while ((i = tdt__index_next(&packets->text_index, hash, &tried)) != TDT__INDEX_NONE) {
+	TDT__INDEX_EACH (i, &packets->text_index, hash) {
 		const struct tdt__interned_text *found = &packets->text[i];
 
 		if (found->field == field && found->n == n && memcmp(found->text, text, n) == 0)
@@ -342,20 +343,11 @@ static uint32_t find_interned(const struct tdt__packets *packets, enum tdt__inte
 static bool remember_text(struct tdt__packets *packets, const struct tdt__interned_text *text,
 			  uint32_t hash)
 {
-	struct tdt__interned_text *texts = packets->text;
-	size_t room = packets->texts_room == 0 ? 64 : 2 * packets->texts_room;
-
-	if (packets->n_texts == packets->texts_room) {
-		texts = realloc(texts, room * sizeof(*texts));
-		if (texts == NULL)
-			return false;
-		packets->text = texts;
-		packets->texts_room = room;
-	}
-	if (tdt__index_reserve(&packets->text_index, packets->n_texts + 1) != 0)
+	if (!tdt__array_grow_indexed(&packets->text, packets->n_texts, &packets->texts_room,
+				     sizeof(*text), &packets->text_index))
 		return false;
 	tdt__index_add(&packets->text_index, hash, (uint32_t)packets->n_texts);
-	texts[packets->n_texts++] = *text;
+	packets->text[packets->n_texts++] = *text;
 	return true;
 }
 

@@ -43,6 +43,22 @@ static uint32_t first_stack(struct tdt__exporter *exporter, const struct tdt__re
 	return 0;
 }
 
+/* A mark on a track, with a stack (0: none). */
+static void put_instant(struct tdt__exporter *exporter, uint64_t ns, uint64_t track, uint32_t name,
+			uint32_t callstack)
+{
+	tdt__export_event(exporter, ns,
+			  (struct tdt__packet_event){ .type = TDT__PACKET_INSTANT,
+						      .track = track,
+						      .name = name,
+						      .callstack = callstack });
+}
+
+static uint32_t event_name(struct tdt__exporter *exporter, const char *words)
+{
+	return tdt__packets_name(&exporter->packets, TDT__EVENT_NAMES, words);
+}
+
 /* A mark with a stack for each further leaf. */
 static void put_other_leaves(struct tdt__exporter *exporter, const struct tdt__recorded_item *begin,
 			     uint64_t track)
@@ -50,21 +66,16 @@ static void put_other_leaves(struct tdt__exporter *exporter, const struct tdt__r
 	bool first = true;
 
 	for (uint32_t i = 0; i < begin->parts.n; i++) {
-		struct tdt__packets *packets = &exporter->packets;
 		struct tdt__recorded_item part;
 
 		tdt__recording_part(exporter->recording, &begin->parts, i, &part);
 		if (part.event.kind != TDT_EVENT_STACK)
 			continue;
 		if (!first)
-			tdt__export_event(exporter, begin->ns,
-					  (struct tdt__packet_event){
-					      .type = TDT__PACKET_INSTANT,
-					      .track = track,
-					      .name = tdt__packets_name(packets, TDT__EVENT_NAMES,
-									"another leaf"),
-					      .callstack = tdt__packets_stack(
-						  packets, exporter->recording, part.event.a) });
+			put_instant(exporter, begin->ns, track,
+				    event_name(exporter, "another leaf"),
+				    tdt__packets_stack(&exporter->packets, exporter->recording,
+						       part.event.a));
 		first = false;
 	}
 }
@@ -121,13 +132,10 @@ static void put_wake(struct tdt__exporter *exporter, const struct tdt__step *ste
 static void put_spawn(struct tdt__exporter *exporter, const struct tdt__step *step)
 {
 	struct tdt__task_track *track = &exporter->task_track[step->task];
+	uint64_t thread = tdt__export_thread(exporter, step->item.thread);
 
-	tdt__export_event(
-	    exporter, step->item.ns,
-	    (struct tdt__packet_event){
-		.type = TDT__PACKET_INSTANT,
-		.track = tdt__export_thread(exporter, step->item.thread),
-		.name = tdt__export_task_name(exporter, step->task, "spawns ", &track->spawns) });
+	put_instant(exporter, step->item.ns, thread,
+		    tdt__export_task_name(exporter, step->task, "spawns ", &track->spawns), 0);
 }
 
 static void put_end(struct tdt__exporter *exporter, const struct tdt__step *step)
@@ -162,13 +170,8 @@ static void put_stack(struct tdt__exporter *exporter, const struct tdt__recorded
 
 	if (task == TDT__RECORDED_NONE || callstack == 0)
 		return;
-	tdt__export_event(exporter, item->ns,
-			  (struct tdt__packet_event){
-			      .type = TDT__PACKET_INSTANT,
-			      .track = tdt__export_task(exporter, task),
-			      .name = tdt__packets_name(&exporter->packets, TDT__EVENT_NAMES,
-							"is being polled for long"),
-			      .callstack = callstack });
+	put_instant(exporter, item->ns, tdt__export_task(exporter, task),
+		    event_name(exporter, "is being polled for long"), callstack);
 }
 
 static void put_delay(struct tdt__exporter *exporter, const struct tdt__recorded_item *item)

@@ -17,7 +17,7 @@
 
 #include <zlib.h>
 
-#include "base/index.h"
+#include "base/array.h"
 #include "protobuf.h"
 #include "symbolize/modules.h"
 
@@ -80,23 +80,6 @@ struct writing {
 	bool failed;
 };
 
-static bool grow_pprof_table(struct pprof_table *table)
-{
-	size_t room = table->room != 0 ? 2 * table->room : 64;
-	struct entry *grown;
-
-	if (table->n < table->room)
-		return true;
-	if (tdt__index_reserve(&table->index, room) != 0)
-		return false;
-	grown = realloc(table->entry, room * sizeof *grown);
-	if (grown == NULL)
-		return false;
-	table->entry = grown;
-	table->room = room;
-	return true;
-}
-
 static bool is_entry(const struct pprof_table *table, uint32_t i, const char *bytes, size_t n)
 {
 	const struct entry *entry = &table->entry[i];
@@ -109,14 +92,14 @@ static uint64_t find_bytes(struct writing *writing, struct pprof_table *table, c
 			   size_t n)
 {
 	uint32_t hash = tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, bytes, n)), i;
-	size_t tried = 0;
 
-	do {
-		i = tdt__index_next(&table->index, hash, &tried);
-	} while (i != TDT__INDEX_NONE && !is_entry(table, i, bytes, n));
+	TDT__INDEX_EACH (i, &table->index, hash)
+		if (is_entry(table, i, bytes, n))
+			break;
 	if (i != TDT__INDEX_NONE)
 		return i;
-	if (!grow_pprof_table(table)) {
+	if (!tdt__array_grow_indexed(&table->entry, table->n, &table->room, sizeof table->entry[0],
+				     &table->index)) {
 		writing->failed = true;
 		return 0;
 	}

@@ -25,7 +25,7 @@ int tdt__print_options_read(struct tdt_print_options *options,
 	if (err != 0)
 		return err;
 	if ((unsigned int)options->format > TDT_PRINT_FOLDED || !is_choice(options->utf8) ||
-	    !is_choice(options->color))
+	    !is_choice(options->color) || (out == NULL && options->write == NULL))
 		return -EINVAL;
 	tdt__terminal_choose(options, out);
 	return 0;
@@ -48,7 +48,7 @@ static int print_trace_form(struct tdt__out *out, const struct tdt_trace *trace,
 static int print_trace_locked(FILE *file, const struct tdt_trace *trace,
 			      const struct tdt_node *root, const struct tdt_print_options *options)
 {
-	struct tdt__out out = { .file = file };
+	struct tdt__out out = { .file = file, .write = options->write, .arg = options->arg };
 
 	return tdt__out_end(&out, print_trace_form(&out, trace, root, options));
 }
@@ -59,16 +59,18 @@ static int print_trace(const struct tdt_trace *trace, FILE *out,
 	struct tdt_print_options options;
 	const struct tdt_node *root;
 	int err =
-	    trace == NULL || out == NULL ? -EINVAL : tdt__print_options_read(&options, theirs, out);
+	    trace == NULL ? -EINVAL : tdt__print_options_read(&options, theirs, out);
 
 	if (err != 0)
 		return err;
 	root = tdt_trace_root(trace); /* may take long, so the stream is not locked yet */
 	if (root == NULL)
 		return -errno;
-	flockfile(out);
+	if (out != NULL)
+		flockfile(out);
 	err = print_trace_locked(out, trace, root, &options);
-	funlockfile(out);
+	if (out != NULL)
+		funlockfile(out);
 	return err;
 }
 

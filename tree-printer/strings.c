@@ -174,7 +174,9 @@ static void write_out(struct tdt__out *out, const void *bytes, size_t n)
 	if (out->error != 0 || n == 0)
 		return;
 	errno = 0;
-	if (fwrite(bytes, 1, n, out->file) != n)
+	if (out->file == NULL)
+		out->error = out->write(out->arg, bytes, n);
+	else if (fwrite(bytes, 1, n, out->file) != n)
 		out->error = errno == 0 ? -EIO : -errno;
 }
 
@@ -204,11 +206,21 @@ void tdt__out_add(struct tdt__out *out, const void *bytes, size_t n)
 	out->used += n;
 }
 
+int tdt__out_take(struct tdt__out *out, struct tdt__string *string)
+{
+	int err = string->failed ? -ENOMEM : 0;
+
+	if (err == 0)
+		tdt__out_add(out, string->bytes, string->n);
+	tdt__string_free(string);
+	return err;
+}
+
 int tdt__out_end(struct tdt__out *out, int err)
 {
 	tdt__out_flush(out);
 	errno = 0;
-	if (fflush(out->file) != 0)
+	if (out->file != NULL && fflush(out->file) != 0)
 		tdt__out_fail(out, errno == 0 ? -EIO : -errno);
 	return out->error != 0 ? out->error : err;
 }

@@ -54,13 +54,19 @@ bool tdt__is_harmful(uint32_t code);
  * unbuffered, as stderr is.  The first error is kept in `error`, and nothing is written after it.
  */
 struct tdt__out {
-	FILE *file;
+	FILE *file; /* NULL: `write` is called (struct tdt_print_options) */
+	int (*write)(void *arg, const char *bytes, size_t n);
+	void *arg;
 	int error; /* 0 or a negative errno */
 	size_t used;
 	char buffer[4096];
 };
 
 void tdt__out_add(struct tdt__out *out, const void *bytes, size_t n);
+/*
+ * Add the string, and free it.  Returns 0, or -ENOMEM: nothing was added of a string that failed.
+ */
+int tdt__out_take(struct tdt__out *out, struct tdt__string *string);
 void tdt__out_flush(struct tdt__out *out);
 /* Keep an error of what is written, as if it were of the stream: nothing more is written. */
 void tdt__out_fail(struct tdt__out *out, int error);

@@ -177,22 +177,12 @@ static void end_entry(struct tdt__summary_lines *text, uint32_t stack)
 
 /* ---- The sections ---- */
 
-static void panics(struct tdt__summary_lines *text)
+static void panic_lines(struct tdt__summary_lines *text, const struct tdt__summary_panic *panic)
 {
-	const struct tdt__summary *summary = text->summary;
-
-	if (summary->panics.n == 0)
-		return;
-	tdt__lines_heading(text, "panicked");
-	for (size_t i = 0; i < summary->panics.n; i++) {
-		const struct tdt__summary_panic *panic = &summary->panics.entry[i];
-
-		begin_entry(text, 0, panic->at, "");
-		task_part(text, panic->task);
-		on_thread(text, panic->thread);
-		tdt__lines_end(text);
-	}
-	tdt__lines_say_more(text, summary->panics.n, summary->panics.found);
+	begin_entry(text, 0, panic->at, "");
+	task_part(text, panic->task);
+	on_thread(text, panic->thread);
+	tdt__lines_end(text);
 }
 
 static void slow_polls(struct tdt__summary_lines *text)
@@ -246,62 +236,46 @@ static void waits(struct tdt__summary_lines *text, const char *words,
 	}
 }
 
-static void starved(struct tdt__summary_lines *text)
+static void starved_lines(struct tdt__summary_lines *text, const struct tdt__summary_starved *entry)
 {
-	const struct tdt__summary *summary = text->summary;
-
-	if (summary->starved.n == 0)
-		return;
-	tdt__lines_heading(text,
-			   "tasks that waited for one busy worker while another worker was parked");
-	for (size_t i = 0; i < summary->starved.n; i++) {
-		const struct tdt__summary_starved *entry = &summary->starved.entry[i];
-
-		begin_entry(text, entry->ns, entry->at, TDT__YELLOW);
-		task_part(text, entry->task);
-		on_thread(text, entry->thread);
-		if (entry->behind != TDT__NO_TASK) {
-			tdt__string_puts(&text->part, "behind");
-			tdt__lines_end_part(text);
-			task_part(text, entry->behind);
-		}
-		in_all(text, entry->n, " times,", entry->total);
-		tdt__string_puts(&text->part, "(");
-		tdt__lines_counted(&text->part, entry->polls, " poll, none", " polls, none");
-		tdt__string_puts(&text->part, " by another worker)");
+	begin_entry(text, entry->ns, entry->at, TDT__YELLOW);
+	task_part(text, entry->task);
+	on_thread(text, entry->thread);
+	if (entry->behind != TDT__NO_TASK) {
+		tdt__string_puts(&text->part, "behind");
 		tdt__lines_end_part(text);
-		tdt__lines_end(text);
+		task_part(text, entry->behind);
 	}
+	in_all(text, entry->n, " times,", entry->total);
+	tdt__string_puts(&text->part, "(");
+	tdt__lines_counted(&text->part, entry->polls, " poll, none", " polls, none");
+	tdt__string_puts(&text->part, " by another worker)");
+	tdt__lines_end_part(text);
+	tdt__lines_end(text);
 }
 
-static void delays(struct tdt__summary_lines *text)
+static void delay_lines(struct tdt__summary_lines *text, const struct tdt__summary_delay *delay)
 {
-	const struct tdt__summary *summary = text->summary;
-
-	if (summary->delays.n == 0)
-		return;
-	tdt__lines_heading(text, "longest waits for a worker");
-	for (size_t i = 0; i < summary->delays.n; i++) {
-		const struct tdt__summary_delay *delay = &summary->delays.entry[i];
-
-		begin_entry(text, delay->ns, delay->at, TDT__YELLOW);
-		task_part(text, delay->task);
-		if (delay->thread != 0)
-			on_thread(text, delay->thread);
-		still_going(text, delay->going_on);
-		tdt__lines_end(text);
-	}
-	tdt__lines_say_more(text, summary->delays.n, summary->delays.found);
+	begin_entry(text, delay->ns, delay->at, TDT__YELLOW);
+	task_part(text, delay->task);
+	if (delay->thread != 0)
+		on_thread(text, delay->thread);
+	still_going(text, delay->going_on);
+	tdt__lines_end(text);
 }
 
 void tdt__summary_entries(struct tdt__summary_lines *text)
 {
 	const struct tdt__summary *summary = text->summary;
 
-	panics(text);
+	TDT__LINES_SECTION(text, "panicked", summary->panics, panic_lines);
+	tdt__lines_say_more(text, summary->panics.n, summary->panics.found);
 	slow_polls(text);
 	waits(text, "longest waits for locks", summary->locks.entry, summary->locks.n, TDT__RED);
-	starved(text);
-	delays(text);
+	TDT__LINES_SECTION(
+	    text, "tasks that waited for one busy worker while another worker was parked",
+	    summary->starved, starved_lines);
+	TDT__LINES_SECTION(text, "longest waits for a worker", summary->delays, delay_lines);
+	tdt__lines_say_more(text, summary->delays.n, summary->delays.found);
 	waits(text, "longest other waits", summary->waits.entry, summary->waits.n, "");
 }

@@ -82,17 +82,6 @@ void tdt__lines_end(struct tdt__summary_lines *text)
 
 /* ---- Words ---- */
 
-void tdt__bare_duration(struct tdt__string *string, uint64_t ns)
-{
-	size_t before = string->n;
-
-	tdt__duration(string, ns);
-	if (string->failed)
-		return;
-	memmove(string->bytes + before, string->bytes + before + 1, string->n - before - 1);
-	string->n--;
-}
-
 void tdt__wall_clock(struct tdt__string *string, const struct tdt__summary *summary, uint64_t at,
 		     bool dated)
 {

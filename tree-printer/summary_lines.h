@@ -45,6 +45,17 @@ void tdt__lines_end(struct tdt__summary_lines *text);
 /* Write a section's heading, with an empty line before it. */
 void tdt__lines_heading(struct tdt__summary_lines *text, const char *words);
 
+/*
+ * Write a section: a heading, unless the list is empty, and `entry(text, &...)` for each entry.
+ */
+#define TDT__LINES_SECTION(text, words, list, entry_lines)				\
+	do {									\
+		if ((list).n != 0)						\
+			tdt__lines_heading(text, words);			\
+		for (size_t i = 0; i < (list).n; i++)				\
+			entry_lines(text, &(list).entry[i]);			\
+	} while (0)
+
 /* Say how many entries are not shown. */
 void tdt__lines_say_more(struct tdt__summary_lines *text, size_t shown, size_t found);
 
@@ -52,9 +63,6 @@ void tdt__lines_say_more(struct tdt__summary_lines *text, size_t shown, size_t f
 void tdt__lines_task(struct tdt__summary_lines *text, struct tdt__string *string, uint32_t index);
 void tdt__lines_spawn_place(struct tdt__summary_lines *text, struct tdt__string *string,
 			    const struct tdt__recorded_task *task);
-
-/* Add a duration without the space before it. */
-void tdt__bare_duration(struct tdt__string *string, uint64_t ns);
 
 /* Add the time of day, with the date if `dated`. */
 void tdt__wall_clock(struct tdt__string *string, const struct tdt__summary *summary, uint64_t at,

@@ -109,12 +109,16 @@ static int print_summary_form(struct tdt__out *out, const struct tdt__summary_fo
 
 static int print_named(FILE *file, const struct tdt__summary_form *form)
 {
-	struct tdt__out out = { .file = file };
+	struct tdt__out out = { .file = file,
+				.write = form->options->write,
+				.arg = form->options->arg };
 	int err;
 
-	flockfile(file);
+	if (file != NULL)
+		flockfile(file);
 	err = tdt__out_end(&out, print_summary_form(&out, form));
-	funlockfile(file);
+	if (file != NULL)
+		funlockfile(file);
 	return err;
 }
 

@@ -17,7 +17,7 @@
 #include "terminal.h"
 #include "tree/trace.h"
 
-static void state(struct tdt__string *string, const struct tdt_trace_info *info, bool deadlock,
+static void state(struct tdt__string *string, const struct tdt_task_info *info, bool deadlock,
 		  const struct tdt_print_options *options)
 {
 	tdt__task_state(string, info, deadlock, options);
@@ -38,7 +38,7 @@ static void state(struct tdt__string *string, const struct tdt_trace_info *info,
  * If the stack of a running poll was read, the only leaf is the place where the poll runs.  That is
  * no news, so one leaf is not counted then.
  */
-static void task_leaves(struct tdt__string *string, const struct tdt_trace_info *info)
+static void task_leaves(struct tdt__string *string, const struct tdt_task_info *info)
 {
 	if (info->leaves == 0 && info->thread == 0 && info->state == TDT_TASK_WAITING &&
 	    info->leaves_elsewhere == 0 && info->leaves_lost == 0) {
@@ -59,7 +59,7 @@ static void task_leaves(struct tdt__string *string, const struct tdt_trace_info 
 }
 
 /* ", watched 3.000 ms ago, 0 polls since" */
-static void watched(struct tdt__string *string, const struct tdt_trace_info *info)
+static void watched(struct tdt__string *string, const struct tdt_task_info *info)
 {
 	tdt__string_puts(string, ", watched");
 	tdt__duration(string, info->age_ns);
@@ -69,7 +69,7 @@ static void watched(struct tdt__string *string, const struct tdt_trace_info *inf
 }
 
 /* ", recorded 3.000 ms before the end, 2 polls before the last" */
-static void recorded(struct tdt__string *string, const struct tdt_trace_info *info,
+static void recorded(struct tdt__string *string, const struct tdt_task_info *info,
 		     enum tdt_answer answer)
 {
 	if (answer == TDT_ANSWER_NONE)
@@ -85,7 +85,7 @@ static void recorded(struct tdt__string *string, const struct tdt_trace_info *in
 	tdt__string_puts(string, " before the last");
 }
 
-static void age(struct tdt__string *string, const struct tdt_trace_info *info)
+static void age(struct tdt__string *string, const struct tdt_task_info *info)
 {
 	if (info->age_ns == 0 && info->polls_since == 0)
 		return;
@@ -103,7 +103,7 @@ static void age(struct tdt__string *string, const struct tdt_trace_info *info)
  * already.  For a waiting task, a wake-up by no known task that ended the wait before this one is
  * no news.  A wake-up during this wait is news: the task was polled in vain.
  */
-static void woken(struct tdt__string *string, const struct tdt_trace_info *info)
+static void woken(struct tdt__string *string, const struct tdt_task_info *info)
 {
 	if (info->state == TDT_TASK_RUNNABLE && info->woken_by != 0)
 		tdt__string_printf(string, ", woken by task %" PRIu64, info->woken_by);
@@ -117,7 +117,7 @@ static void woken(struct tdt__string *string, const struct tdt_trace_info *info)
 		tdt__string_printf(string, " by task %" PRIu64, info->woken_by);
 }
 
-void tdt__task_line(struct tdt__string *string, const struct tdt_trace_info *info,
+void tdt__task_line(struct tdt__string *string, const struct tdt_task_info *info,
 		    struct tdt__task_kind kind, const struct tdt_print_options *options)
 {
 	tdt__string_puts(string, "task ");
@@ -140,7 +140,7 @@ void tdt__task_line(struct tdt__string *string, const struct tdt_trace_info *inf
 	tdt__string_puts(string, "\n");
 }
 
-void tdt__unsure_line(struct tdt__string *string, const struct tdt_trace_info *info)
+void tdt__unsure_line(struct tdt__string *string, const struct tdt_task_info *info)
 {
 	if (info->leaves_unsure != 0)
 		tdt__string_printf(string,
@@ -161,7 +161,7 @@ struct joined_wait {
  * Join equal waits, for the first TDT__WAITS_SHOWN different ones.  Returns how many different ones
  * there are; `*others` becomes the number of leaves that wait for something else.
  */
-static size_t join_waits(struct joined_wait *joined, const struct tdt_trace_info *info,
+static size_t join_waits(struct joined_wait *joined, const struct tdt_task_info *info,
 			 uint64_t *others)
 {
 	size_t n = 0, at;
@@ -191,7 +191,7 @@ static void several_leaves(struct tdt__string *string, uint64_t n)
 	tdt__string_puts(string, ")");
 }
 
-void tdt__wait_lines(struct tdt__string *string, const struct tdt_trace_info *info,
+void tdt__wait_lines(struct tdt__string *string, const struct tdt_task_info *info,
 		     const struct tdt__names *names, const struct tdt_print_options *options)
 {
 	struct joined_wait joined[TDT__WAITS_SHOWN];

@@ -16,7 +16,7 @@ static bool wants_color(FILE *out)
 
 	if (no_color != NULL && no_color[0] != '\0')
 		return false;
-	return term != NULL && strcmp(term, "dumb") != 0 && isatty(fileno(out));
+	return out != NULL && term != NULL && strcmp(term, "dumb") != 0 && isatty(fileno(out));
 }
 
 static enum tdt_print_choice resolve(enum tdt_print_choice choice, bool automatic)

@@ -171,14 +171,12 @@ static uint64_t hash_words(const char *bytes, size_t n)
 static uint32_t find_shape(const struct text *text, uint32_t hash, size_t at, size_t size)
 {
 	const char *bytes = text->string.bytes;
-	size_t tried = 0;
 	uint32_t i;
 
-	do {
-		i = tdt__index_next(&text->index, hash, &tried);
-	} while (i != TDT__INDEX_NONE &&
-		 (text->shape[i].size != size ||
-		  memcmp(bytes + text->shape[i].at, bytes + at, size) != 0));
+	TDT__INDEX_EACH (i, &text->index, hash)
+		if (text->shape[i].size == size &&
+		    memcmp(bytes + text->shape[i].at, bytes + at, size) == 0)
+			break;
 	return i;
 }
 
@@ -364,7 +362,7 @@ int tdt__print_tree(struct tdt__out *out, const struct tdt__string *head,
 int tdt__print_text(struct tdt__out *out, const struct tdt_trace *trace,
 		    const struct tdt_node *root, const struct tdt_print_options *options)
 {
-	const struct tdt_trace_info *info = tdt_trace_info(trace);
+	const struct tdt_task_info *info = tdt_trace_info(trace);
 	struct tdt__frames frames = { .options = options };
 	struct tdt__string head = { 0 };
 	int err;

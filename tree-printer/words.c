@@ -51,7 +51,7 @@ void tdt__count_leaves(struct tdt__string *string, uint64_t n)
  * Four digits and a unit.  Printed as integers, because the decimal point of a floating-point
  * number depends on the locale.
  */
-void tdt__duration(struct tdt__string *string, uint64_t ns)
+void tdt__bare_duration(struct tdt__string *string, uint64_t ns)
 {
 	static const char *const units[] = { "ns", "us", "ms", "s" };
 	uint64_t unit = 1, whole, rest;
@@ -64,7 +64,7 @@ void tdt__duration(struct tdt__string *string, uint64_t ns)
 	}
 	whole = ns / unit;
 	rest = ns % unit;
-	tdt__string_printf(string, " %" PRIu64, whole);
+	tdt__string_printf(string, "%" PRIu64, whole);
 	for (uint64_t limit = 1000; unit > 1 && whole < limit; limit /= 10) {
 		unit /= 10;
 		tdt__string_printf(string, "%s%u", point, (unsigned int)(rest / unit));
@@ -74,27 +74,25 @@ void tdt__duration(struct tdt__string *string, uint64_t ns)
 	tdt__string_printf(string, " %s", units[i]);
 }
 
+void tdt__duration(struct tdt__string *string, uint64_t ns)
+{
+	tdt__string_puts(string, " ");
+	tdt__bare_duration(string, ns);
+}
+
 void tdt__duration_cell(struct tdt__string *string, uint64_t ns)
 {
-	struct tdt__string text = { 0 };
-
-	if (ns == 0) {
+	if (ns == 0)
 		tdt__string_puts(string, "-");
-		return;
-	}
-	tdt__duration(&text, ns); /* begins with a space */
-	if (text.failed)
-		string->failed = true;
 	else
-		tdt__string_add(string, text.bytes + 1, text.n - 1);
-	tdt__string_free(&text);
+		tdt__bare_duration(string, ns);
 }
 
 /* ---- A task ---- */
 
-struct tdt_trace_info tdt__dump_task(const struct tdt_snapshot_group *group, size_t i)
+struct tdt_task_info tdt__dump_task(const struct tdt_snapshot_group *group, size_t i)
 {
-	struct tdt_trace_info info;
+	struct tdt_task_info info;
 
 	tdt__options_read(&info, sizeof(info), group->tasks[i]);
 	if (info.size == 0) /* the caller's struct is larger: take the fields that we know */
@@ -135,7 +133,7 @@ void tdt__misuse_line(struct tdt__string *string, const struct tdt_misuse *misus
 /* A poll, or the time until a woken task is polled, is long from here on. */
 #define LONG UINT64_C(10000000)
 
-const char *tdt__task_color(const struct tdt_trace_info *info, bool deadlock)
+const char *tdt__task_color(const struct tdt_task_info *info, bool deadlock)
 {
 	bool is_long = info->state_ns >= LONG;
 
@@ -145,7 +143,7 @@ const char *tdt__task_color(const struct tdt_trace_info *info, bool deadlock)
 	return info->state == TDT_TASK_RUNNABLE && is_long ? TDT__YELLOW : NULL;
 }
 
-void tdt__task_state(struct tdt__string *string, const struct tdt_trace_info *info, bool deadlock,
+void tdt__task_state(struct tdt__string *string, const struct tdt_task_info *info, bool deadlock,
 		     const struct tdt_print_options *options)
 {
 	static const char *const words[] = { [TDT_TASK_WAITING] = "pending",
@@ -182,7 +180,7 @@ void tdt__ring_line(struct tdt__string *string, const struct tdt_snapshot_cycle 
 {
 	tdt__ring_kind(string, cycle, options);
 	for (size_t i = 0; i <= cycle->n && string->n < most; i++) {
-		const struct tdt_trace_info *task = cycle->tasks[i % cycle->n];
+		const struct tdt_task_info *task = cycle->tasks[i % cycle->n];
 
 		tdt__string_puts(string, i == 0   ? ": task "
 					 : i == 1 ? " waits for task "
@@ -196,7 +194,7 @@ const char *tdt__for(enum tdt_task_state state)
 	return state == TDT_TASK_RUNNING || state == TDT_TASK_RUNNABLE ? " for" : "";
 }
 
-void tdt__task_time(struct tdt__string *string, const struct tdt_trace_info *info)
+void tdt__task_time(struct tdt__string *string, const struct tdt_task_info *info)
 {
 	if (info->state_ns != 0) {
 		tdt__string_puts(string, tdt__for(info->state));
@@ -221,7 +219,7 @@ void tdt__task_syscall(struct tdt__string *string, const char *syscall,
 	tdt__string_puts(string, "()");
 }
 
-void tdt__no_leaves(struct tdt__string *string, const struct tdt_trace_info *info)
+void tdt__no_leaves(struct tdt__string *string, const struct tdt_task_info *info)
 {
 	/* Only of a fiber the stack is read before it has run. */
 	tdt__string_puts(string, info->polls == 0 ? ", has not run yet"
@@ -229,7 +227,7 @@ void tdt__no_leaves(struct tdt__string *string, const struct tdt_trace_info *inf
 }
 
 /* Not every task had a request made to it, so each line says how its tree was had. */
-static void outside_answer(struct tdt__string *string, const struct tdt_trace_info *info,
+static void outside_answer(struct tdt__string *string, const struct tdt_task_info *info,
 			   enum tdt_answer answer)
 {
 	if (answer == TDT_ANSWER_FRESH &&
@@ -243,7 +241,7 @@ static void outside_answer(struct tdt__string *string, const struct tdt_trace_in
 		tdt__string_puts(string, ", record only");
 }
 
-static void leaves_known(struct tdt__string *string, const struct tdt_trace_info *info)
+static void leaves_known(struct tdt__string *string, const struct tdt_task_info *info)
 {
 	if (info->leaves == 0 || info->state == TDT_TASK_RUNNING || info->polls_since != 0 ||
 	    info->leaves_elsewhere != 0 || info->leaves_lost != 0)
@@ -254,7 +252,7 @@ static void leaves_known(struct tdt__string *string, const struct tdt_trace_info
 		tdt__string_puts(string, ", perhaps not all leaves");
 }
 
-void tdt__task_answer(struct tdt__string *string, const struct tdt_trace_info *info,
+void tdt__task_answer(struct tdt__string *string, const struct tdt_task_info *info,
 		      struct tdt__task_kind kind)
 {
 	enum tdt_answer answer = kind.answer;
@@ -272,7 +270,7 @@ void tdt__task_answer(struct tdt__string *string, const struct tdt_trace_info *i
 		tdt__string_puts(string, ", did not answer");
 }
 
-void tdt__task_place(struct tdt__string *string, const struct tdt_trace_info *info,
+void tdt__task_place(struct tdt__string *string, const struct tdt_task_info *info,
 		     const struct tdt_print_options *options)
 {
 	if (info->file == NULL)
@@ -285,7 +283,7 @@ void tdt__task_place(struct tdt__string *string, const struct tdt_trace_info *in
 		tdt__string_printf(string, ":%" PRIu32, info->column);
 }
 
-void tdt__task_parent(struct tdt__string *string, const struct tdt_trace_info *info)
+void tdt__task_parent(struct tdt__string *string, const struct tdt_task_info *info)
 {
 	if (info->parent != 0)
 		tdt__string_printf(string, "%s by task %" PRIu64,
@@ -354,17 +352,17 @@ static void wait_handed(struct tdt__string *string, const struct tdt_wait *wait,
 	tdt__string_puts(string, ", which has not taken it");
 }
 
-void tdt__wait_for(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,
-		   const char *owner, const struct tdt_print_options *options)
+void tdt__waited_for(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,
+		     const char *owner, const struct tdt_print_options *options)
 {
 	const char *how = " of ";
 
 	switch (wait->kind) {
 	case TDT_WAIT_TASK:
-		how = "for ";
+		how = "";
 		break;
 	case TDT_WAIT_MUTEX:
-		wait_object(string, "for a mutex", wait, options);
+		wait_object(string, "a mutex", wait, options);
 		how = " held by ";
 		if (wait->owner != 0 && wait->handed_ns != 0) {
 			wait_handed(string, wait, self, owner, options);
@@ -372,21 +370,28 @@ void tdt__wait_for(struct tdt__string *string, const struct tdt_wait *wait, uint
 		}
 		break;
 	case TDT_WAIT_CHANNEL:
-		wait_object(string, "for a channel", wait, options);
+		wait_object(string, "a channel", wait, options);
 		break;
 	case TDT_WAIT_TIMER:
-		tdt__string_puts(string, "for a timer");
+		tdt__string_puts(string, "a timer");
 		wait_name(string, wait, options);
 		break;
 	case TDT_WAIT_IO:
 		if (wait->object != 0)
-			tdt__string_printf(string, "for descriptor %" PRIu64, wait->object);
+			tdt__string_printf(string, "descriptor %" PRIu64, wait->object);
 		else
-			tdt__string_puts(string, "for a descriptor");
+			tdt__string_puts(string, "a descriptor");
 		wait_name(string, wait, options);
 		break;
 	default:
-		wait_object(string, "for something", wait, options);
+		wait_object(string, "something", wait, options);
 	}
 	wait_owner(string, how, wait, self, owner, options);
+}
+
+void tdt__wait_for(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,
+		   const char *owner, const struct tdt_print_options *options)
+{
+	tdt__string_puts(string, "for ");
+	tdt__waited_for(string, wait, self, owner, options);
 }

@@ -26,14 +26,16 @@ void tdt__count_leaves(struct tdt__string *string, uint64_t n);
 void tdt__count_polls(struct tdt__string *string, uint64_t n);
 /* " 1.204 s", with the space */
 void tdt__duration(struct tdt__string *string, uint64_t ns);
-/* "1.204 s", without the space; "-" if it is 0: unknown */
+/* "1.204 s" */
+void tdt__bare_duration(struct tdt__string *string, uint64_t ns);
+/* The same; "-" if it is 0: unknown */
 void tdt__duration_cell(struct tdt__string *string, uint64_t ns);
 
 /*
  * Task `i` of a group.  Fields that the caller's older header does not have are 0.  If the group's
  * trace has its names, the counts of leaves are those of the trace.
  */
-struct tdt_trace_info tdt__dump_task(const struct tdt_snapshot_group *group, size_t i);
+struct tdt_task_info tdt__dump_task(const struct tdt_snapshot_group *group, size_t i);
 
 /* `5 "a"`: the id and the name of a task.  The name is escaped; NULL: the task has none. */
 void tdt__task_name(struct tdt__string *string, uint64_t id, const char *name,
@@ -51,15 +53,15 @@ void tdt__misuse_line(struct tdt__string *string, const struct tdt_misuse *misus
  * with a comma and a space.  The state of a task in a deadlock, and of one that has run for long,
  * is red; that of one that has been runnable for long is yellow.
  */
-void tdt__task_state(struct tdt__string *string, const struct tdt_trace_info *info, bool deadlock,
+void tdt__task_state(struct tdt__string *string, const struct tdt_task_info *info, bool deadlock,
 		     const struct tdt_print_options *options);
 /* The colour of that state (terminal.h).  NULL: nothing is suspicious. */
-const char *tdt__task_color(const struct tdt_trace_info *info, bool deadlock);
+const char *tdt__task_color(const struct tdt_task_info *info, bool deadlock);
 /*
  * How long the task has been in its state: " for 3 s" behind "running", but " 3 s" behind
  * "pending".  Adds nothing if that is unknown.
  */
-void tdt__task_time(struct tdt__string *string, const struct tdt_trace_info *info);
+void tdt__task_time(struct tdt__string *string, const struct tdt_task_info *info);
 /* What a ring of waits is: "deadlock" (in red), or that it is unproven, or only a ring. */
 void tdt__ring_kind(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle,
 		    const struct tdt_print_options *options);
@@ -74,7 +76,7 @@ const char *tdt__for(enum tdt_task_state state);
 void tdt__task_syscall(struct tdt__string *string, const char *syscall,
 		       const struct tdt_print_options *options);
 /* Why there is no leaf, of a task that waits and whose tree has none. */
-void tdt__no_leaves(struct tdt__string *string, const struct tdt_trace_info *info);
+void tdt__no_leaves(struct tdt__string *string, const struct tdt_task_info *info);
 
 /*
  * Where a tree comes from.  For a single trace, all of it is 0, which means TDT_ANSWER_FRESH; if
@@ -96,11 +98,11 @@ static inline struct tdt__task_kind tdt__kind_in(const struct tdt_snapshot *snap
 }
 
 /* What the tree is. */
-void tdt__task_answer(struct tdt__string *string, const struct tdt_trace_info *info,
+void tdt__task_answer(struct tdt__string *string, const struct tdt_task_info *info,
 		      struct tdt__task_kind kind);
-void tdt__task_place(struct tdt__string *string, const struct tdt_trace_info *info,
+void tdt__task_place(struct tdt__string *string, const struct tdt_task_info *info,
 		     const struct tdt_print_options *options);
-void tdt__task_parent(struct tdt__string *string, const struct tdt_trace_info *info);
+void tdt__task_parent(struct tdt__string *string, const struct tdt_task_info *info);
 
 /*
  * Whether `wait` says more than the tree does: which task is waited for, or which one of several
@@ -114,6 +116,9 @@ bool tdt__wait_is_news(const struct tdt_wait *wait);
  */
 void tdt__wait_for(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,
 		   const char *owner, const struct tdt_print_options *options);
+/* The same without "for". */
+void tdt__waited_for(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,
+		     const char *owner, const struct tdt_print_options *options);
 
 /* "a mutex "accounts" (0x10)". */
 void tdt__lock_name(struct tdt__string *string, const struct tdt_wait *wait,
@@ -124,17 +129,17 @@ enum {
 };
 
 /* The line of a task. */
-void tdt__task_line(struct tdt__string *string, const struct tdt_trace_info *info,
+void tdt__task_line(struct tdt__string *string, const struct tdt_task_info *info,
 		    struct tdt__task_kind kind, const struct tdt_print_options *options);
 
 /* The line below, which warns that some of the leaves may be over.  May add nothing. */
-void tdt__unsure_line(struct tdt__string *string, const struct tdt_trace_info *info);
+void tdt__unsure_line(struct tdt__string *string, const struct tdt_task_info *info);
 
 /*
  * The lines about the task's waits, below these.  May add nothing.  Owners whose names are not in
  * `info` are looked up in `names` (NULL: none).
  */
-void tdt__wait_lines(struct tdt__string *string, const struct tdt_trace_info *info,
+void tdt__wait_lines(struct tdt__string *string, const struct tdt_task_info *info,
 		     const struct tdt__names *names, const struct tdt_print_options *options);
 
 #endif

@@ -1,45 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Completion of tdt(1) for bash.
+# Completion of tdt(1) for bash.  tdt itself knows its options.
 
 _tdt()
 {
-	local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} options
-	local all='--json --utf8 --ascii --color= --help --version'
-	local target="--pid= --core= --dir= --exe= --sysroot= --debug-dir= --verbose $all"
+	local word=${COMP_WORDS[COMP_CWORD]} at=$((COMP_CWORD - 1)) values=TARGET
+	local rows command=${COMP_WORDS[1]}
 
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W 'bt diff metrics print profile ps record set top --help --version' -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W "$(tdt complete | cut -f1) --help --version" \
+			-- "$word")
 		return
 	fi
-	case $command in
-	ps) options="$target "'--sort= --reverse --state= --name= --longer= --tree --dot
-		--threads --check --polling-longer= --waiting-longer= --timeout=' ;;
-	metrics) options='--pid= --format= --listen= --timeout= --verbose --help --version' ;;
-	record) options="$target "'--output= --summary --duration= --last= --no-symbols
-		--timeout=' ;;
-	print) options="$all "'--format= --addresses --full-paths --plumbing --depth= --summary
-		--perfetto= --full --rows= --since=' ;;
-	bt) options="$target "'--no-request --max-requests= --ptrace --no-symbols --format= --addresses
-		--full --full-paths --plumbing --check --polling-longer= --waiting-longer=
-		--timeout=' ;;
-	profile) options="$target "'--format= --duration= --frequency= --state= --output= --rows=
-		--no-request --max-requests= --no-symbols --full --full-paths --plumbing --timeout=' ;;
-	diff) options="$all "'--after= --pid= --no-request --max-requests= --ptrace --no-symbols
-		--debug-dir= --timeout= --format= --addresses --full --full-paths --plumbing
-		--verbose' ;;
-	set) options="$target --for= --timeout=" ;;
-	top) options='--pid= --interval= --rounds= --view= --sort= --name= --task= --no-request
-		--debug-dir= --timeout= --utf8 --ascii --color= --help --version' ;;
-	*) return ;;
-	esac
+	rows=$(tdt complete "$command" 2>/dev/null)
 	if [[ $word == -* ]]; then
-		mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W "$(cut -f1 <<<"$rows")" -- "$word")
 		[[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace
-	elif [[ ${COMP_WORDS[COMP_CWORD - 1]} == = || $command == print ||
-		$command == diff ]]; then
-		mapfile -t COMPREPLY < <(compgen -f -- "$word")
-	else
-		mapfile -t COMPREPLY < <(compgen -W "$(ps -A -o pid=,comm=)" -- "$word")
+		return
 	fi
+	[[ $command == print || $command == diff ]] && values=FILE
+	if [[ $word == = || ${COMP_WORDS[at]} == = ]]; then
+		[[ $word == = ]] && word='' || ((at--))
+		values=$(awk -F'\t' -v option="${COMP_WORDS[at]}=" '$1 == option { print $3 }' \
+			<<<"$rows")
+	fi
+	case $values in
+	TARGET) mapfile -t COMPREPLY < <(compgen -W "$(ps -A -o pid=,comm=)" -- "$word") ;;
+	FILE | DIR | OUT) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+	[a-z]*) mapfile -t COMPREPLY < <(compgen -W "$values" -- "$word") ;;
+	esac
 }
 complete -F _tdt tdt

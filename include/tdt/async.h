@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef TDT_ASYNC_H
-#define TDT_ASYNC_H
+#define TDT_ASYNC_H /* stable from 1.0: docs/compatibility.md */
 
 /*
  * Async functions in plain C: a poll function that reads from top to bottom, waits in the middle,
@@ -92,9 +92,7 @@
 
 #include <tdt/future.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TDT_DECLS_BEGIN
 
 /* The first member of an async function's state.  Initially all fields but `fini` are zero. */
 struct tdt_async {
@@ -241,6 +239,10 @@ tdt_async_new(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), const voi
 	return future;
 }
 
+/* Private: for a library that wants to know when awaits become ready.  Weak: none is needed. */
+typedef void tdt__await_fn(const struct tdt_async *async);
+extern __attribute__((weak)) tdt__await_fn *volatile tdt__await_ready;
+
 /* The function behind TDT_AWAIT: poll the child that is awaited at `point`, on `line`. */
 static inline tdt_poll_t tdt_async_await(struct tdt_async *async, struct tdt_context *cx,
 					 uint32_t point, uint32_t line)
@@ -252,13 +254,15 @@ static inline tdt_poll_t tdt_async_await(struct tdt_async *async, struct tdt_con
 		async->line = line;
 	} else {
 		tdt_future_drop(&async->child);
+		if (&tdt__await_ready != NULL && tdt__await_ready != NULL)
+			tdt__await_ready(async);
 	}
 	return result;
 }
 
-#ifdef __cplusplus
-}
+TDT_DECLS_END
 
+#ifdef __cplusplus
 template <typename State>
 TDT_MUST_USE
 inline tdt_future tdt_async_copy(tdt_poll_t (*poll)(void *state, tdt_context *cx),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef TDT_COMBINE_H
-#define TDT_COMBINE_H
+#define TDT_COMBINE_H /* stable from 1.0: docs/compatibility.md */
 
 /*
  * Futures made of futures: join and select.  Such a combinator polls its children in order, with
@@ -8,12 +8,10 @@
  * ended.  Thus a backtrace sees each leaf below the combinator.
  */
 
+#include <tdt/decls.h>
 #include <tdt/future.h>
 
-#pragma GCC visibility push(default)
-#ifdef __cplusplus
-extern "C" {
-#endif
+TDT_DECLS_BEGIN
 
 /*
  * Make a future that is ready when all `n` futures are.  The call takes the futures over, and
@@ -53,9 +51,6 @@ struct tdt_future tdt_join_all(const struct tdt_future *futures, size_t n);
 TDT_MUST_USE
 struct tdt_future tdt_select(const struct tdt_future *futures, size_t n, size_t *winner);
 
-#ifdef __cplusplus
-}
-#endif
-#pragma GCC visibility pop
+TDT_DECLS_END
 
 #endif

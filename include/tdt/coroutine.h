@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef TDT_COROUTINE_H
-#define TDT_COROUTINE_H
+#define TDT_COROUTINE_H /* stable from 1.0: docs/compatibility.md */
 
 /*
  * Stackful coroutines: functions in plain C that wait in the middle, at any depth of calls.  To all
@@ -64,12 +64,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <tdt/decls.h>
 #include <tdt/future.h>
 
-#pragma GCC visibility push(default)
-#ifdef __cplusplus
-extern "C" {
-#endif
+TDT_DECLS_BEGIN
 
 /*
  * Options for tdt_coroutine().  `size` is sizeof(struct tdt_coroutine_attr), with the rules of
@@ -128,9 +126,6 @@ struct tdt_future tdt_coroutine(tdt_coroutine_fn *fn, void *arg,
  */
 int tdt_co_await(struct tdt_future future);
 
-#ifdef __cplusplus
-}
-#endif
-#pragma GCC visibility pop
+TDT_DECLS_END
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef TDT_COROUTINE_HPP
-#define TDT_COROUTINE_HPP
+#define TDT_COROUTINE_HPP /* stable from 1.0: docs/compatibility.md */
 
 /*
  * C++20 coroutines as futures, and futures in coroutines.  This header needs no library: a program

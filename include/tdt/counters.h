@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef TDT_COUNTERS_H
-#define TDT_COUNTERS_H
+#define TDT_COUNTERS_H /* stable from 1.0: docs/compatibility.md */
 
 /*
  * Numbers for a metrics endpoint: how many tasks there are in each state, how many polls and panics
@@ -10,10 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(default)
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include <tdt/decls.h>
+
+TDT_DECLS_BEGIN
 
 /*
  * What tdt_counters() fills in.  Later versions may add fields at the end.
@@ -65,9 +64,6 @@ struct tdt_counts {
  */
 int tdt_counters(struct tdt_counts *counts);
 
-#ifdef __cplusplus
-}
-#endif
-#pragma GCC visibility pop
+TDT_DECLS_END
 
 #endif

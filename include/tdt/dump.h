@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef TDT_DUMP_H
-#define TDT_DUMP_H
+#define TDT_DUMP_H /* stable from 1.0: docs/compatibility.md */
 
 /*
  * A dump: where all tasks wait.
  *
- *	tdt_dump_all(stderr);                          // in tdt/trace.h: with the default options
- *	tdt_dump_on_signal(SIGUSR1);                   // from now on, kill -USR1 prints a dump
+ *	tdt_dump(stderr);                          // in tdt/trace.h: with the default options
+ *	tdt_dump_on_signal(SIGUSR1, NULL);                   // from now on, kill -USR1 prints a dump
  *
  * (A program that is started with TDT_DUMP=USR1 in its environment needs no call for the latter.)
  *
@@ -17,14 +17,12 @@
  * (tdt/watch.h), or, if it has none, only its record.
  */
 
+#include <tdt/decls.h>
 #include <tdt/misuse.h>
 #include <tdt/print.h>
 #include <tdt/tasks.h>
 
-#pragma GCC visibility push(default)
-#ifdef __cplusplus
-extern "C" {
-#endif
+TDT_DECLS_BEGIN
 
 /* Where a tree of a snapshot comes from. */
 enum tdt_answer {
@@ -47,7 +45,7 @@ struct tdt_snapshot_group {
 	uint32_t reserved;
 	const struct tdt_trace *trace;   /* the trace of one of the tasks, for the tree; NULL with
 					    TDT_ANSWER_NONE */
-	const struct tdt_trace_info *const *tasks; /* sorted: the task that has been in its state
+	const struct tdt_task_info *const *tasks; /* sorted: the task that has been in its state
 						      for longest comes first */
 	size_t n;                        /* the number of tasks, at least 1 */
 };
@@ -73,7 +71,7 @@ struct tdt_snapshot_group {
  */
 struct tdt_snapshot_cycle {
 	size_t size; /* sizeof(struct tdt_snapshot_cycle), as in the other structs here */
-	const struct tdt_trace_info *const *tasks;
+	const struct tdt_task_info *const *tasks;
 	size_t n; /* the number of tasks */
 	uint8_t deadlock;
 	uint8_t unproven; /* 1: the ring is a deadlock unless a task of it has a leaf that its
@@ -159,14 +157,14 @@ struct tdt_dump_options {
 	size_t size;
 	int64_t timeout_ns;                    /* the limit for the whole dump; 0: 1 second;
 						  negative: EINVAL.  Waiting for answers takes at
-						  most three quarters of it; tdt_dump() uses the
-						  rest to look up names */
+						  most three quarters of it; tdt_dump_with() uses
+						  the rest to look up names */
 	const struct tdt_task_filter *filter;  /* NULL: all tasks */
-	const struct tdt_print_options *print; /* for tdt_dump() and tdt_snapshot_print(); NULL:
-						  the defaults */
+	const struct tdt_print_options *print; /* for tdt_dump_with() and tdt_snapshot_print();
+						  NULL: the defaults */
 	uint32_t max_frames;                   /* as in struct tdt_backtrace_options */
 	uint32_t max_ids;                      /* the most ids printed for a group, in text; 0: 8.
-						  For tdt_dump() and tdt_snapshot_print() */
+						  For tdt_dump_with() and tdt_snapshot_print() */
 };
 
 /*
@@ -221,9 +219,16 @@ int tdt_snapshot_print(const struct tdt_snapshot *snapshot, FILE *out,
 /*
  * Take a snapshot, print it, and free it, with one deadline for the snapshot and for its names.
  * (If nothing reads `out`, the time to write to it is not counted.)  The errors are those of the
- * three calls. tdt_dump_all() is this call with `options` NULL.
+ * three calls.  tdt_dump() (tdt/trace.h) is this call with `options` NULL.
  */
-int tdt_dump(FILE *out, const struct tdt_dump_options *options);
+int tdt_dump_with(FILE *out, const struct tdt_dump_options *options);
+
+/* Where the dumps of a signal go.  All zero but `size` means the defaults. */
+struct tdt_signal_dump {
+	size_t size;      /* sizeof(struct tdt_signal_dump), as in struct tdt_task_attr */
+	const char *path; /* see tdt_dump_on_signal(); NULL: that of TDT_DUMP, or stderr */
+	uint64_t flags;   /* 0 */
+};
 
 /*
  * Have the signal `signo` print a dump from now on; 0 ends that.  The handler only raises a
@@ -231,10 +236,12 @@ int tdt_dump(FILE *out, const struct tdt_dump_options *options);
  * number.)  A thread of the library, "tdt-dump", which blocks all signals, prints the dump.
  * Signals that arrive during a dump lead to one more dump.
  *
- *	tdt_dump_on_signal(SIGUSR1);
- *	tdt_dump_on_signal_to(SIGUSR1, "/var/log/app.%p.json"); // for a daemon: stderr is closed
+ *	struct tdt_signal_dump where = { .size = sizeof where, .path = "/var/log/app.%p.json" };
  *
- * The dump goes to the file `path`.  If `path` is NULL, or with tdt_dump_on_signal(), it goes to
+ *	tdt_dump_on_signal(SIGUSR1, NULL);
+ *	tdt_dump_on_signal(SIGUSR1, &where);    // for a daemon: stderr is closed
+ *
+ * The dump goes to the file `path` of `options`.  If `options` or its `path` is NULL, it goes to
  * the file that TDT_DUMP names, otherwise to stderr.  In `path`, which is copied, "%p" stands for
  * the id of the process that dumps, and "%t" for the time in seconds since 1970.  Each dump opens
  * the file with the rights that the process then has (a relative path begins at the current
@@ -260,15 +267,11 @@ int tdt_dump(FILE *out, const struct tdt_dump_options *options);
  *
  * Returns 0.  On an error it returns a negative errno, sets errno, and changes nothing: -EINVAL
  * (there is no such signal; or it cannot be caught; or the processor raises it, as SIGSEGV; or
- * `path` is empty), -ENAMETOOLONG (`path` has PATH_MAX bytes or more), -EBUSY (the signal has a
- * handler already), -EAGAIN (no thread could be started), -ENOMEM.  Any thread.
+ * `path` is empty), -E2BIG (see `size`), -ENAMETOOLONG (`path` has PATH_MAX bytes or more), -EBUSY
+ * (the signal has a handler already), -EAGAIN (no thread could be started), -ENOMEM.  Any thread.
  */
-int tdt_dump_on_signal(int signo);
-int tdt_dump_on_signal_to(int signo, const char *path);
+int tdt_dump_on_signal(int signo, const struct tdt_signal_dump *options);
 
-#ifdef __cplusplus
-}
-#endif
-#pragma GCC visibility pop
+TDT_DECLS_END
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef TDT_FUTURE_H
-#define TDT_FUTURE_H
+#define TDT_FUTURE_H /* stable from 1.0: docs/compatibility.md */
 
 /*
  * The ABI of futures: the structs of a future, a context and a waker, and a few inline helpers that
@@ -53,9 +53,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include <tdt/decls.h>
+
+TDT_DECLS_BEGIN
 
 /*
  * TDT_MUST_USE stands before the functions that return something which the caller has to await, to
@@ -233,8 +233,6 @@ static inline int tdt_waker_will_wake(const struct tdt_waker *kept, const struct
 	return kept == waker;
 }
 
-#ifdef __cplusplus
-}
-#endif
+TDT_DECLS_END
 
 #endif

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef TDT_JOIN_H
-#define TDT_JOIN_H
+#define TDT_JOIN_H /* stable from 1.0: docs/compatibility.md */
 
 /*
  * Await the end of another task, given its handle.  The task may be any traced future, on any
  * runtime.
  */
 
+#include <tdt/decls.h>
 #include <tdt/future.h>
 #include <tdt/trace.h>
 
-#pragma GCC visibility push(default)
-#ifdef __cplusplus
-extern "C" {
-#endif
+TDT_DECLS_BEGIN
 
 /*
  * Make a future that is ready when the task of `handle` has ended.  If the task has ended already,
@@ -35,9 +33,6 @@ extern "C" {
 TDT_MUST_USE
 struct tdt_future tdt_join(struct tdt_handle *handle, int *outcome);
 
-#ifdef __cplusplus
-}
-#endif
-#pragma GCC visibility pop
+TDT_DECLS_END
 
 #endif

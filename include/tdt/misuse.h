@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef TDT_MISUSE_H
-#define TDT_MISUSE_H
+#define TDT_MISUSE_H /* stable from 1.0: docs/compatibility.md */
 
 /*
  * Whether the program, or its runtime, has broken a rule of the library in a way that the library
@@ -11,10 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(default)
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include <tdt/decls.h>
+
+TDT_DECLS_BEGIN
 
 /* Later versions may add kinds. */
 enum tdt_misuse_kind {
@@ -73,9 +72,6 @@ struct tdt_misuse {
  */
 const struct tdt_misuse *tdt_misused(void);
 
-#ifdef __cplusplus
-}
-#endif
-#pragma GCC visibility pop
+TDT_DECLS_END
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef TDT_PANICS_H
-#define TDT_PANICS_H
+#define TDT_PANICS_H /* stable from 1.0: docs/compatibility.md */
 
 /*
  * Tasks that panicked: whose poll returned TDT_PANICKED, or left by unwinding.  Such a task is gone
@@ -10,12 +10,10 @@
  * there were is in struct tdt_counts (tdt/counters.h).
  */
 
+#include <tdt/decls.h>
 #include <tdt/tree.h>
 
-#pragma GCC visibility push(default)
-#ifdef __cplusplus
-extern "C" {
-#endif
+TDT_DECLS_BEGIN
 
 /*
  * Called by tdt_panics() for each task.  The state in tdt_trace_info(trace) is TDT_TASK_PANICKED,
@@ -44,29 +42,37 @@ int tdt_panics(tdt_panic_fn *each, void *arg);
 
 /*
  * Called when a task has panicked, on the thread that polled it, before that poll returns to the
- * runtime.  `task` is borrowed.  The hook must return soon, since the worker waits for it, and must
- * not unwind.  It may call tdt_panics(); the task is among these.
+ * runtime.  `task` is borrowed, and `arg` is that of tdt_panic_hook_add().  The hook must return
+ * soon, since the worker waits for it, and must not unwind.  It may call tdt_panics(); the task is
+ * among these.
  */
-typedef void tdt_panic_hook_fn(const struct tdt_trace_info *task);
+typedef void tdt_panic_hook_fn(const struct tdt_task_info *task, void *arg);
 
 /*
- * Have `hook` called for each task that panics, for example to log it; NULL: no hook any more.
- * There is one hook; a new one replaces the old one, which may still be running on other threads.
- * Any thread.
+ * Have `hook` called for each task that panics, for example to log it.  There may be several hooks,
+ * which are called in the order in which they were added.
  *
- *	static void log_panic(const struct tdt_trace_info *task)
+ *	static void log_panic(const struct tdt_task_info *task, void *arg)
  *	{
  *		syslog(LOG_ERR, "task %" PRIu64 " \"%s\" panicked", task->id,
  *		       task->name != NULL ? task->name : "");
  *	}
  *	...
- *	tdt_on_panic(log_panic);
+ *	tdt_panic_hook_add(log_panic, NULL);
+ *
+ * Returns 0, or a negative errno and sets errno: -EINVAL (`hook` is NULL), -EEXIST (it was added
+ * with the same `arg`), -ENOMEM.  Any thread.
  */
-void tdt_on_panic(tdt_panic_hook_fn *hook);
+int tdt_panic_hook_add(tdt_panic_hook_fn *hook, void *arg);
 
-#ifdef __cplusplus
-}
-#endif
-#pragma GCC visibility pop
+/*
+ * Have `hook` with this `arg` called no more.  When the call returns, no thread is in it, so that
+ * `arg` can be freed and the hook's module unloaded.  Returns 0, or a negative errno and sets
+ * errno: -ENOENT (it was not added), -EDEADLK (the caller is in it; nothing has changed).  Any
+ * thread.
+ */
+int tdt_panic_hook_remove(tdt_panic_hook_fn *hook, void *arg);
+
+TDT_DECLS_END
 
 #endif

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef TDT_PRINT_H
-#define TDT_PRINT_H
+#define TDT_PRINT_H /* stable from 1.0: docs/compatibility.md */
 
 /*
  * Print a trace, in forms for people and for programs. tdt_trace_print() (tdt/trace.h) prints text
  * with the default options.
  */
 
+#include <tdt/decls.h>
 #include <tdt/tree.h>
 
-#pragma GCC visibility push(default)
-#ifdef __cplusplus
-extern "C" {
-#endif
+TDT_DECLS_BEGIN
 
 enum tdt_print_format {
 	TDT_PRINT_TEXT = 0,  /* the task's line and its tree, as below */
@@ -119,10 +117,19 @@ struct tdt_print_options {
 	uint32_t max_depth;          /* the most levels of frames to print; a mark shows where more
 					follow.  0: all.  JSON always has all levels */
 	uint32_t reserved;
+
+	/*
+	 * Where the bytes go if the call's `out` is NULL: `write` is called with `arg` and the next
+	 * `n` bytes, on the calling thread, and returns 0, or a negative errno, which the call then
+	 * returns too.  It is called for pieces of some KiB, and no more after an error.
+	 */
+	int (*write)(void *arg, const char *bytes, size_t n);
+	void *arg;
 };
 
 /*
- * Print `trace` to `out` with `options` (NULL: the defaults).
+ * Print `trace` to `out` with `options` (NULL: the defaults).  `out` may be NULL if the options
+ * have a `write`, here and in all calls that take such options.
  *
  * Returns 0, or a negative errno and sets errno: -EINVAL, -E2BIG, -ENOMEM, or the error of writing
  * to `out` (-ENOSPC, -EPIPE if SIGPIPE is ignored, and others).  `out` is flushed.  After an error,
@@ -132,9 +139,6 @@ struct tdt_print_options {
 int tdt_trace_print_with(const struct tdt_trace *trace, FILE *out,
 			 const struct tdt_print_options *options);
 
-#ifdef __cplusplus
-}
-#endif
-#pragma GCC visibility pop
+TDT_DECLS_END
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef TDT_PROBE_H
-#define TDT_PROBE_H
+#define TDT_PROBE_H /* stable from 1.0: docs/compatibility.md */
 
 /*
  * Probes of your own: static tracing points (USDT) in your program or library, which report the
@@ -20,8 +20,10 @@
  * is linked to libtdt.  It needs no header of SystemTap.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include <tdt/decls.h>
 #include <tdt/layout/recording.h>
 #include <tdt/trace.h>
 
@@ -74,10 +76,7 @@
 #define TDT_PROBE(provider, ...)                                                                   \
 	TDT__PROBE_EXPAND(TDT__PROBE_COUNT(__VA_ARGS__), provider, __VA_ARGS__, )
 
-#pragma GCC visibility push(default)
-#ifdef __cplusplus
-extern "C" {
-#endif
+TDT_DECLS_BEGIN
 
 /*
  * Record an event of the program, as TDT_PROBE() does.  The call is for languages that cannot use
@@ -91,7 +90,7 @@ extern "C" {
  *	const uint8_t types[] = { TDT_USER_UINT, TDT_USER_TEXT };
  *	const uint64_t values[] = { order, (uintptr_t)customer };
  *
- *	if (tdt_recorder_on)
+ *	if (tdt_recorder_is_on())
  *		tdt_record_event("shop", "order", tdt_current_task_id(), 2, types, values);
  *
  * Any thread.  Not in a signal handler.
@@ -99,13 +98,16 @@ extern "C" {
 void tdt_record_event(const char *provider, const char *name, uint64_t task, unsigned n,
 		      const uint8_t *types, const uint64_t *values);
 
-/* Tells whether the flight recorder runs: if not, it is 0.  Only the library stores it. */
-extern volatile uint32_t tdt_recorder_on;
+/* Private to the next function and to TDT_PROBE().  Only the library stores it. */
+extern volatile uint32_t tdt__recorder_on;
 
-#ifdef __cplusplus
+/* Return whether the flight recorder runs.  Takes a load.  Any thread; async-signal-safe. */
+static inline bool tdt_recorder_is_on(void)
+{
+	return tdt__recorder_on != 0;
 }
-#endif
-#pragma GCC visibility pop
+
+TDT_DECLS_END
 
 /* --- The parts of the macro, which are of no use elsewhere --------------------------- */
 
@@ -268,7 +270,7 @@ extern volatile uint32_t tdt_recorder_on;
 #define TDT__PROBE_EXPAND(n, provider, ...) TDT__PROBE_WITH(n, provider, __VA_ARGS__)
 #define TDT__PROBE_WITH(n, provider, name, ...)                                                    \
 	do {                                                                                       \
-		uint32_t tdt__on = tdt_recorder_on;                                                \
+		uint32_t tdt__on = tdt__recorder_on;                                               \
                                                                                                    \
 		TDT__PROBE_ATTACHED(tdt__on, TDT__PROBE_SYMBOL(#provider, #name));                 \
 		if (__builtin_expect(tdt__on != 0, 0)) {                                           \

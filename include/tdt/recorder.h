@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef TDT_RECORDER_H
-#define TDT_RECORDER_H
+#define TDT_RECORDER_H /* stable from 1.0: docs/compatibility.md */
 
 /*
  * The flight recorder: what happened in the last seconds.
@@ -36,12 +36,10 @@
  * set-user-ID program ignores the four variables.
  */
 
+#include <tdt/decls.h>
 #include <tdt/print.h>
 
-#pragma GCC visibility push(default)
-#ifdef __cplusplus
-extern "C" {
-#endif
+TDT_DECLS_BEGIN
 
 /* Which polls have their stacks recorded: where the leaves of the task wait. */
 enum tdt_recorder_stacks {
@@ -137,11 +135,17 @@ struct tdt_recorder_status {
  */
 int tdt_recorder_info(struct tdt_recorder_status *info);
 
+/* Options of a snapshot of the recorder.  All zero but `size` means the defaults. */
+struct tdt_recorder_snapshot_options {
+	size_t size;       /* sizeof(struct tdt_recorder_snapshot_options) */
+	uint64_t since_ns; /* only what was recorded in the last so many nanoseconds; 0: all */
+	uint64_t flags;    /* 0 */
+};
+
 /*
- * Write what the recorder has recorded in the last `since_ns` nanoseconds to a file; 0: all that it
- * still has.
+ * Write what the recorder has recorded, and still has, to a file.  `options` may be NULL.
  *
- *	tdt_recorder_snapshot("/var/tmp/server.rec", 0);
+ *	tdt_recorder_snapshot("/var/tmp/server.rec", NULL);
  *
  * The threads go on recording meanwhile, and none of them waits.  The file is a recording in the
  * layout of tdt/layout/recording.h.  Besides the events it names all live tasks and the modules of
@@ -159,33 +163,35 @@ int tdt_recorder_info(struct tdt_recorder_status *info);
  * need not run any more.
  *
  * Returns 0, or a negative errno and sets errno; then there is no new file, and an old one is
- * unchanged: -EINVAL (`path` is NULL or empty, or is no regular file), -ELOOP (it is a symbolic
- * link), -ENAMETOOLONG, -ENODATA (this process has not recorded anything), -ENOMEM, or what
- * open(2), write(2) or rename(2) reports, such as -ENOENT, -EACCES, -ENOSPC, -EFBIG (without the
- * signal SIGXFSZ).  Any thread; not in a signal handler.
+ * unchanged: -EINVAL (`path` is NULL or empty, or is no regular file, or an option is wrong),
+ * -E2BIG (see `size`), -ELOOP (it is a symbolic link), -ENAMETOOLONG, -ENODATA (nothing has been
+ * recorded), -ENOMEM, or what open(2), write(2) or rename(2) reports, such as -ENOENT,
+ * -EACCES, -ENOSPC, -EFBIG (without the signal SIGXFSZ).  Any thread; not in a signal handler.
  */
-int tdt_recorder_snapshot(const char *path, uint64_t since_ns);
+int tdt_recorder_snapshot(const char *path, const struct tdt_recorder_snapshot_options *options);
 
 /*
  * Have the signal `signo` write a snapshot to the file `path` from now on; 0 ends that.
  *
- *	tdt_recorder_on_signal(SIGUSR2, "/var/tmp/server.%p.%t.rec");
+ *	tdt_recorder_on_signal(SIGUSR2, "/var/tmp/server.%p.%t.rec", NULL);
  *
  * In `path`, which is copied, "%p" stands for the id of the process, and "%t" for the time, in
- * seconds since 1970.  The thread "tdt-dump" writes the snapshot, as tdt_recorder_snapshot(path, 0)
- * does.  If that fails, nothing else happens.  Everything else is as with tdt_dump_on_signal_to():
- * the handler, the signal's previous disposition, children of fork().  One signal cannot write both
- * dumps and snapshots.
+ * seconds since 1970.  The thread "tdt-dump" writes the snapshot, as tdt_recorder_snapshot() does
+ * with these options.  If that fails, nothing else happens.  Everything else is as with
+ * tdt_dump_on_signal(): the handler, the signal's previous disposition, children of fork().  One
+ * signal cannot write both dumps and snapshots.
  *
  * TDT_RECORD_FILE=USR2:/var/tmp/server.%p.%t.rec in the environment does the same without a change
  * of the program, by the rules of TDT_DUMP (tdt(3), "ENVIRONMENT").  TDT_RECORD starts the
  * recorder.
  *
  * Returns 0, or a negative errno, sets errno and changes nothing: -EINVAL (the signal cannot be
- * used, or `path` is NULL or empty), -ENAMETOOLONG, -EBUSY (the signal has a handler already, which
- * may be that of tdt_dump_on_signal()), -EAGAIN (no thread could be started), -ENOMEM.  Any thread.
+ * used, `path` is NULL or empty, or an option is wrong), -E2BIG, -ENAMETOOLONG, -EBUSY (the signal
+ * has a handler already, which may be that of tdt_dump_on_signal()), -EAGAIN (no thread could be
+ * started), -ENOMEM.  Any thread.
  */
-int tdt_recorder_on_signal(int signo, const char *path);
+int tdt_recorder_on_signal(int signo, const char *path,
+			   const struct tdt_recorder_snapshot_options *options);
 
 /* When to write a snapshot, and where to.  All zero but `size` and `path` is never. */
 struct tdt_recorder_trigger {
@@ -197,7 +203,7 @@ struct tdt_recorder_trigger {
 				  nothing.  No less than that of the recorder */
 	uint32_t panics;       /* 1: a task has panicked */
 	uint32_t per_hour;     /* the most snapshots in any hour: 4; at most 60 */
-	uint64_t since_ns;     /* as with tdt_recorder_snapshot() */
+	uint64_t since_ns;     /* as in struct tdt_recorder_snapshot_options */
 };
 
 /*
@@ -263,9 +269,6 @@ struct tdt_summary_options {
  */
 int tdt_recorder_summary(FILE *out, const struct tdt_summary_options *options);
 
-#ifdef __cplusplus
-}
-#endif
-#pragma GCC visibility pop
+TDT_DECLS_END
 
 #endif

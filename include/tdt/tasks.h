@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef TDT_TASKS_H
-#define TDT_TASKS_H
+#define TDT_TASKS_H /* stable from 1.0: docs/compatibility.md */
 
 /*
  * All live traced tasks, and the *record* of each: the facts that are known of a task without a
  * request to it.  Reading a record costs the task and its runtime nothing.
  *
- *	static int show(struct tdt_handle *handle, const struct tdt_trace_info *info, void *arg)
+ *	static int show(struct tdt_handle *handle, const struct tdt_task_info *info, void *arg)
  *	{
  *		printf("task %" PRIu64 " waits for %.1f s\n", info->id, info->state_ns / 1e9);
  *		return 0;
@@ -19,12 +19,10 @@
  * The calls in tdt/dump.h make requests to all tasks, and report where each of them waits.
  */
 
+#include <tdt/decls.h>
 #include <tdt/tree.h>
 
-#pragma GCC visibility push(default)
-#ifdef __cplusplus
-extern "C" {
-#endif
+TDT_DECLS_BEGIN
 
 /*
  * A filter of tasks.  All zero but `size` means all tasks.  `size` is as in struct tdt_task_attr.
@@ -48,7 +46,7 @@ struct tdt_task_filter {
  * The function returns 0 to continue the iteration.  Any other value ends the iteration, which then
  * returns this value.
  */
-typedef int tdt_task_fn(struct tdt_handle *handle, const struct tdt_trace_info *info, void *arg);
+typedef int tdt_task_fn(struct tdt_handle *handle, const struct tdt_task_info *info, void *arg);
 
 /*
  * Call `each` for every live task that `filter` (may be NULL) selects.  A task that lives during
@@ -79,9 +77,6 @@ int tdt_task_inspect(struct tdt_handle *handle, tdt_task_fn *each, void *arg);
 TDT_MUST_USE
 struct tdt_handle *tdt_task_find(uint64_t id);
 
-#ifdef __cplusplus
-}
-#endif
-#pragma GCC visibility pop
+TDT_DECLS_END
 
 #endif

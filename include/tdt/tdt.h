@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef TDT_TDT_H
-#define TDT_TDT_H
+#define TDT_TDT_H /* stable from 1.0: docs/compatibility.md */
 
 /*
- * All headers for users of the library, one per concern.  Three folders are for others, who include
- * what they need of them by name:
- *
- *   tdt/integrate/   for the author of a runtime, a lock, a leaf or a coroutine: what the library
- *                    wants to be told (hooks, fiber, leaf, stack)
- *   tdt/layout/      for readers outside the process: the layout of what is in its memory and in
- *                    recordings, and the messages of the door (registry, recording, outside)
- *   tdt/rt/          libtdt-rt, a runtime and a library of its own (runtime, sync, net)
+ * All headers for users of the library.  Three folders are for others, who include what they need
+ * by name: tdt/integrate/ for the author of a runtime, a lock, a leaf or a coroutine; tdt/layout/
+ * for readers outside the process; tdt/rt/ is libtdt-rt, a library of its own.
  */
 
 #include <tdt/async.h>     /* async functions in plain C */

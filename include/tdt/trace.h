@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef TDT_TRACE_H
-#define TDT_TRACE_H
+#define TDT_TRACE_H /* stable from 1.0: docs/compatibility.md */
 
 /*
  * Trace a future, and later request where it waits.
@@ -36,12 +36,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include <tdt/decls.h>
 #include <tdt/future.h>
 
-#pragma GCC visibility push(default)
-#ifdef __cplusplus
-extern "C" {
-#endif
+TDT_DECLS_BEGIN
 
 struct tdt_handle; /* of a traced future: for requests from any thread, also after its end */
 struct tdt_trace;  /* the answer to a request */
@@ -83,36 +81,61 @@ struct tdt_task_attr {
 
 	uint8_t id_later; /* 1: the task may get another id by tdt_hook_adopt()
 			     (tdt/integrate/hooks.h), which has to follow */
-	uint8_t reserved[7];
+	uint8_t reserved[3];
+	uint32_t flags;   /* TDT_ATTR_PARENT; other bits give EINVAL */
+	uint64_t parent;  /* with TDT_ATTR_PARENT: the id of the task on whose behalf this one is
+			     spawned; 0: none.  Without: the task that spawns it */
+	uint64_t entry;   /* 0: for a later version, which will show it of a task without a future
+			     as the function that the task begins with */
 };
+
+#define TDT_ATTR_PARENT 1u
 
 #define TDT_TASK_NAME_MAX 63
 
 /*
- * A pointer to a struct tdt_task_attr that holds the place of the macro.  In C, more fields can be
- * set by name: TDT_TASK_ATTR(.name = "accept"); TDT_TASK_ATTR("accept") does not compile.  In C++
- * (C++11 and later) the arguments are the name and the id, in this order: TDT_TASK_ATTR("accept").
- * (In C, gcc's -Woverride-init warns if `.file` or `.line` is given again.)  The struct lives until
- * the end of the enclosing block (C) or of the full expression (C++).
+ * A pointer to a struct tdt_task_attr that holds the place of the macro.  More fields can be set by
+ * name, in C and in C++20: TDT_TASK_ATTR(.name = "accept").  Before C++20 (from C++14 on) the
+ * arguments are the first fields of struct tdt_task_fields, in this order: TDT_TASK_ATTR("accept").
+ * TDT_TASK_ATTR("accept") does not compile in C.  (In C, gcc's -Woverride-init warns if `.file` or
+ * `.line` is given again.)  The struct lives until the end of the enclosing block (C) or of the
+ * full expression (C++).
  */
 #ifdef __cplusplus
 }
+/* Fields of struct tdt_task_attr, which has their meaning.  `file` is that of the macro if it is
+ * NULL, and so is `line`. */
+struct tdt_task_fields {
+	const char *name = nullptr;
+	uint64_t id = 0;
+	const char *file = nullptr;
+	uint32_t line = 0;
+	uint32_t column = 0;
+	const char *default_name = nullptr;
+	uint8_t id_later = 0;
+	uint32_t flags = 0;
+	uint64_t parent = 0;
+};
 struct tdt_task_attr_here : tdt_task_attr {
-	explicit tdt_task_attr_here(const char *name_ = nullptr, uint64_t id_ = 0,
-				    const char *file_ = __builtin_FILE(),
-				    uint32_t line_ = __builtin_LINE())
+	tdt_task_attr_here(const tdt_task_fields &fields, const char *file_, uint32_t line_)
 	    : tdt_task_attr()
 	{
 		size = sizeof(tdt_task_attr);
-		id = id_;
-		name = name_;
-		file = file_;
-		line = line_;
+		id = fields.id;
+		name = fields.name;
+		file = fields.file != nullptr ? fields.file : file_;
+		line = fields.file != nullptr ? fields.line : line_;
+		column = fields.column;
+		default_name = fields.default_name;
+		id_later = fields.id_later;
+		flags = fields.flags;
+		parent = fields.parent;
 	}
 	const tdt_task_attr *get() const { return this; }
 };
 extern "C" {
-#define TDT_TASK_ATTR(...) (tdt_task_attr_here(__VA_ARGS__).get())
+#define TDT_TASK_ATTR(...)                                                                         \
+	(tdt_task_attr_here(tdt_task_fields{ __VA_ARGS__ }, __FILE__, __LINE__).get())
 #else
 #define TDT_TASK_ATTR(...)                                                                         \
 	(&(struct tdt_task_attr){                                                                  \
@@ -155,7 +178,8 @@ struct TDT_MUST_USE_TYPE tdt_traced {
  *
  * On failure, the result holds the caller's own future, unwrapped, and a NULL handle. errno is
  * EINVAL (`fut` is TDT_FUTURE_NONE, and the errno of the call that failed to make it is
- * overwritten; or `fut` has no drop; or attr->size is 0), E2BIG (attr is of a newer library) or
+ * overwritten; or `fut` has no drop; or attr->size is 0 or
+ * its flags are unknown), E2BIG (attr is of a newer library) or
  * ENOMEM.  No future is lost: a program that does not look at the handle continues untraced.
  *
  * The wrapper changes nothing for futures that break the rules of the ABI, except during a capture.
@@ -218,7 +242,7 @@ struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_a
  *              still cause one spurious poll.
  *   EDEADLK    The caller is inside a poll of a traced future, or on a worker that runs tasks
  *              (tdt_worker_thread_start()), so it may be the thread that has to poll the task.  Use
- *              tdt_backtrace_async() or tdt_backtrace_timed() there.  (A thread that polls tasks
+ *              tdt_backtrace_async() or TDT_BACKTRACE_ON_WORKER there.  (A thread that polls tasks
  *              and never reported that it does is blocked until the time is up.)
  *   EFAULT     The task is a suspended fiber (tdt/integrate/fiber.h), and its stack cannot be read.
  *   ENOTSUP    The task is a fiber that was suspended by a function on another stack.
@@ -237,43 +261,40 @@ struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_a
 TDT_MUST_USE
 struct tdt_trace *tdt_backtrace(struct tdt_handle *handle);
 
-/*
- * Do the same as tdt_backtrace(), with a limit of `timeout_ns` nanoseconds.  A negative limit gives
- * EINVAL.
- *
- * With a limit of 0 the call makes the request, wakes the task, and returns at once.  The result is
- * mostly ETIMEDOUT.  It is a trace (which the caller frees) if the runtime polls the task inside
- * the wake-up, or is as quick as that.  Such a call never reads the stack of a running poll.
- *
- * The call is allowed on worker threads and inside polls of other tasks; it blocks them until it
- * returns.  Inside a poll of the requested task itself it gives EDEADLK.
- */
-TDT_MUST_USE
-struct tdt_trace *tdt_backtrace_timed(struct tdt_handle *handle, int64_t timeout_ns);
+/* Bits of `flags` in struct tdt_backtrace_options. */
+enum tdt_backtrace_flag {
+	TDT_BACKTRACE_NO_WAIT = 1,  /* make the request, wake the task, and return at once: mostly
+				       ETIMEDOUT, unless the runtime polls the task inside the
+				       wake-up.  No stack of a running poll is read */
+	TDT_BACKTRACE_ON_WORKER = 2 /* allow the call on workers and inside polls of other tasks,
+				       which it blocks, as NO_WAIT is.  Inside a poll of the
+				       requested task itself it gives EDEADLK even so */
+};
 
-/* Options for tdt_backtrace_with().  All zero but `size` means the defaults of tdt_backtrace(). */
+/* Options of tdt_backtrace_with().  All zero but `size` means the defaults of tdt_backtrace(). */
 struct tdt_backtrace_options {
 	size_t size;         /* sizeof(struct tdt_backtrace_options), with the rules of struct
 				tdt_task_attr */
 	int64_t timeout_ns;  /* 0: 1 second; negative: EINVAL */
 	uint32_t max_frames; /* the most frames that are walked for a leaf; 0: TDT_MAX_FRAMES.  A
 				longer stack is truncated, and marked */
-	uint32_t reserved;
+	uint32_t flags;      /* enum tdt_backtrace_flag; other bits give EINVAL */
 };
 
 #define TDT_MAX_FRAMES 256
 
 /*
  * Do the same as tdt_backtrace(), with options (NULL: the defaults).  The errors are those of
- * tdt_backtrace_timed(), and E2BIG.
+ * tdt_backtrace(), EINVAL also if an option is wrong, and E2BIG.
  */
 TDT_MUST_USE
 struct tdt_trace *tdt_backtrace_with(struct tdt_handle *handle,
 				     const struct tdt_backtrace_options *options);
 
 /*
- * Make a request from async code: a future that is ready when the answer is there.  The future has
- * no time limit of its own.  If a poll of the task is in progress, the future waits for the end of
+ * Make a request from async code: a future that is ready when the answer is there.  Of the options
+ * (NULL: the defaults) `max_frames` counts; `timeout_ns` and `flags` are 0, since the future has no
+ * time limit of its own.  If a poll of the task is in progress, the future waits for the end of
  * that poll, however long that takes, and never reads its stack.
  *
  * When the future is ready, `*out` is the trace, which the caller frees, and `*error` is 0; or
@@ -283,11 +304,13 @@ struct tdt_trace *tdt_backtrace_with(struct tdt_handle *handle,
  * A task may await its own backtrace.  Dropping the future withdraws the request.  The caller may
  * unref `handle` while the future waits.
  *
- * Returns TDT_FUTURE_NONE and sets errno: EINVAL (`handle` or `out` is NULL), ENOMEM.
+ * Returns TDT_FUTURE_NONE and sets errno: EINVAL (`handle` or `out` is NULL, or an option is
+ * wrong), E2BIG, ENOMEM.
  */
 TDT_MUST_USE
-struct tdt_future tdt_backtrace_async(struct tdt_handle *handle, struct tdt_trace **out,
-				      int *error);
+struct tdt_future tdt_backtrace_async(struct tdt_handle *handle,
+				      const struct tdt_backtrace_options *options,
+				      struct tdt_trace **out, int *error);
 
 /*
  * Choose the polls in which leaves get counted clones: wakers of libtdt that forward to a clone of
@@ -355,22 +378,23 @@ uint64_t tdt_current_task_id(void);
 int tdt_trace_print(const struct tdt_trace *trace, FILE *out);
 
 /*
- * Print to `out` where every live traced task waits.  This is tdt_dump() (tdt/dump.h) with its
+ * Print to `out` where every live traced task waits.  This is tdt_dump_with() (tdt/dump.h) with its
  * defaults: text, and at most 1 second.  Returns 0, or a negative errno and sets errno.
  */
-int tdt_dump_all(FILE *out);
+int tdt_dump(FILE *out);
 
 /* Free a trace.  NULL does nothing.  Any thread. */
 void tdt_trace_free(struct tdt_trace *trace);
 
+/* Options of tdt_listen().  All zero but `size` means the defaults; there are no others yet. */
+struct tdt_listen_options {
+	size_t size;    /* sizeof(struct tdt_listen_options), as in struct tdt_task_attr */
+	uint64_t flags; /* 0 */
+};
+
 /*
  * Open the door: listen for requests from outside the process, as of tdt(1)
- * (tdt/layout/outside.h).
- *
- *	int main(void)
- *	{
- *		tdt_listen();
- *		...
+ * (tdt/layout/outside.h).  `options` may be NULL.
  *
  * The call takes two descriptors, which are closed on exec, and starts two threads with all signals
  * blocked, "tdt-door" and "tdt-recorder", which sleep until a reader comes.  Each connection takes
@@ -381,14 +405,11 @@ void tdt_trace_free(struct tdt_trace *trace);
  * itself (or, with TDT_OUTSIDE=1, makes a traced future).
  *
  * Returns 0, also if the door is open already.  Returns a negative errno and sets errno: -EPERM
- * (TDT_OUTSIDE=0), -EMFILE, -ENFILE, -ENOMEM, -EAGAIN (no thread could be started).  Then nothing
- * has changed.  Any thread.
+ * (TDT_OUTSIDE=0), -EMFILE, -ENFILE, -ENOMEM, -EAGAIN (no thread could be started), -EINVAL or
+ * -E2BIG (`options`).  Then nothing has changed.  Any thread.
  */
-int tdt_listen(void);
+int tdt_listen(const struct tdt_listen_options *options);
 
-#ifdef __cplusplus
-}
-#endif
-#pragma GCC visibility pop
+TDT_DECLS_END
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef TDT_TREE_H
-#define TDT_TREE_H
+#define TDT_TREE_H /* stable from 1.0: docs/compatibility.md */
 
 /*
  * Walk a trace: the facts that it has of the task, the task's call tree with names, and the raw
@@ -27,12 +27,10 @@
  * Nothing here is async-signal-safe.
  */
 
+#include <tdt/decls.h>
 #include <tdt/trace.h>
 
-#pragma GCC visibility push(default)
-#ifdef __cplusplus
-extern "C" {
-#endif
+TDT_DECLS_BEGIN
 
 struct tdt_node;
 
@@ -98,8 +96,8 @@ struct tdt_wait {
  * add fields at the end.  Times are measured by the clock that the task's runtime reports
  * (tdt_worker_now()).  Without that clock they are precise to some milliseconds only.
  */
-struct tdt_trace_info {
-	size_t size;      /* sizeof(struct tdt_trace_info) of the library that made it */
+struct tdt_task_info {
+	size_t size;      /* sizeof(struct tdt_task_info) of the library that made it */
 	uint64_t id;
 	const char *name; /* NULL: none */
 	const char *file; /* where the task was spawned; NULL: unknown */
@@ -173,7 +171,7 @@ struct tdt_trace_info {
  */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
-const struct tdt_trace_info *tdt_trace_info(const struct tdt_trace *trace);
+const struct tdt_task_info *tdt_trace_info(const struct tdt_trace *trace);
 #pragma GCC diagnostic pop
 
 /* The kinds of nodes of a tree. */
@@ -316,7 +314,7 @@ size_t tdt_trace_stack(const struct tdt_trace *trace, uint32_t index, uint64_t *
  * Returns a trace, which the caller frees with tdt_trace_free().  On failure it returns NULL and
  * sets errno: EINVAL (`info` is NULL, or has no size or an unknown state), E2BIG, ENOMEM.
  */
-struct tdt_trace *tdt_trace_new(const struct tdt_trace_info *info);
+struct tdt_trace *tdt_trace_new(const struct tdt_task_info *info);
 
 /*
  * Add `frame` under `parent` (NULL: the root), and add `leaves` to the number of leaves that wait
@@ -332,9 +330,6 @@ struct tdt_trace *tdt_trace_new(const struct tdt_trace_info *info);
 const struct tdt_node *tdt_trace_add(struct tdt_trace *trace, const struct tdt_node *parent,
 				     const struct tdt_frame *frame, uint32_t leaves);
 
-#ifdef __cplusplus
-}
-#endif
-#pragma GCC visibility pop
+TDT_DECLS_END
 
 #endif

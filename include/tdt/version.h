@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef TDT_VERSION_H
-#define TDT_VERSION_H
+#define TDT_VERSION_H /* stable from 1.0: docs/compatibility.md */
 
 /*
  * The version of these headers, and that of the library that the program runs with, which may be
@@ -15,6 +15,8 @@
 
 #include <stdint.h>
 
+#include <tdt/decls.h>
+
 #define TDT_VERSION_MAJOR 0
 #define TDT_VERSION_MINOR 1
 #define TDT_VERSION_PATCH 0
@@ -24,10 +26,7 @@
 #define TDT_VERSION_OF(major, minor, patch) ((major) << 16 | (minor) << 8 | (patch))
 #define TDT_VERSION TDT_VERSION_OF(TDT_VERSION_MAJOR, TDT_VERSION_MINOR, TDT_VERSION_PATCH)
 
-#pragma GCC visibility push(default)
-#ifdef __cplusplus
-extern "C" {
-#endif
+TDT_DECLS_BEGIN
 
 /* TDT_VERSION_TEXT, as it was when the library was compiled.  Any thread; async-signal-safe. */
 const char *tdt_version(void);
@@ -35,9 +34,6 @@ const char *tdt_version(void);
 /* TDT_VERSION, as it was when the library was compiled.  Any thread; async-signal-safe. */
 uint32_t tdt_version_number(void);
 
-#ifdef __cplusplus
-}
-#endif
-#pragma GCC visibility pop
+TDT_DECLS_END
 
 #endif

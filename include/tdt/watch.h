@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef TDT_WATCH_H
-#define TDT_WATCH_H
+#define TDT_WATCH_H /* stable from 1.0: docs/compatibility.md */
 
 /*
  * The watch: every task keeps its last tree.  The tree is then present already when the process
@@ -30,30 +30,35 @@
  * is ignored.  A set-user-ID program ignores TDT_WATCH.
  */
 
+#include <tdt/decls.h>
 #include <tdt/trace.h>
 
-#pragma GCC visibility push(default)
-#ifdef __cplusplus
-extern "C" {
-#endif
+TDT_DECLS_BEGIN
 
 #define TDT_WATCH_MIN_NS 1000000 /* 1 ms */
+
+/* Options of tdt_watch().  All zero but `size` means the defaults; there are no others yet. */
+struct tdt_watch_options {
+	size_t size;    /* sizeof(struct tdt_watch_options), as in struct tdt_task_attr */
+	uint64_t flags; /* 0 */
+};
 
 /*
  * Watch all tasks: capture each once in `interval_ns` nanoseconds (many tasks less often, see
  * above).  An interval of less than TDT_WATCH_MIN_NS counts as TDT_WATCH_MIN_NS. 0 stops the watch;
- * the recorded trees stay.  While a reader outside has requested a watch (tdt/layout/outside.h),
- * the shorter of the two intervals is in force.
+ * the recorded trees stay.  `options` may be NULL.  While a reader outside has requested a watch
+ * (tdt/layout/outside.h), the shorter of the two intervals is in force.
  *
  * The first call starts a thread, "tdt-watch", with all signals blocked.  It sleeps, except for a
  * few instructions in each interval.  When the watch is stopped, the thread keeps sleeping: it is
  * never joined.  The first interval begins at once.  A child of fork() is not watched until the
  * child makes this call itself.  After a call of tdt_watch(), TDT_WATCH is no longer looked at.
  *
- * Returns 0, or a negative errno and sets errno: -EINVAL (`interval_ns` is negative), -ENOMEM,
+ * Returns 0, or a negative errno and sets errno: -EINVAL (`interval_ns` is negative,
+ * or an option is wrong), -E2BIG, -ENOMEM,
  * -EAGAIN (no thread could be started).  Any thread.
  */
-int tdt_watch(int64_t interval_ns);
+int tdt_watch(int64_t interval_ns, const struct tdt_watch_options *options);
 
 /*
  * Get the last watched tree of a task.  The call does not touch the task, whatever the task is
@@ -70,9 +75,6 @@ int tdt_watch(int64_t interval_ns);
 TDT_MUST_USE
 struct tdt_trace *tdt_backtrace_last(struct tdt_handle *handle);
 
-#ifdef __cplusplus
-}
-#endif
-#pragma GCC visibility pop
+TDT_DECLS_END
 
 #endif

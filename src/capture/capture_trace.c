@@ -13,7 +13,7 @@
 struct tdt_trace *tdt__capture_trace(const struct tdt_handle *task, struct tdt__capture *capture)
 {
 	const struct tdt_task_record *record = &task->record;
-	struct tdt_trace_info info = {
+	struct tdt_task_info info = {
 		.size = sizeof info,
 		.id = record->id,
 		.name = record->name[0] != '\0' ? record->name : NULL,

@@ -4,7 +4,7 @@
 
 /*
  * The facts that a poll reports about its task, besides the stacks: the fields of struct
- * tdt_trace_info with the same names.
+ * tdt_task_info with the same names.
  */
 
 #include <stdbool.h>
@@ -31,7 +31,7 @@ struct tdt__facts {
 };
 
 /* Copy the facts to `info`.  `info->waits` is borrowed from `facts`. */
-static inline void tdt__facts_say(const struct tdt__facts *facts, struct tdt_trace_info *info)
+static inline void tdt__facts_say(const struct tdt__facts *facts, struct tdt_task_info *info)
 {
 	info->state = facts->state;
 	info->state_ns = facts->state_ns;

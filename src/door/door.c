@@ -37,8 +37,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <tdt/layout/outside.h>
+#include <tdt/trace.h>
 
+#include "base/options.h"
 #include "base/service.h"
 #include "door/connection.h"
 #include "door/messages.h"
@@ -114,7 +115,7 @@ static void send_away(struct tdt__door_socket *socket, const void *packet, size_
  */
 static void let_in(bool is_shut)
 {
-	uint64_t packet[TDT__REQUEST_MAX / sizeof(uint64_t)];
+	uint64_t packet[TDT__PACKET_MAX / sizeof(uint64_t)];
 	struct tdt__connection *connection = NULL;
 	struct tdt__door_socket brought;
 	ssize_t n;
@@ -138,7 +139,7 @@ static void let_in(bool is_shut)
 
 static void serve_connection(struct tdt__connection *connection)
 {
-	uint64_t packet[TDT__REQUEST_MAX / sizeof(uint64_t)];
+	uint64_t packet[TDT__PACKET_MAX / sizeof(uint64_t)];
 	ssize_t n = tdt__door_socket_receive(&connection->socket, packet, sizeof packet);
 	int error = n > 0 ? 0 : n == 0 ? -EPIPE : (int)n;
 
@@ -268,10 +269,13 @@ static int listen_now(void)
 	return error;
 }
 
-int tdt_listen(void)
+int tdt_listen(const struct tdt_listen_options *options)
 {
-	int saved = errno, error = tdt__start();
+	struct tdt_listen_options ours;
+	int saved = errno, error = tdt__options_read(&ours, sizeof ours, options);
 
+	if (error == 0)
+		error = ours.flags != 0 ? -EINVAL : tdt__start();
 	if (error == 0)
 		error = operator_says == OPERATOR_REFUSES ? -EPERM : listen_now();
 	errno = error == 0 ? saved : -error;

@@ -20,7 +20,7 @@ _Static_assert(sizeof(struct tdt_outside_header) == 32, "the layout is public");
 _Static_assert(sizeof(struct tdt_outside_hello) == 64, "the layout is public");
 _Static_assert(sizeof(struct tdt_outside_trees) == 48 + 8 * TDT_OUTSIDE_IDS,
 	       "the layout is public");
-_Static_assert(sizeof(struct tdt_outside_tree) == 120, "the layout is public");
+_Static_assert(sizeof(struct tdt_outside_tree) == 128, "the layout is public");
 _Static_assert(sizeof(struct tdt_outside_wait) == 96, "the layout is public");
 _Static_assert(sizeof(struct tdt_outside_done) == 48, "the layout is public");
 _Static_assert(sizeof(struct tdt_outside_watch) == 40, "the layout is public");
@@ -163,7 +163,7 @@ static int do_hello(struct tdt__connection *connection, union message *message, 
 	(void)broken;
 	message->hello.registry = (uintptr_t)&tdt__registry;
 	message->hello.pid = (uint32_t)getpid();
-	message->hello.reserved = 0;
+	message->hello.features = (uint32_t)tdt__registry.features;
 	memcpy(message->hello.library, tdt__registry.library, sizeof message->hello.library);
 	return 0;
 }
@@ -194,8 +194,17 @@ static const struct message_kind *message_kind_of(const struct tdt_outside_heade
 	return &kinds[header->kind];
 }
 
+/* Whether all that the library does not know of a request is zero. */
+static bool rest_is_zero(const unsigned char *packet, size_t known, size_t size)
+{
+	for (size_t i = known; i < size && size <= TDT__PACKET_MAX; i++)
+		if (packet[i] != 0)
+			return false;
+	return size <= TDT__PACKET_MAX;
+}
+
 /* Returns 0 or a positive errno.  `size` is at least that of a header. */
-static int check_request(const struct tdt_outside_header *header, size_t size)
+static int check_request(const struct tdt_outside_header *header, const void *packet, size_t size)
 {
 	const struct message_kind *kind = message_kind_of(header);
 
@@ -205,10 +214,10 @@ static int check_request(const struct tdt_outside_header *header, size_t size)
 		return EPROTO;
 	if (kind == NULL)
 		return EOPNOTSUPP;
-	if (size != kind->request || header->error != 0 || header->reserved[0] != 0 ||
-	    header->reserved[1] != 0 || header->reserved[2] != 0)
+	if (header->error != 0 || header->reserved[0] != 0 || header->reserved[1] != 0 ||
+	    header->reserved[2] != 0)
 		return EINVAL;
-	return 0;
+	return rest_is_zero(packet, kind->request, size) ? 0 : E2BIG;
 }
 
 /* Copy the packet, and check what all requests have in common.  Returns 0 or a positive errno. */
@@ -217,7 +226,7 @@ static int read_message(union message *message, const void *packet, size_t size)
 	memset(message, 0, sizeof *message);
 	memcpy(message, packet, size < sizeof *message ? size : sizeof *message);
 	if (size >= sizeof message->header)
-		return check_request(&message->header, size);
+		return check_request(&message->header, packet, size);
 	memset(message, 0, sizeof *message);
 	return EPROTO;
 }

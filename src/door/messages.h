@@ -13,11 +13,15 @@
 
 #include "door/connection.h"
 
-/* The largest request.  Of a longer one no more has to be received. */
+/*
+ * The largest request, and how much of one has to be received: what a later reader appends must be
+ * zero.
+ */
 #define TDT__REQUEST_MAX sizeof(struct tdt_outside_trees)
+#define TDT__PACKET_MAX (TDT__REQUEST_MAX + 1024)
 
 /*
- * Do what the request wants, and answer it.  `packet` has the first TDT__REQUEST_MAX of its `size`
+ * Do what the request wants, and answer it.  `packet` has the first TDT__PACKET_MAX of its `size`
  * bytes, or all of them if it has less.  Returns 0, or why the connection has to end.
  */
 int tdt__message_answer(struct tdt__connection *connection, const void *packet, size_t size);

@@ -157,7 +157,7 @@ static void write_capture(struct tree_message *message, struct tdt__capture *cap
 {
 	message->tree.answer = TDT_OUTSIDE_FRESH;
 	message->tree.outcome = outcome_of_state(capture->facts.state);
-	message->tree.known = (uint16_t)capture->stacks.known;
+	message->tree.known = (uint8_t)capture->stacks.known;
 	message->tree.moved = capture->facts.moved;
 	message->tree.astray = atomic_load_explicit(&capture->stacks.astray, memory_order_relaxed);
 	tdt__tree_write(&message->tree.tree, message->entry, ENTRIES, capture);
@@ -181,6 +181,8 @@ static void send_answer(void *arg, size_t index, enum tdt_answer answer,
 		.id = TDT__PEEK(task->record.id),
 		.record = (uintptr_t)&task->record,
 		.answer = no_tree(task, answer),
+		.wait_size = sizeof(struct tdt_outside_wait),
+		.entries = sizeof message->tree,
 	};
 	if (capture != NULL)
 		write_capture(message, capture);

@@ -37,6 +37,8 @@
 #define GRACE_MIN (5 * MS)
 #define GRACE_MAX (320 * MS)
 
+#define FLAGS (TDT_BACKTRACE_NO_WAIT | TDT_BACKTRACE_ON_WORKER)
+
 /* So long a list is tried that was just in force. */
 #define LIST_TIME (10 * MS)
 
@@ -203,19 +205,20 @@ static struct tdt_trace *backtrace(struct tdt_handle *task, int64_t timeout_ns, 
  * If a list is in force, request a trace by it: any thread may do this, since nothing has to be
  * polled.  False: no list is in force, or not any more.
  */
-static bool backtrace_at_list(struct tdt_handle *task, struct tdt_trace **trace)
+static bool backtrace_at_list(struct tdt_handle *task, uint32_t max_frames,
+			      struct tdt_trace **trace)
 {
 	if (!tdt__waits_at_list(task))
 		return false;
-	*trace = backtrace(task, LIST_TIME, TDT_MAX_FRAMES);
+	*trace = backtrace(task, LIST_TIME, max_frames);
 	return *trace != NULL || errno != ETIMEDOUT;
 }
 
 /* The caller may be the thread that polls the task, so only a suspended stack can be read. */
-static struct tdt_trace *backtrace_suspended(struct tdt_handle *task)
+static struct tdt_trace *backtrace_suspended(struct tdt_handle *task, uint32_t max_frames)
 {
 	int error;
-	struct tdt__capture *capture = tdt__suspended_capture(task, TDT_MAX_FRAMES,
+	struct tdt__capture *capture = tdt__suspended_capture(task, max_frames,
 							      deadline_in(TDT__SECOND), &error);
 
 	if (capture != NULL)
@@ -243,42 +246,48 @@ static bool runs_tasks(void)
 	return runs;
 }
 
-struct tdt_trace *tdt_backtrace(struct tdt_handle *handle)
+/* Read a caller's options.  Returns 0 or a negative errno. */
+static int read_backtrace_options(struct tdt_backtrace_options *ours,
+				  const struct tdt_backtrace_options *theirs)
 {
-	struct tdt_trace *trace;
+	int error = tdt__options_read(ours, sizeof *ours, theirs);
 
-	if (handle == NULL)
-		return tdt__nothing(-EINVAL);
-	if (backtrace_at_list(handle, &trace))
-		return trace;
-	if (tdt__thread.poll != NULL || runs_tasks())
-		return backtrace_suspended(handle);
-	return backtrace(handle, TDT__SECOND, TDT_MAX_FRAMES);
+	if (error == 0 && (ours->timeout_ns < 0 || (ours->flags & ~(uint32_t)FLAGS) != 0))
+		error = -EINVAL;
+	if (ours->max_frames == 0)
+		ours->max_frames = TDT_MAX_FRAMES;
+	return error;
 }
 
-struct tdt_trace *tdt_backtrace_timed(struct tdt_handle *handle, int64_t timeout_ns)
+struct tdt_trace *tdt_backtrace(struct tdt_handle *handle)
 {
-	if (handle == NULL || timeout_ns < 0)
-		return tdt__nothing(-EINVAL);
-	if (tdt__polled_here(handle)) /* it can't be polled before this poll of it ends */
-		return tdt__nothing(-EDEADLK);
-	return backtrace(handle, timeout_ns, TDT_MAX_FRAMES);
+	return tdt_backtrace_with(handle, NULL);
 }
 
 struct tdt_trace *tdt_backtrace_with(struct tdt_handle *handle,
 				     const struct tdt_backtrace_options *options)
 {
 	struct tdt_backtrace_options ours;
-	int error = tdt__options_read(&ours, sizeof ours, options);
+	struct tdt_trace *trace;
+	int error = read_backtrace_options(&ours, options);
 
 	if (error != 0)
 		return tdt__nothing(error);
-	if (handle == NULL || ours.timeout_ns < 0)
+	if (handle == NULL)
 		return tdt__nothing(-EINVAL);
-	if (tdt__polled_here(handle)) /* it can't be polled before this poll of it ends */
-		return tdt__nothing(-EDEADLK);
+	if ((ours.flags & FLAGS) != 0) {
+		if (tdt__polled_here(handle)) /* it can't be polled before this poll of it ends */
+			return tdt__nothing(-EDEADLK);
+	} else {
+		if (backtrace_at_list(handle, ours.max_frames, &trace))
+			return trace;
+		if (tdt__thread.poll != NULL || runs_tasks())
+			return backtrace_suspended(handle, ours.max_frames);
+	}
+	if ((ours.flags & TDT_BACKTRACE_NO_WAIT) != 0)
+		return backtrace(handle, 0, ours.max_frames);
 	return backtrace(handle, ours.timeout_ns != 0 ? ours.timeout_ns : TDT__SECOND,
-			 ours.max_frames != 0 ? ours.max_frames : TDT_MAX_FRAMES);
+			 ours.max_frames);
 }
 
 /* --- Async ------------------------------------------------------------------ */
@@ -287,6 +296,7 @@ struct async_request {
 	struct tdt_handle *task; /* a reference */
 	struct tdt_trace **out;
 	int *error;                   /* may be NULL */
+	uint32_t max_frames;
 	struct tdt__request *request; /* NULL: not made yet, or done */
 	struct answers answers;
 	bool done;
@@ -321,7 +331,7 @@ static int request_and_listen(struct async_request *async, const struct tdt_wake
 	bool fresh = async->request == NULL;
 
 	if (fresh)
-		async->request = tdt__request_new(async->task, TDT_MAX_FRAMES);
+		async->request = tdt__request_new(async->task, async->max_frames);
 	if (async->request == NULL)
 		return -ENOMEM;
 	if (!wake_by_answer(async, waker)) { /* nothing could wake this future */
@@ -345,7 +355,7 @@ static struct tdt__capture *read_fiber(const struct async_request *async, int *e
 	*error = -EAGAIN;
 	if (!tdt__is_fiber(async->task))
 		return NULL;
-	return tdt__suspended_capture(async->task, TDT_MAX_FRAMES, 0, error);
+	return tdt__suspended_capture(async->task, async->max_frames, 0, error);
 }
 
 /*
@@ -397,17 +407,25 @@ static void async_drop(void *state)
 	free(async);
 }
 
-struct tdt_future tdt_backtrace_async(struct tdt_handle *handle, struct tdt_trace **out, int *error)
+struct tdt_future tdt_backtrace_async(struct tdt_handle *handle,
+				      const struct tdt_backtrace_options *options,
+				      struct tdt_trace **out, int *error)
 {
+	struct tdt_backtrace_options ours;
 	struct async_request *async;
+	int wrong = read_backtrace_options(&ours, options);
 
-	if (handle == NULL || out == NULL)
-		return tdt__no_future(-EINVAL);
+	if (wrong == 0 &&
+	    (handle == NULL || out == NULL || ours.timeout_ns != 0 || ours.flags != 0))
+		wrong = -EINVAL;
+	if (wrong != 0)
+		return tdt__no_future(wrong);
 	async = calloc(1, sizeof *async);
 	if (async == NULL)
 		return TDT_FUTURE_NONE;
 	async->task = tdt_handle_ref(handle);
 	async->out = out;
 	async->error = error;
+	async->max_frames = ours.max_frames;
 	return (struct tdt_future){ async, tdt__backtrace_poll, async_drop };
 }

@@ -18,12 +18,12 @@ static int check_options(FILE *out, const struct tdt_dump_options *options,
 			 struct tdt_dump_options *ours)
 {
 	struct tdt_print_options form;
-	int err = out == NULL ? -EINVAL : tdt__options_read(ours, sizeof(*ours), options);
+	int err = tdt__options_read(ours, sizeof(*ours), options);
 
 	return err == 0 ? tdt__print_options_read(&form, ours->print, out) : err;
 }
 
-int tdt_dump(FILE *out, const struct tdt_dump_options *options)
+int tdt_dump_with(FILE *out, const struct tdt_dump_options *options)
 {
 	uint64_t start = tdt__clock();
 	struct tdt_dump_options ours;
@@ -43,9 +43,9 @@ int tdt_dump(FILE *out, const struct tdt_dump_options *options)
 	return err;
 }
 
-int tdt_dump_all(FILE *out)
+int tdt_dump(FILE *out)
 {
-	return tdt_dump(out, NULL);
+	return tdt_dump_with(out, NULL);
 }
 
 int tdt_snapshot_print(const struct tdt_snapshot *snapshot, FILE *out,

@@ -105,7 +105,7 @@ static int dump_to(bool json, char **text, size_t *size)
 
 	if (out == NULL)
 		return -ENOMEM;
-	error = tdt_dump(out, &options);
+	error = tdt_dump_with(out, &options);
 	if (fclose(out) != 0 || *text == NULL) /* glibc: 0 although it had no memory */
 		return -ENOMEM;
 	return json ? error : 0;

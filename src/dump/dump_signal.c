@@ -43,6 +43,7 @@
 #include <tdt/dump.h>
 #include <tdt/recorder.h>
 
+#include "base/options.h"
 #include "base/service.h"
 #include "dump/dump_file.h"
 #include "dump/dump_variable.h"
@@ -56,14 +57,14 @@ static sem_t wanted;
 
 static void on_dump_signal(int signo);
 static void on_snapshot_signal(int signo);
-static void make_dump(const char *path);
-static void make_snapshot(const char *path);
+static void make_dump(const char *path, uint64_t since_ns);
+static void make_snapshot(const char *path, uint64_t since_ns);
 
 /* What a signal leads to. */
 struct action {
 	const char *variable;          /* of the environment */
 	void (*handler)(int signo);
-	void (*run)(const char *path); /* "": to stderr */
+	void (*run)(const char *path, uint64_t since_ns); /* "": to stderr */
 	bool needs_path;
 	/* There was a signal since the action was last run.  Relaxed: the semaphore orders it. */
 	atomic_bool signaled;
@@ -75,6 +76,7 @@ struct action {
 	/* Protected by tdt__signal_lock. */
 	int signo;            /* what the program chose; 0: nothing */
 	char path[PATH_MAX];  /* "": that of the environment */
+	uint64_t since_ns;    /* of a snapshot: how much of the past; 0: all */
 	struct sigaction old; /* the signal's disposition before */
 };
 
@@ -151,31 +153,34 @@ static bool is_over(void)
 	return over;
 }
 
-static void make_dump(const char *path)
+static void make_dump(const char *path, uint64_t since_ns)
 {
+	(void)since_ns;
 	if (path[0] != '\0')
 		tdt__dump_to_file(path);
 	else
-		tdt_dump(stderr, NULL);
+		tdt_dump_with(stderr, NULL);
 }
 
-static void make_snapshot(const char *path)
+static void make_snapshot(const char *path, uint64_t since_ns)
 {
-	tdt__recorder_snapshot_by_pattern(path, 0);
+	tdt__recorder_snapshot_by_pattern(path, since_ns);
 }
 
 /* Run the action if there was a signal for it. */
 static void run_action(struct action *action)
 {
 	char path[PATH_MAX];
+	uint64_t since_ns;
 
 	if (!atomic_exchange_explicit(&action->signaled, false, memory_order_relaxed))
 		return;
 	pthread_mutex_lock(&tdt__signal_lock);
+	since_ns = action->path[0] != '\0' ? action->since_ns : 0;
 	strcpy(path, action->path[0] != '\0' ? action->path : action->environment.path);
 	pthread_mutex_unlock(&tdt__signal_lock);
 	if (path[0] != '\0' || !action->needs_path)
-		action->run(path);
+		action->run(path, since_ns);
 }
 
 /*
@@ -284,7 +289,7 @@ static int replace(struct action *action, int signo)
 }
 
 /* Everything is checked again after need_thread(), which gives up the lock. */
-static int change(struct action *action, int signo, const char *path)
+static int change(struct action *action, int signo, const char *path, uint64_t since_ns)
 {
 	struct sigaction old;
 	int error = check(action, signo, &old);
@@ -298,10 +303,12 @@ static int change(struct action *action, int signo, const char *path)
 		error = check(action, signo, &old);
 	if (error == 0 && (signo != action->signo || !is_ours(action, &old)))
 		error = replace(action, signo);
-	if (error == 0)
+	if (error == 0) {
 		strcpy(action->path, path);
-	else if (!is_wanted())
+		action->since_ns = since_ns;
+	} else if (!is_wanted()) {
 		sem_post(&wanted); /* to make the thread end */
+	}
 	return error;
 }
 
@@ -324,7 +331,7 @@ static int check_path(const struct action *action, const char *path)
 	return strlen(path) < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-static int act_on_signal(struct action *action, int signo, const char *path)
+static int act_on_signal(struct action *action, int signo, const char *path, uint64_t since_ns)
 {
 	int saved = errno, error = signo != 0 ? check_path(action, path) : 0;
 
@@ -332,26 +339,41 @@ static int act_on_signal(struct action *action, int signo, const char *path)
 		error = tdt__start();
 	if (error == 0) {
 		pthread_mutex_lock(&tdt__signal_lock);
-		error = signo != 0 ? change(action, signo, path != NULL ? path : "") : stop(action);
+		error = signo != 0 ? change(action, signo, path != NULL ? path : "", since_ns)
+				   : stop(action);
 		pthread_mutex_unlock(&tdt__signal_lock);
 	}
 	errno = error == 0 ? saved : -error;
 	return error;
 }
 
-int tdt_dump_on_signal_to(int signo, const char *path)
+static int refuse_options(int error)
 {
-	return act_on_signal(&actions[DUMP], signo, path);
+	errno = -error;
+	return error;
 }
 
-int tdt_recorder_on_signal(int signo, const char *path)
+int tdt_dump_on_signal(int signo, const struct tdt_signal_dump *options)
 {
-	return act_on_signal(&actions[SNAPSHOT], signo, path);
+	struct tdt_signal_dump ours;
+	int error = tdt__options_read(&ours, sizeof ours, options);
+
+	if (error == 0 && ours.flags != 0)
+		error = -EINVAL;
+	return error != 0 ? refuse_options(error)
+			  : act_on_signal(&actions[DUMP], signo, ours.path, 0);
 }
 
-int tdt_dump_on_signal(int signo)
+int tdt_recorder_on_signal(int signo, const char *path,
+			   const struct tdt_recorder_snapshot_options *options)
 {
-	return tdt_dump_on_signal_to(signo, NULL);
+	struct tdt_recorder_snapshot_options ours;
+	int error = tdt__options_read(&ours, sizeof ours, options);
+
+	if (error == 0 && ours.flags != 0)
+		error = -EINVAL;
+	return error != 0 ? refuse_options(error)
+			  : act_on_signal(&actions[SNAPSHOT], signo, path, ours.since_ns);
 }
 
 /* --- The environment ---------------------------------------------------------------- */

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/new_file.h"
+#include "base/options.h"
 #include "base/text.h"
 #include "dump/path_pattern.h"
 #include "dump/recorder_copy.h"
@@ -83,10 +84,15 @@ static int write_snapshot(const char *path, uint64_t since_ns)
 	return tdt__new_file_close(&file, error);
 }
 
-int tdt_recorder_snapshot(const char *path, uint64_t since_ns)
+int tdt_recorder_snapshot(const char *path, const struct tdt_recorder_snapshot_options *options)
 {
-	int saved = errno, error = write_snapshot(path, since_ns);
+	struct tdt_recorder_snapshot_options ours;
+	int saved = errno, error = tdt__options_read(&ours, sizeof ours, options);
 
+	if (error == 0 && ours.flags != 0)
+		error = -EINVAL;
+	if (error == 0)
+		error = write_snapshot(path, ours.since_ns);
 	errno = error == 0 ? saved : -error;
 	return error;
 }

@@ -16,6 +16,7 @@
 #include "recording/summary.h"
 #include "symbolize/modules.h"
 #include "symbolize/namer.h"
+#include "tree-printer/forms.h"
 #include "tree-printer/summaries.h"
 
 static size_t rows_wanted(const struct tdt_summary_options *options)
@@ -78,7 +79,11 @@ int tdt_recorder_summary(FILE *out, const struct tdt_summary_options *options)
 {
 	int saved = errno; /* a part of the work may set errno without an error */
 	struct tdt_summary_options ours;
-	int err = out == NULL ? -EINVAL : read_summary_options(&ours, options);
+	struct tdt_print_options form;
+	int err = read_summary_options(&ours, options);
+
+	if (err == 0) /* wrong options are reported also where there is no recording */
+		err = tdt__print_options_read(&form, ours.print, out);
 
 	if (err == 0)
 		err = summarize_own(out, &ours);

@@ -147,7 +147,7 @@ static const char *keep_name(struct taking *taking, const char *name)
 static void note_waits(struct taking *taking, struct member *member, const struct tdt_wait *waits,
 		       uint32_t n)
 {
-	struct tdt_trace_info *info = &member->recorded.info;
+	struct tdt_task_info *info = &member->recorded.info;
 	struct tdt__arena *arena = &taking->findings->arena;
 	struct tdt_wait *copy = NULL;
 	void *block;
@@ -257,7 +257,7 @@ static struct tdt__lock_places lock_places(struct taking *taking)
 /* --- Answers --------------------------------------------------------------------- */
 
 /* Whether a task that was listed with `info` still waits, and first of all for the same object. */
-static bool waits_still(const struct tdt_trace_info *info, enum tdt_task_state state,
+static bool waits_still(const struct tdt_task_info *info, enum tdt_task_state state,
 			uint64_t polls, const struct tdt_wait *wait, uint32_t n)
 {
 	if (info->state != TDT_TASK_WAITING || state != TDT_TASK_WAITING ||
@@ -272,7 +272,7 @@ static bool waits_still(const struct tdt_trace_info *info, enum tdt_task_state s
 static void note_poll(struct taking *taking, struct member *member,
 		      const struct tdt__capture *capture)
 {
-	struct tdt_trace_info *info = &member->recorded.info;
+	struct tdt_task_info *info = &member->recorded.info;
 	/*
 	 * The captured poll is the one that came after the listed wait; or, of a fiber, the
 	 * captured run is the one that came before it.
@@ -459,7 +459,7 @@ static void request_all(struct taking *taking, const struct tdt_dump_options *op
 static void prove(struct taking *taking, struct member *member)
 {
 	const struct tdt__lock_places places = lock_places(taking);
-	const struct tdt_trace_info *info = &member->recorded.info;
+	const struct tdt_task_info *info = &member->recorded.info;
 	struct tdt_task_record record = { 0 };
 	bool read = tdt__registry_read(member->task, &record);
 	const struct tdt__witness witness = {

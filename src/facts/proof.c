@@ -37,7 +37,7 @@ static bool is_owned_now(const struct tdt__lock_places *places, const struct tdt
 }
 
 /* Whether that is true of all waits of the task. */
-static bool are_owned_now(const struct tdt__lock_places *places, const struct tdt_trace_info *info)
+static bool are_owned_now(const struct tdt__lock_places *places, const struct tdt_task_info *info)
 {
 	for (uint32_t i = 0; i < info->n_waits; i++)
 		if (!is_owned_now(places, info->waits[i]))
@@ -48,7 +48,7 @@ static bool are_owned_now(const struct tdt__lock_places *places, const struct td
 /* Whether the task has stood still all the time, and waits for a task. */
 static bool still_waits(const struct tdt__witness *task)
 {
-	const struct tdt_trace_info *info = task->info;
+	const struct tdt_task_info *info = task->info;
 	struct tdt_wait now;
 
 	if (!task->stood_still || info->n_waits == 0 || info->waits[0]->owner == 0 ||
@@ -61,7 +61,7 @@ static bool still_waits(const struct tdt__witness *task)
 /* The record names the wait of one leaf.  The last tree shows whether it is the only leaf. */
 static enum tdt__proof proof_of_tree(const struct tdt__witness *task)
 {
-	const struct tdt_trace_info *info = task->info;
+	const struct tdt_task_info *info = task->info;
 	uint32_t counted_apart = info->leaves_elsewhere + info->leaves_lost;
 
 	if (info->leaves + counted_apart == 0 || info->polls_since != 0 ||

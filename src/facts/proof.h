@@ -18,7 +18,7 @@
 /* A task that was listed with others, and what was found out of it since. */
 struct tdt__witness {
 	/* What was listed of it, with the wait of its record first, and the leaves of its tree. */
-	const struct tdt_trace_info *info;
+	const struct tdt_task_info *info;
 	const struct tdt_task_record *now; /* its record, read after all tasks were listed */
 	/*
 	 * The task was polled only for requests since it was listed, and was not woken.  A task

@@ -81,11 +81,11 @@ static inline uint64_t tdt__time_since(uint64_t now, uint64_t then)
  * What the record says of its task, but not what its leaves wait for.  `name`, which may be empty,
  * and `file`, which may be NULL, are borrowed.
  */
-static inline struct tdt_trace_info tdt__record_info(const struct tdt_task_record *record,
+static inline struct tdt_task_info tdt__record_info(const struct tdt_task_record *record,
 						     const char *name, const char *file,
 						     uint64_t now)
 {
-	struct tdt_trace_info info = {
+	struct tdt_task_info info = {
 		.size = sizeof info,
 		.id = record->id,
 		.name = name[0] != '\0' ? name : NULL,
@@ -108,14 +108,14 @@ static inline struct tdt_trace_info tdt__record_info(const struct tdt_task_recor
 }
 
 /* The same of a task that panicked.  Its last tree may be of an earlier poll than the last one. */
-static inline struct tdt_trace_info tdt__panic_info(const struct tdt_registry_panic *panic,
+static inline struct tdt_task_info tdt__panic_info(const struct tdt_registry_panic *panic,
 						    const char *file, uint64_t now)
 {
 	const struct tdt_registry_tree *tree = &panic->tree;
 	bool older = tree->n != 0 && tree->polls < panic->polls;
 
-	return (struct tdt_trace_info){
-		.size = sizeof(struct tdt_trace_info),
+	return (struct tdt_task_info){
+		.size = sizeof(struct tdt_task_info),
 		.id = panic->id,
 		.name = panic->name[0] != '\0' ? panic->name : NULL,
 		.file = file,

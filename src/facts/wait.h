@@ -5,7 +5,7 @@
 /*
  * Which of a task's waits is the main one, which stands for the task where there is room for one:
  * the first one for a lock, else the first one for a task, else the first one.  It is the wait of
- * the task's record, and the first one of `waits` in struct tdt_trace_info.
+ * the task's record, and the first one of `waits` in struct tdt_task_info.
  */
 
 #include <stdbool.h>

@@ -233,13 +233,13 @@ static void switch_on(void)
 	record_to(the_block());
 	on = true;
 	tdt__epoch_record(true);
-	tdt_recorder_on = 1;
+	tdt__recorder_on = 1;
 	pthread_cond_signal(&switched);
 }
 
 static void switch_off(void)
 {
-	tdt_recorder_on = 0;
+	tdt__recorder_on = 0;
 	tdt__epoch_record(false);
 	on = false;
 	TDT__POKE(the_block()->recording, 0);
@@ -557,7 +557,7 @@ void tdt__recorder_forked(void)
 		record_to(block->base);
 		return;
 	}
-	tdt_recorder_on = 0;
+	tdt__recorder_on = 0;
 	tdt__epoch_forked(false);
 	on = for_program = false;
 }

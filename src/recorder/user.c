@@ -12,7 +12,7 @@
 #include "recorder/record.h"
 #include "recorder/rings.h"
 
-volatile uint32_t tdt_recorder_on;
+volatile uint32_t tdt__recorder_on;
 
 #define USER_ROOM ((TDT_EVENT_SLOTS_MAX - 1) * TDT_EVENT_TEXT)
 #define ARGUMENTS_MAX 11

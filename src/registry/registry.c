@@ -67,6 +67,9 @@ _Alignas(64) struct tdt_registry tdt__registry = {
 	.panics = (uintptr_t)tdt__panics,
 	.n_panics = TDT__PANICS,
 	.panic_size = sizeof(struct tdt_registry_panic),
+	.thread_size = sizeof(struct tdt_registry_thread),
+	.fiber_size = sizeof(struct tdt_registry_fiber),
+	.features = TDT_REGISTRY_WAKES | TDT_REGISTRY_PARENTS,
 };
 
 _Static_assert(sizeof(struct tdt_registry) == 256, "the layout is public");

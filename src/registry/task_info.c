@@ -51,7 +51,7 @@ static void read_wait_name(struct tdt_wait *wait, const struct tdt_handle *task,
 void tdt__task_info(struct tdt__task_info *ours, const struct tdt_handle *task,
 		    const struct tdt_task_record *record, uint64_t now)
 {
-	struct tdt_trace_info *info = &ours->info;
+	struct tdt_task_info *info = &ours->info;
 
 	memcpy(ours->name, record->name, sizeof ours->name);
 	ours->wait = tdt__wait_of_record(record);
@@ -96,7 +96,7 @@ static bool lets_state(const struct tdt_task_filter *filter, enum tdt_task_state
 	return filter->states == 0 || (filter->states & bits) != 0;
 }
 
-bool tdt__filter_lets(const struct tdt_task_filter *filter, const struct tdt_trace_info *info)
+bool tdt__filter_lets(const struct tdt_task_filter *filter, const struct tdt_task_info *info)
 {
 	return lets_state(filter, info->state) && info->state_ns >= filter->longer_than_ns &&
 	       (filter->name == NULL ||

@@ -15,7 +15,7 @@ struct tdt_task_record;
 
 /* The struct has room for what `info` points to, so it must not be moved or copied. */
 struct tdt__task_info {
-	struct tdt_trace_info info;
+	struct tdt_task_info info;
 	struct tdt_wait wait;
 	const struct tdt_wait *main_wait; /* points to it */
 	char name[TDT_TASK_NAME_MAX + 1];
@@ -37,6 +37,6 @@ void tdt__task_info_renew(struct tdt__task_info *info, struct tdt__lock_places *
 /* Copy a caller's filter, and check it.  Returns 0 or a negative errno. */
 int tdt__filter_read(struct tdt_task_filter *filter, const struct tdt_task_filter *theirs);
 
-bool tdt__filter_lets(const struct tdt_task_filter *filter, const struct tdt_trace_info *info);
+bool tdt__filter_lets(const struct tdt_task_filter *filter, const struct tdt_task_info *info);
 
 #endif

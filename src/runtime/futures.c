@@ -55,7 +55,7 @@ struct tdt_future tdt_tcp_write(struct tdt_tcp *tcp, const void *data, size_t si
 	return tdt__tcp_write_new(tcp, data, size, n);
 }
 
-struct tdt_future tdt_timeout(struct tdt_future future, uint64_t ms, bool *elapsed)
+struct tdt_future tdt_timeout_ms(struct tdt_future future, uint64_t ms, bool *elapsed)
 {
 	return tdt__timeout_new(future, ms, elapsed);
 }

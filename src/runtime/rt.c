@@ -127,7 +127,7 @@ static void let_readers_in(void)
 {
 	int saved = errno;
 
-	tdt_listen();
+	tdt_listen(NULL);
 	errno = saved;
 }
 

@@ -30,10 +30,10 @@ static tdt_poll_t end_timeout(struct timeout *timeout, tdt_poll_t result)
 	return result == TDT_READY ? TDT_READY : TDT_PANICKED;
 }
 
-TDT__LEAF_POLL(tdt_timeout);
+TDT__LEAF_POLL(tdt_timeout_ms);
 
 /* One call polls both children, so that in a backtrace both are branches of this frame. */
-tdt_poll_t tdt_timeout(void *state, struct tdt_context *cx)
+tdt_poll_t tdt_timeout_ms(void *state, struct tdt_context *cx)
 {
 	struct timeout *timeout = state;
 	size_t children = CHILDREN;
@@ -73,5 +73,5 @@ struct tdt_future tdt__timeout_new(struct tdt_future future, uint64_t ms, bool *
 		free(timeout);
 		return TDT_FUTURE_NONE;
 	}
-	return (struct tdt_future){ timeout, tdt_timeout, drop_timeout };
+	return (struct tdt_future){ timeout, tdt_timeout_ms, drop_timeout };
 }

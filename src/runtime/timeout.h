@@ -2,7 +2,7 @@
 #ifndef TDT_RUNTIME_TIMEOUT_H
 #define TDT_RUNTIME_TIMEOUT_H
 
-/* The function behind tdt_timeout(): futures.c says why. */
+/* The function behind tdt_timeout_ms(): futures.c says why. */
 
 #include <stdbool.h>
 

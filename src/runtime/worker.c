@@ -195,7 +195,7 @@ static void *work(void *arg)
 	tdt__current = (struct tdt__current){ .rt = worker->rt,
 					      .driver = worker->rt->driver,
 					      .worker = worker };
-	tdt_worker_thread_start();
+	tdt_worker_thread_start(NULL);
 	while ((task = next_task(worker)) != NULL)
 		tdt__task_run(task);
 	tdt_worker_thread_stop();

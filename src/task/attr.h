@@ -12,6 +12,12 @@
  */
 size_t tdt__attr_name(const struct tdt_task_attr *attr, char *copy);
 
+/* The task that spawns the one with these attributes, or on whose behalf it is spawned. */
+static inline uint64_t tdt__attr_parent(const struct tdt_task_attr *attr)
+{
+	return (attr->flags & TDT_ATTR_PARENT) != 0 ? attr->parent : tdt_current_task_id();
+}
+
 /*
  * If the length of `attr->file` is given, replace `attr->file` by a copy that ends with a NUL and
  * lives as long as the process.  There is one copy for each text.  Returns 0 or -ENOMEM.  Takes no

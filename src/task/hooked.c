@@ -52,7 +52,7 @@ static void describe_reported(struct tdt_handle *task, const struct tdt_task_att
 	task->record.id = ours.id;
 	task->record.line = ours.line;
 	task->record.column = ours.column;
-	task->record.parent = tdt_current_task_id();
+	task->record.parent = tdt__attr_parent(&ours);
 	tdt__attr_name(&ours, task->record.name);
 	errno = saved;
 }

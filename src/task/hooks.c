@@ -32,8 +32,9 @@
 		}                                                                                  \
 	} while (0)
 
-void tdt_worker_thread_start(void)
+void tdt_worker_thread_start(const struct tdt_worker_attr *attr)
 {
+	(void)attr;
 	tdt__thread.worker = true;
 	PROBE(worker__thread__start);
 }

@@ -30,14 +30,12 @@
 #include "host/unloads.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
-#include "registry/task_info.h"
 #include "task/attr.h"
 #include "task/panics.h"
 #include "tree/trace.h"
 #include "watch/last_tree.h"
 
 static _Atomic uint64_t panics; /* how many there were; relaxed: the numbers only have to differ */
-static tdt_panic_hook_fn *_Atomic hook;
 
 #define PANIC_WORDS (sizeof(struct tdt_registry_panic) / sizeof(tdt__record_word))
 
@@ -140,7 +138,7 @@ static bool read_panic(uint64_t number, struct tdt_registry_panic *copy)
 
 static struct tdt_trace *trace_of(const struct tdt_registry_panic *panic, uint64_t now)
 {
-	const struct tdt_trace_info info =
+	const struct tdt_task_info info =
 	    tdt__panic_info(panic, (const char *)(uintptr_t)panic->file, now);
 	struct tdt__stacks *stacks = tdt__tree_stacks(&panic->tree, panic->entry);
 	struct tdt__unloads count = { 0 };
@@ -188,26 +186,4 @@ int tdt_panics(tdt_panic_fn *each, void *arg)
 			return result;
 	}
 	return tdt__result(result);
-}
-
-/* --- The hook ----------------------------------------------------------------- */
-
-void tdt_on_panic(tdt_panic_hook_fn *new_hook)
-{
-	/* Release what the hook uses.  Pairs with tdt__panic_report(). */
-	atomic_store_explicit(&hook, new_hook, memory_order_release);
-}
-
-void tdt__panic_report(const struct tdt_handle *task)
-{
-	/* Acquire what the hook uses.  Pairs with tdt_on_panic(). */
-	tdt_panic_hook_fn *call = atomic_load_explicit(&hook, memory_order_acquire);
-	struct tdt__task_info info;
-	struct tdt_task_record record;
-
-	if (call == NULL)
-		return;
-	tdt__registry_read(task, &record);
-	tdt__task_info(&info, task, &record, tdt__now());
-	call(&info.info);
 }

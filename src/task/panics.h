@@ -16,9 +16,6 @@ struct tdt_trace;
  */
 void tdt__panic_note(const struct tdt_handle *task, const struct tdt__capture *capture);
 
-/* Call the program's hook, after the task has ended.  No lock is held. */
-void tdt__panic_report(const struct tdt_handle *task);
-
 /* How many tasks have panicked since the start. */
 uint64_t tdt__panic_count(void);
 

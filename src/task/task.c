@@ -60,7 +60,7 @@ static struct tdt_handle *record_new(struct tdt_future child, uint32_t fiber,
 	record = &task->record;
 	now = tdt__now();
 	TDT__POKE(record->id, id);
-	TDT__POKE(record->parent, tdt_current_task_id());
+	TDT__POKE(record->parent, tdt__attr_parent(attr));
 	TDT__POKE(record->since, now);
 	TDT__POKE(record->spawned, now);
 	TDT__POKE(record->poll, (uintptr_t)child.poll);
@@ -90,6 +90,8 @@ struct tdt_handle *tdt__task_new(struct tdt_future child, uint32_t fiber,
 	struct tdt_task_attr ours;
 	int error = tdt__options_read(&ours, sizeof ours, attr);
 
+	if (error == 0 && (ours.flags & ~(uint32_t)TDT_ATTR_PARENT) != 0)
+		error = -EINVAL;
 	if (error == 0)
 		error = tdt__attr_keep_file(&ours);
 	if (error == 0)

@@ -26,6 +26,7 @@
 #include "task/handshake.h"
 #include "task/join.h"
 #include "task/misuse.h"
+#include "task/panic_hooks.h"
 #include "task/panics.h"
 #include "task/request.h"
 #include "task/saved_waker.h"

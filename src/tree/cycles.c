@@ -20,7 +20,7 @@
 #define NONE TDT__INDEX_NONE
 
 struct node {
-	const struct tdt_trace_info *info;
+	const struct tdt_task_info *info;
 	uint32_t first_edge; /* of the edges that lead from it, which lie one after the other */
 	uint32_t edges;
 	bool named;  /* no other task has its id */
@@ -64,7 +64,7 @@ static uint32_t find_id(const struct graph *graph, uint64_t id)
 	return i;
 }
 
-static bool waits_for_tasks(const struct tdt_trace_info *info)
+static bool waits_for_tasks(const struct tdt_task_info *info)
 {
 	if (info->state != TDT_TASK_WAITING)
 		return false;
@@ -75,7 +75,7 @@ static bool waits_for_tasks(const struct tdt_trace_info *info)
 }
 
 /* Make the nodes, and count in `*edges` how many edges there can be.  False: no memory. */
-static bool add_nodes(struct graph *graph, const struct tdt_trace_info *const *tasks, size_t n,
+static bool add_nodes(struct graph *graph, const struct tdt_task_info *const *tasks, size_t n,
 		      size_t *edges)
 {
 	size_t nodes = 0;
@@ -105,7 +105,7 @@ static bool add_nodes(struct graph *graph, const struct tdt_trace_info *const *t
  * them is a node, so this counts all tasks that have the id of a node.  If several nodes have one
  * id, one of them counts all these tasks, which are several, and the other nodes count none.
  */
-static bool add_ids(struct graph *graph, const struct tdt_trace_info *const *tasks, size_t n)
+static bool add_ids(struct graph *graph, const struct tdt_task_info *const *tasks, size_t n)
 {
 	uint32_t *times = calloc(graph->n + 1, sizeof *times);
 
@@ -138,7 +138,7 @@ static uint32_t find_named_node(const struct graph *graph, uint64_t id)
 }
 
 /* Whether each leaf of the task has reported what it waits for. */
-static bool has_reported_all(const struct tdt_trace_info *info, enum tdt__proof proof)
+static bool has_reported_all(const struct tdt_task_info *info, enum tdt__proof proof)
 {
 	if (proof == TDT__BY_RECORD || proof == TDT__BY_TREE)
 		return info->n_waits == 1;
@@ -155,7 +155,7 @@ static bool add_edges(struct graph *graph, size_t most, tdt__proof_fn *proof_of)
 		return false;
 	for (uint32_t i = 0; i < graph->n; i++) {
 		struct node *node = &graph->node[i];
-		const struct tdt_trace_info *info = node->info;
+		const struct tdt_task_info *info = node->info;
 
 		node->first_edge = n;
 		for (uint32_t wait = 0; wait < info->n_waits; wait++) {
@@ -222,7 +222,7 @@ static bool open_sets(struct graph *graph)
 }
 
 /* False: no memory, or no task waits for a task. */
-static bool build(struct graph *graph, const struct tdt_trace_info *const *tasks, size_t n,
+static bool build(struct graph *graph, const struct tdt_task_info *const *tasks, size_t n,
 		  tdt__proof_fn *proof)
 {
 	size_t edges;
@@ -332,8 +332,8 @@ static uint32_t search(struct graph *graph, uint32_t start, uint32_t limit)
 
 static int by_id(const void *a, const void *b)
 {
-	uint64_t x = (*(const struct tdt_trace_info *const *)a)->id,
-		 y = (*(const struct tdt_trace_info *const *)b)->id;
+	uint64_t x = (*(const struct tdt_task_info *const *)a)->id,
+		 y = (*(const struct tdt_task_info *const *)b)->id;
 
 	return (x > y) - (x < y);
 }
@@ -341,7 +341,7 @@ static int by_id(const void *a, const void *b)
 /*
  * Write the ring through `start` that the last search has found into `ring`, the smallest id first.
  */
-static void write_ring(const struct graph *graph, const struct tdt_trace_info **ring,
+static void write_ring(const struct graph *graph, const struct tdt_task_info **ring,
 		       uint32_t start, uint32_t n)
 {
 	uint32_t node = start, smallest = start;
@@ -365,7 +365,7 @@ static void write_ring(const struct graph *graph, const struct tdt_trace_info **
  * together, the shortest of all.
  */
 static uint32_t find_ring(struct graph *graph, const uint32_t *members, uint32_t n,
-			  const struct tdt_trace_info **ring)
+			  const struct tdt_task_info **ring)
 {
 	uint32_t best = 0;
 
@@ -445,7 +445,7 @@ static void find_rings(struct graph *graph, struct tdt__cycles *cycles)
 		cycles->list[i] = &cycles->cycle[i];
 }
 
-void tdt__cycles_find(struct tdt__cycles *cycles, const struct tdt_trace_info *const *tasks,
+void tdt__cycles_find(struct tdt__cycles *cycles, const struct tdt_task_info *const *tasks,
 		      size_t n, tdt__proof_fn *proof)
 {
 	struct graph graph = { 0 };
@@ -456,7 +456,7 @@ void tdt__cycles_find(struct tdt__cycles *cycles, const struct tdt_trace_info *c
 		/* Each component has at most one ring here. */
 		cycles->cycle = malloc(graph.components * sizeof cycles->cycle[0]);
 		cycles->list = malloc(graph.components * sizeof(struct tdt_snapshot_cycle *));
-		cycles->tasks = malloc(graph.n * sizeof(struct tdt_trace_info *));
+		cycles->tasks = malloc(graph.n * sizeof(struct tdt_task_info *));
 		if (cycles->cycle != NULL && cycles->list != NULL && cycles->tasks != NULL)
 			find_rings(&graph, cycles);
 	}

@@ -25,7 +25,7 @@ struct tdt__cycles {
 	struct tdt_snapshot_cycle *cycle; /* deadlocks first, then unproven ones, then by id */
 	const struct tdt_snapshot_cycle **list; /* pointers to them */
 	size_t n;
-	const struct tdt_trace_info **tasks; /* of all cycles */
+	const struct tdt_task_info **tasks; /* of all cycles */
 };
 
 /* How it is known that what `info` says of a waiting task is true of one moment that all share. */
@@ -35,14 +35,14 @@ enum tdt__proof {
 	TDT__BY_TREE,   /* from a record, and a tree that shows that there is no other leaf */
 	TDT__BY_POLL    /* from a poll, whose leaves are counted in `info` */
 };
-typedef enum tdt__proof tdt__proof_fn(const struct tdt_trace_info *info);
+typedef enum tdt__proof tdt__proof_fn(const struct tdt_task_info *info);
 
 /*
  * Find a ring in each set of tasks that wait for each other: a short one, which begins with the
  * smallest id.  A task for which `proof` returns TDT__UNSURE takes part in no deadlock.  Without
  * memory no ring is found.  The time grows linearly with the number of tasks and waits.
  */
-void tdt__cycles_find(struct tdt__cycles *cycles, const struct tdt_trace_info *const *tasks,
+void tdt__cycles_find(struct tdt__cycles *cycles, const struct tdt_task_info *const *tasks,
 		      size_t n, tdt__proof_fn *proof);
 void tdt__cycles_fini(struct tdt__cycles *cycles);
 

@@ -38,7 +38,7 @@ void tdt__findings_free(struct tdt__findings *findings)
 /* A task that panicked, and its group of one. */
 struct lone {
 	struct tdt_snapshot_group group;
-	const struct tdt_trace_info *task;
+	const struct tdt_task_info *task;
 };
 
 void tdt__findings_add_panic(struct tdt__findings *findings, struct tdt_trace *trace)
@@ -64,7 +64,7 @@ void tdt__findings_add_panic(struct tdt__findings *findings, struct tdt_trace *t
 /* --- The list ------------------------------------------------------------------ */
 
 /* Polls that run come first, then the tasks that could run, then the others. */
-static unsigned rank_of(const struct tdt_trace_info *info)
+static unsigned rank_of(const struct tdt_task_info *info)
 {
 	switch (info->state) {
 	case TDT_TASK_RUNNING:
@@ -120,7 +120,7 @@ static void sort_list(struct tdt__findings *findings)
 
 bool tdt__findings_sort(struct tdt__findings *findings)
 {
-	findings->tasks = malloc((findings->n + 1) * sizeof(struct tdt_trace_info *));
+	findings->tasks = malloc((findings->n + 1) * sizeof(struct tdt_task_info *));
 	if (findings->tasks == NULL)
 		return false;
 	sort_list(findings);
@@ -144,12 +144,12 @@ static void sort_again(struct tdt__findings *findings)
 	sort_list(findings);
 }
 
-static struct tdt__member *member_of(const struct tdt_trace_info *info)
+static struct tdt__member *member_of(const struct tdt_task_info *info)
 {
 	return (struct tdt__member *)(uintptr_t)info;
 }
 
-static enum tdt__proof proof_of(const struct tdt_trace_info *info)
+static enum tdt__proof proof_of(const struct tdt_task_info *info)
 {
 	return member_of(info)->proof;
 }
@@ -205,7 +205,7 @@ static void place_others(struct tdt__findings *findings)
 static void begin_groups(struct tdt__findings *findings)
 {
 	struct tdt__groups *groups = &findings->groups;
-	const struct tdt_trace_info **next = findings->tasks;
+	const struct tdt_task_info **next = findings->tasks;
 
 	for (size_t i = 0; i < groups->n; i++) {
 		const struct tdt__group *group = &groups->group[i];

@@ -23,7 +23,7 @@
 
 /* A task, as it was recorded. */
 struct tdt__member {
-	struct tdt_trace_info info; /* first: a pointer to it is a pointer to its member */
+	struct tdt_task_info info; /* first: a pointer to it is a pointer to its member */
 	uint32_t group;             /* by tdt__groups_add(); TDT__LEFT_OUT: the task has ended */
 	enum tdt__proof proof;      /* of what `info` says of a waiting task */
 	/*
@@ -60,7 +60,7 @@ struct tdt__findings {
 	struct tdt__entry *entry;
 	size_t n;
 	size_t room;
-	const struct tdt_trace_info **tasks; /* group by group */
+	const struct tdt_task_info **tasks; /* group by group */
 };
 
 /* NULL: no memory.  The caller frees the findings with tdt__findings_free(), which takes NULL. */

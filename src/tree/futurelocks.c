@@ -125,7 +125,7 @@ void tdt__futurelocks_find(struct tdt__lock_places *places)
 	struct by_id by_id = { .places = places };
 
 	for (size_t i = 0; i < places->n; i++) {
-		const struct tdt_trace_info *info = &places->member(places->arg, i)->info;
+		const struct tdt_task_info *info = &places->member(places->arg, i)->info;
 
 		for (uint32_t k = 0; k < info->n_waits && info->waits != NULL; k++) {
 			struct tdt_wait *wait = tdt__own_wait(info, k);

@@ -83,7 +83,7 @@ struct tdt__stacks *tdt__stacks_new(uint32_t room);
 struct tdt__stacks *tdt__stacks_copy(const struct tdt__stacks *stacks);
 
 /* Say what is known of the leaves.  `polls_since` and `state` of `info` are set by then. */
-static inline void tdt__stacks_count(const struct tdt__stacks *stacks, struct tdt_trace_info *info)
+static inline void tdt__stacks_count(const struct tdt__stacks *stacks, struct tdt_task_info *info)
 {
 	info->leaves = stacks->leaves;
 	info->leaves_elsewhere = stacks->elsewhere;

@@ -29,7 +29,7 @@
  */
 struct named {
 	struct tdt__tree tree;
-	struct tdt_trace_info info; /* of a trace with stacks */
+	struct tdt_task_info info; /* of a trace with stacks */
 };
 
 static struct tdt__tree *tree_new(void)
@@ -69,7 +69,7 @@ struct tdt_trace *tdt__trace_bare(struct tdt__stacks *stacks)
 	return trace;
 }
 
-static bool has_owner(const struct tdt_trace_info *info)
+static bool has_owner(const struct tdt_task_info *info)
 {
 	for (uint32_t i = 0; i < info->n_waits; i++)
 		if (info->waits[i]->owner != 0)
@@ -83,7 +83,7 @@ static bool has_owner(const struct tdt_trace_info *info)
  */
 static int copy_waits(struct tdt_trace *trace)
 {
-	struct tdt_trace_info *info = &trace->info;
+	struct tdt_task_info *info = &trace->info;
 	const struct tdt_wait *const *waits = info->waits;
 	size_t names, n = waits != NULL ? info->n_waits : 0;
 	int error = 0;
@@ -139,7 +139,7 @@ static void copy_name(struct tdt_trace *trace)
 	trace->info.name = trace->name;
 }
 
-struct tdt_trace *tdt__trace_of(const struct tdt_trace_info *info, struct tdt__stacks *stacks)
+struct tdt_trace *tdt__trace_of(const struct tdt_task_info *info, struct tdt__stacks *stacks)
 {
 	struct tdt_trace *trace = tdt__trace_bare(stacks);
 
@@ -162,7 +162,7 @@ struct tdt_trace *tdt__trace_of(const struct tdt_trace_info *info, struct tdt__s
 static const struct tdt__tree *make_tree(struct tdt_trace *trace, uint64_t deadline)
 {
 	struct tdt__tree *tree = tree_new(), *others = NULL;
-	struct tdt_trace_info *info;
+	struct tdt_task_info *info;
 	struct tdt__over over;
 	int error;
 
@@ -275,7 +275,7 @@ size_t tdt_trace_stack(const struct tdt_trace *trace, uint32_t index, uint64_t *
 
 /* --- Built ------------------------------------------------------------------ */
 
-static int read_info(struct tdt_trace_info *ours, const struct tdt_trace_info *info)
+static int read_info(struct tdt_task_info *ours, const struct tdt_task_info *info)
 {
 	int err = info == NULL ? -EINVAL : tdt__options_read(ours, sizeof(*ours), info);
 
@@ -294,9 +294,9 @@ static int copy_owner_names(struct tdt_trace *trace, struct tdt__tree *tree)
 	return 0;
 }
 
-struct tdt_trace *tdt_trace_new(const struct tdt_trace_info *info)
+struct tdt_trace *tdt_trace_new(const struct tdt_task_info *info)
 {
-	struct tdt_trace_info ours;
+	struct tdt_task_info ours;
 	struct tdt_trace *trace;
 	struct tdt__tree *tree;
 	int err = read_info(&ours, info);
@@ -360,7 +360,7 @@ const struct tdt_node *tdt_trace_add(struct tdt_trace *trace, const struct tdt_n
 /* --- Both --------------------------------------------------------------------- */
 
 /* The task's info with names; NULL: no names were looked up yet, or the trace was built. */
-static const struct tdt_trace_info *named_info(const struct tdt_trace *trace)
+static const struct tdt_task_info *named_info(const struct tdt_trace *trace)
 {
 	/* Acquire what another thread may have made.  Pairs with the exchange in make_tree(). */
 	struct tdt__tree *tree = atomic_load_explicit(&trace->tree, memory_order_acquire);
@@ -368,9 +368,9 @@ static const struct tdt_trace_info *named_info(const struct tdt_trace *trace)
 	return trace->stacks != NULL && tree != NULL ? &named_of(tree)->info : NULL;
 }
 
-const struct tdt_trace_info *tdt_trace_info(const struct tdt_trace *trace)
+const struct tdt_task_info *tdt_trace_info(const struct tdt_trace *trace)
 {
-	const struct tdt_trace_info *info;
+	const struct tdt_task_info *info;
 
 	if (!is_trace(trace))
 		return NULL;
@@ -378,9 +378,9 @@ const struct tdt_trace_info *tdt_trace_info(const struct tdt_trace *trace)
 	return info != NULL ? info : &trace->info;
 }
 
-void tdt__trace_count(const struct tdt_trace *trace, struct tdt_trace_info *info)
+void tdt__trace_count(const struct tdt_trace *trace, struct tdt_task_info *info)
 {
-	const struct tdt_trace_info *named = named_info(trace);
+	const struct tdt_task_info *named = named_info(trace);
 
 	if (named == NULL)
 		return;

@@ -9,7 +9,7 @@
 struct tdt__stacks;
 
 struct tdt_trace {
-	struct tdt_trace_info info;
+	struct tdt_task_info info;
 	/* Of a trace with stacks; a built trace has its name in its tree. */
 	char name[TDT_TASK_NAME_MAX + 1];
 	/* What `info.waits` points to, and, of a trace with stacks, room for names of owners. */
@@ -33,7 +33,7 @@ static inline bool tdt__same_wait(const struct tdt_wait *a, const struct tdt_wai
  * the stacks have.  Takes over the stacks, even if it fails.  NULL and ENOMEM, also if `stacks` is
  * NULL.
  */
-struct tdt_trace *tdt__trace_of(const struct tdt_trace_info *info, struct tdt__stacks *stacks);
+struct tdt_trace *tdt__trace_of(const struct tdt_task_info *info, struct tdt__stacks *stacks);
 
 /* The same without info of a task, which the caller fills in. */
 struct tdt_trace *tdt__trace_bare(struct tdt__stacks *stacks);
@@ -56,7 +56,7 @@ void tdt__trace_name_owner(struct tdt_trace *trace, uint32_t index, uint64_t own
  * Put into `info`, of a task with the same stacks, how many leaves it has, if the trace's names
  * were looked up: before that nobody knows which of the recorded leaves are over.
  */
-void tdt__trace_count(const struct tdt_trace *trace, struct tdt_trace_info *info);
+void tdt__trace_count(const struct tdt_trace *trace, struct tdt_task_info *info);
 
 /* tdt_trace_root() with another deadline for the names (tdt__clock()). */
 const struct tdt_node *tdt__trace_root_by(const struct tdt_trace *trace, uint64_t deadline);

@@ -2,7 +2,7 @@
 #ifndef TDT_SRC_TREE_WAITS_H
 #define TDT_SRC_TREE_WAITS_H
 
-/* Lists of waits, as struct tdt_trace_info has them: pointers to structs that may grow. */
+/* Lists of waits, as struct tdt_task_info has them: pointers to structs that may grow. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,7 +28,7 @@ static inline const struct tdt_wait *const *tdt__waits_in(void *block, size_t n,
 }
 
 /* A wait of a task that is ours to change: it lies in memory of whoever listed the task. */
-static inline struct tdt_wait *tdt__own_wait(const struct tdt_trace_info *info, uint32_t i)
+static inline struct tdt_wait *tdt__own_wait(const struct tdt_task_info *info, uint32_t i)
 {
 	return (struct tdt_wait *)(uintptr_t)info->waits[i];
 }

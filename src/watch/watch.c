@@ -18,6 +18,7 @@
 #include <tdt/watch.h>
 
 #include "base/clock.h"
+#include "base/options.h"
 #include "base/result.h"
 #include "base/service.h"
 #include "capture/counted.h"
@@ -228,11 +229,14 @@ static int watch(enum watcher watcher, int64_t ns, uint32_t tasks)
 	return error;
 }
 
-int tdt_watch(int64_t interval_ns)
+int tdt_watch(int64_t interval_ns, const struct tdt_watch_options *options)
 {
-	int error = interval_ns < 0 ? -EINVAL : tdt__start();
+	struct tdt_watch_options ours;
+	int error = tdt__options_read(&ours, sizeof ours, options);
 	uint32_t tasks = interval_ns > 0 ? tdt__last_tree_without() : 0;
 
+	if (error == 0)
+		error = interval_ns < 0 || ours.flags != 0 ? -EINVAL : tdt__start();
 	if (error == 0) {
 		pthread_mutex_lock(&tdt__watch_lock);
 		called = true;

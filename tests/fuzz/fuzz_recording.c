@@ -162,7 +162,7 @@ static void claim_states(const struct tdt__last_states *states)
 	uint64_t from = tdt__recording_sure_from(states->recording), now = states->tasks.now;
 
 	for (size_t i = 0; i < states->tasks.n; i++) {
-		const struct tdt_trace_info *info = &states->tasks.task[i].member.info;
+		const struct tdt_task_info *info = &states->tasks.task[i].member.info;
 
 		CLAIM(info->state == TDT_TASK_UNKNOWN || info->state == TDT_TASK_RUNNING ||
 		      now - info->state_ns >= from || info->state_ns == 0);

@@ -26,9 +26,6 @@
 
 enum { SCREEN = 1, UTF8 = 2, COLOR = 4, HEAD = 4 };
 
-static char top_name[] = "tdt";
-const struct program outside_program = { .name = top_name };
-
 /* What the user sees, and does. */
 struct session {
 	struct top_choice choice;
@@ -62,8 +59,8 @@ static int read_round(struct top_round *round, const struct session *session,
 		      const struct top_round *last)
 {
 	char path[CORE_IMAGE_PATH];
-	const struct outside_options options = { .core = path,
-						 .places.no_files = true,
+	const struct options options = { .core = path,
+						 .no_files = true,
 						 .print = session->print };
 	struct top_look look = { .options = &options,
 				 .question = session->choice.question,

@@ -8,8 +8,16 @@
 fuzz_door = tests/fuzz/fuzz_door.c tests/fuzz/fuzz.h
 fuzz_symbolize = tests/fuzz/fuzz_symbolize.c tests/fuzz/fuzz.h
 fuzz_environment = tests/fuzz/fuzz_environment.c tests/fuzz/fuzz.h \
+	cli/apart.c \
+	cli/apart.h \
 	cli/bound.c \
 	cli/bound.h \
+	cli/named.c \
+	cli/named.h \
+	cli/option_table.c \
+	cli/options.c \
+	cli/options.h \
+	cli/outside.c \
 	cli/print.c \
 	cli/print.h \
 	cli/program.c \
@@ -20,10 +28,10 @@ fuzz_environment = tests/fuzz/fuzz_environment.c tests/fuzz/fuzz.h \
 	cli/read_json.h \
 	cli/read_parts.c \
 	cli/read_parts.h \
+	cli/record.h \
+	cli/record_write.c \
 	cli/recordings.c \
-	cli/recordings.h \
-	cli/summary.c \
-	cli/summary.h
+	cli/recordings.h
 fuzz_json = tests/fuzz/fuzz_json.c tests/fuzz/fuzz.h \
 	cli/compare.c \
 	cli/compare.h \
@@ -48,6 +56,9 @@ fuzz_ustack = tests/fuzz/fuzz_ustack.c tests/fuzz/fuzz.h \
 	cli/join_index.c \
 	cli/join_index.h \
 	cli/join_print.c \
+	cli/option_table.c \
+	cli/options.c \
+	cli/options.h \
 	cli/program.c \
 	cli/program.h \
 	cli/ustack.c \
@@ -65,6 +76,9 @@ fuzz_top = tests/fuzz/fuzz_top.c tests/fuzz/fuzz.h $(fuzz_core_image) \
 	cli/apart.h \
 	cli/bound.c \
 	cli/bound.h \
+	cli/option_table.c \
+	cli/options.c \
+	cli/options.h \
 	cli/outside.c \
 	cli/program.c \
 	cli/program.h \
@@ -102,7 +116,7 @@ tests_fuzz_replay_door_CFLAGS = $(fuzz_cflags)
 tests_fuzz_replay_door_LDADD = $(fuzz_libs)
 tests_fuzz_replay_environment_SOURCES = tests/fuzz/replay.c $(fuzz_environment)
 tests_fuzz_replay_environment_CFLAGS = $(fuzz_cflags)
-tests_fuzz_replay_environment_LDADD = $(fuzz_libs)
+tests_fuzz_replay_environment_LDADD = libtdt-reader.la $(fuzz_libs)
 tests_fuzz_replay_json_SOURCES = tests/fuzz/replay.c $(fuzz_json)
 tests_fuzz_replay_json_CFLAGS = $(fuzz_cflags)
 tests_fuzz_replay_json_LDADD = $(fuzz_libs)
@@ -146,7 +160,7 @@ tests_fuzz_fuzz_door_LDADD = $(fuzz_libs)
 tests_fuzz_fuzz_environment_SOURCES = $(fuzz_environment)
 tests_fuzz_fuzz_environment_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_environment_LDFLAGS = -fsanitize=fuzzer
-tests_fuzz_fuzz_environment_LDADD = $(fuzz_libs)
+tests_fuzz_fuzz_environment_LDADD = libtdt-reader.la $(fuzz_libs)
 tests_fuzz_fuzz_json_SOURCES = $(fuzz_json)
 tests_fuzz_fuzz_json_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_json_LDFLAGS = -fsanitize=fuzzer

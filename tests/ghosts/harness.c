@@ -266,7 +266,7 @@ static struct tdt_trace *poll_asked(struct task *task)
 	static const struct tdt_waker no_waker = { &no_vtable };
 	struct tdt_context cx = { &no_waker };
 	struct tdt_trace *trace = NULL;
-	struct tdt_future requester = tdt_backtrace_async(task->traced.handle, &trace, NULL);
+	struct tdt_future requester = tdt_backtrace_async(task->traced.handle, NULL, &trace, NULL);
 
 	tdt_future_poll(&requester, &cx);
 	poll_task(task);
@@ -400,7 +400,7 @@ static bool run(const char *language, const struct shape *shape, enum way way)
 	wrong = NULL;
 	if (way == WATCHED_CLONES || way == OFF)
 		tdt_leaf_wakers(clones);
-	if (watch && tdt_watch(TDT_WATCH_MIN_NS) != 0)
+	if (watch && tdt_watch(TDT_WATCH_MIN_NS, NULL) != 0)
 		abort();
 	for (int tries = 0; trace == NULL && wrong == NULL && tries < (watch ? TRIES : 1);
 	     tries++) {
@@ -408,7 +408,7 @@ static bool run(const char *language, const struct shape *shape, enum way way)
 			end(&task);
 		trace = capture(shape, way, &task);
 	}
-	tdt_watch(0);
+	tdt_watch(0, NULL);
 	if (all_waiting() != shape->want)
 		fault("the test is wrong about what waits");
 	if (trace == NULL) {

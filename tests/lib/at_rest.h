@@ -15,6 +15,8 @@
 #include <tdt/trace.h>
 #include <tdt/watch.h>
 
+#include "lib/options.h"
+
 static inline int has_last_tree(struct tdt_handle *handle)
 {
 	const char *watch = getenv("TDT_WATCH");
@@ -30,13 +32,13 @@ static inline int has_last_tree(struct tdt_handle *handle)
 }
 
 /* The last poll came too soon after another one, or the watch was late: a request has it polled. */
-static inline int note_unrest(struct tdt_handle *handle, const struct tdt_trace_info *info,
+static inline int note_unrest(struct tdt_handle *handle, const struct tdt_task_info *info,
 			      void *n_restless)
 {
 	if (info->state == TDT_TASK_WAITING && info->polls != 0) {
 		if (has_last_tree(handle))
 			return 0;
-		tdt_trace_free(tdt_backtrace_timed(handle, INT64_C(1000000000)));
+		tdt_trace_free(backtrace_timed(handle, INT64_C(1000000000)));
 	}
 	++*(unsigned *)n_restless;
 	return 0;

@@ -39,9 +39,9 @@ void dumped_free(struct dumped *dumped)
 	free(dumped);
 }
 
-static const struct tdt_trace_info *const *pointers(const struct tdt_trace_info *tasks, size_t n)
+static const struct tdt_task_info *const *pointers(const struct tdt_task_info *tasks, size_t n)
 {
-	const struct tdt_trace_info **array = calloc(n, sizeof(*array));
+	const struct tdt_task_info **array = calloc(n, sizeof(*array));
 
 	ck_assert_ptr_nonnull(array);
 	for (size_t i = 0; i < n; i++)
@@ -50,7 +50,7 @@ static const struct tdt_trace_info *const *pointers(const struct tdt_trace_info 
 }
 
 void dumped_group(struct dumped *dumped, enum tdt_answer answer, const char *tree,
-		  const struct tdt_trace_info *tasks, size_t n)
+		  const struct tdt_task_info *tasks, size_t n)
 {
 	dumped->groups[dumped->snapshot.n_groups++] =
 	    (struct tdt_snapshot_group){ .size = sizeof(struct tdt_snapshot_group),
@@ -62,7 +62,7 @@ void dumped_group(struct dumped *dumped, enum tdt_answer answer, const char *tre
 	*tdt__answered(&dumped->snapshot, answer) += n;
 }
 
-void dumped_cycle(struct dumped *dumped, bool deadlock, const struct tdt_trace_info *tasks,
+void dumped_cycle(struct dumped *dumped, bool deadlock, const struct tdt_task_info *tasks,
 		  size_t n)
 {
 	dumped->cycles[dumped->snapshot.n_cycles++] = (struct tdt_snapshot_cycle){
@@ -106,26 +106,26 @@ struct dumped *dumped_everything(void)
 					       .owner = 7 };
 	static const struct tdt_wait *const b = &for_b, *const a = &for_a, *const d = &for_d,
 					   *const c = &for_c;
-	static const struct tdt_trace_info many[] = {
+	static const struct tdt_task_info many[] = {
 		TASK(.id = 20, .name = "conn 1", .state_ns = 70 * SECOND, AT(9)),
 		TASK(.id = 21, .state_ns = 3 * SECOND, AT(9), .waits = &a, .n_waits = 1),
 		TASK(.id = 22, .name = "conn 3", .state_ns = 2 * SECOND, AT(9), .waits = &a,
 		     .n_waits = 1),
 	};
-	static const struct tdt_trace_info dead[] = {
+	static const struct tdt_task_info dead[] = {
 		TASK(.id = 5, .name = "a", .state_ns = 60 * SECOND, .waits = &b, .n_waits = 1),
 		TASK(.id = 6, .name = "b", .state_ns = 59 * SECOND, .waits = &a, .n_waits = 1),
 	};
-	static const struct tdt_trace_info ring[] = {
+	static const struct tdt_task_info ring[] = {
 		TASK(.id = 7, .name = "c", .state_ns = 9 * SECOND, .waits = &d, .n_waits = 1),
 		TASK(.id = 8, .state_ns = 8 * SECOND, .waits = &c, .n_waits = 1),
 	};
-	static const struct tdt_trace_info runs =
+	static const struct tdt_task_info runs =
 	    TASK(.id = 9, .name = "busy", .state = TDT_TASK_RUNNING, .state_ns = 4 * SECOND,
 		 .thread = 4711, .syscall = "read", .parent = 5);
-	static const struct tdt_trace_info old =
+	static const struct tdt_task_info old =
 	    TASK(.id = 10, .state_ns = 3 * SECOND, .age_ns = 4 * SECOND, .polls_since = 12);
-	static const struct tdt_trace_info silent = BARE(.id = 11, .state_ns = 2 * SECOND);
+	static const struct tdt_task_info silent = BARE(.id = 11, .state_ns = 2 * SECOND);
 	static const struct tdt_misuse misuse = { .size = sizeof misuse,
 						  .kind = TDT_MISUSE_NESTED,
 						  .task = 8,

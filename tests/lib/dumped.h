@@ -11,8 +11,8 @@
 #include "lib/printed.h"
 
 /* A task that waits in one leaf; and one of which no leaf is known. */
-#define TASK(...) { .size = sizeof(struct tdt_trace_info), .leaves = 1, __VA_ARGS__ }
-#define BARE(...) { .size = sizeof(struct tdt_trace_info), __VA_ARGS__ }
+#define TASK(...) { .size = sizeof(struct tdt_task_info), .leaves = 1, __VA_ARGS__ }
+#define BARE(...) { .size = sizeof(struct tdt_task_info), __VA_ARGS__ }
 #define DUMP(...)                                                                                  \
 	(&(struct tdt_dump_options){ .size = sizeof(struct tdt_dump_options), __VA_ARGS__ })
 
@@ -35,10 +35,10 @@ void dumped_free(struct dumped *dumped);
 
 /* A group of the `n` tasks, which must live as long; `tree` as for grow(), NULL: none. */
 void dumped_group(struct dumped *dumped, enum tdt_answer answer, const char *tree,
-		  const struct tdt_trace_info *tasks, size_t n);
+		  const struct tdt_task_info *tasks, size_t n);
 
 /* A ring of these tasks. */
-void dumped_cycle(struct dumped *dumped, bool deadlock, const struct tdt_trace_info *tasks,
+void dumped_cycle(struct dumped *dumped, bool deadlock, const struct tdt_task_info *tasks,
 		  size_t n);
 
 /* What is printed, for the caller to free. */

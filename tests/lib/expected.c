@@ -32,7 +32,7 @@ NOINLINE void clone_here(struct tdt_context *cx)
 
 void expect_begin(void)
 {
-	struct tdt_trace_info info = { .size = sizeof info };
+	struct tdt_task_info info = { .size = sizeof info };
 
 	expected.trace = tdt_trace_new(&info);
 	ck_assert_ptr_nonnull(expected.trace);
@@ -130,8 +130,8 @@ void ask_both(struct poll_now *task, struct tdt_handle *first, struct tdt_handle
 	      struct tdt_trace *traces[2])
 {
 	struct poll_now requester = { 0 };
-	struct tdt_future asks[2] = { tdt_backtrace_async(first, &traces[0], NULL),
-				      tdt_backtrace_async(second, &traces[1], NULL) };
+	struct tdt_future asks[2] = { tdt_backtrace_async(first, NULL, &traces[0], NULL),
+				      tdt_backtrace_async(second, NULL, &traces[1], NULL) };
 
 	traces[0] = traces[1] = NULL;
 	task->held = true;

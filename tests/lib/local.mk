@@ -36,6 +36,7 @@ tests_lib_libhelpers_a_SOURCES = \
 	tests/lib/listed.h \
 	tests/lib/main.c \
 	tests/lib/must.h \
+	tests/lib/options.h \
 	tests/lib/naive_kept.h \
 	tests/lib/no_memory.h \
 	tests/lib/poll_now.c \

@@ -13,7 +13,7 @@
 
 struct tdt_trace *new_trace(uint32_t leaves)
 {
-	struct tdt_trace_info info = { .size = sizeof(info), .id = 1, .leaves = leaves };
+	struct tdt_task_info info = { .size = sizeof(info), .id = 1, .leaves = leaves };
 	struct tdt_trace *trace = tdt_trace_new(&info);
 
 	ck_assert_ptr_nonnull(trace);
@@ -114,7 +114,7 @@ void expect_tree(const char *tree, const struct tdt_print_options *options, cons
 
 struct tdt_trace *design(void)
 {
-	struct tdt_trace_info info = { .size = sizeof(info),
+	struct tdt_task_info info = { .size = sizeof(info),
 				       .id = 7,
 				       .name = "bar",
 				       .file = "demo/taskdump.c",

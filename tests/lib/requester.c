@@ -71,7 +71,7 @@ void test_ask(struct test_requester *requester, struct tdt_handle *handle)
 
 	*requester = (struct test_requester){ .error = 1 };
 	test_waker_init(&requester->waker);
-	requester->future = tdt_backtrace_async(handle, &requester->trace, &requester->error);
+	requester->future = tdt_backtrace_async(handle, NULL, &requester->trace, &requester->error);
 	ck_assert(!tdt_future_is_none(&requester->future));
 	ck_assert_int_eq(tdt_future_poll(&requester->future, &cx), TDT_PENDING);
 	ck_assert(requester->trace == NULL && requester->error == 1);
@@ -87,7 +87,7 @@ bool test_answered(struct test_requester *requester)
 	return woken;
 }
 
-const struct tdt_trace_info *test_answer(struct test_requester *requester)
+const struct tdt_task_info *test_answer(struct test_requester *requester)
 {
 	ck_assert(test_answered(requester));
 	ck_assert_int_eq(requester->error, 0);

@@ -61,7 +61,7 @@ void test_ask(struct test_requester *requester, struct tdt_handle *handle);
 bool test_answered(struct test_requester *requester);
 
 /* The answer's info; it must be there, and be a trace. */
-const struct tdt_trace_info *test_answer(struct test_requester *requester);
+const struct tdt_task_info *test_answer(struct test_requester *requester);
 
 /* Free the answer; withdraw the question if there was none. */
 void test_requester_fini(struct test_requester *requester);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "lib/must.h"
+#include "lib/options.h"
 
 static const struct tdt_waker *clone_itself(const struct tdt_waker *waker)
 {
@@ -88,8 +89,8 @@ void stuck_task_settle(const struct stuck_task *task, bool runs)
 
 struct tdt_trace *stuck_task_ask(const struct stuck_task *task)
 {
-	struct tdt_trace *trace = tdt_backtrace_timed(task->traced.handle, INT64_C(30000000000));
-	const struct tdt_trace_info *info;
+	struct tdt_trace *trace = backtrace_timed(task->traced.handle, INT64_C(30000000000));
+	const struct tdt_task_info *info;
 
 	ck_assert_msg(trace != NULL, "no trace: errno is %m");
 	info = tdt_trace_info(trace);

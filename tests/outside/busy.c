@@ -199,7 +199,7 @@ static void park_until(uint64_t due)
 static void *work(void *unused)
 {
 	(void)unused;
-	tdt_worker_thread_start();
+	tdt_worker_thread_start(NULL);
 	pthread_mutex_lock(&lock);
 	while (!stopping) {
 		uint64_t due = open_gates();
@@ -221,7 +221,7 @@ static void *work(void *unused)
 
 static void *idle(void *unused)
 {
-	tdt_worker_thread_start();
+	tdt_worker_thread_start(NULL);
 	tdt_worker_thread_park();
 	pthread_mutex_lock(&lock);
 	idles = true;

@@ -1,36 +1,42 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# The shells complete each option that tdt has, and no other.
+# The shells complete each option that tdt has, and no other; the help and the manual have it, too.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 from=$top_srcdir/cli/completions
+PATH=$(cd "${top_builddir:?}" && pwd):$PATH
+export PATH
 
-# The options in the help of all commands.
-for command in ps top bt diff metrics profile record print set; do
-	"${top_builddir:?}/tdt" $command --help
-done | grep -o -e '--[a-z][a-z0-9-]*' | LC_ALL=C sort -u >"$tmp/options"
-claim "there are options" test "$(wc -l <"$tmp/options")" -gt 20
-
-# completed FILE: the options in a file that completes by their names.
-completed()
+# options COMMAND: those in its help.
+options()
 {
-	grep -v '^#' "$1" | grep -o -e '--[a-z][a-z0-9-]*' | LC_ALL=C sort -u
+	tdt "$1" --help | sed -n 's/^  \(-., \)\{0,1\}\(--[a-z0-9-]*=\{0,1\}\).*/\2/p'
 }
 
-completed "$from/tdt.bash" | grep -v -x -e '--' >"$tmp/bash"
-same "bash completes them" "$tmp/options" "$tmp/bash"
-completed "$from/_tdt" >"$tmp/zsh"
-same "zsh completes them" "$tmp/options" "$tmp/zsh"
-grep '^complete' "$from/tdt.fish" | grep -o -e ' -l [a-z0-9-]*' |
-	sed 's/ -l /--/' | LC_ALL=C sort -u >"$tmp/fish"
-same "fish completes them" "$tmp/options" "$tmp/fish"
-
-# completes WORDS...: the last of them.
+# completes WORDS...: the last of them, in bash.
 completes()
 {
 	bash -c '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }
 		_tdt; printf "%s\n" "${COMPREPLY[@]}"' - "$from/tdt.bash" "$@" 2>&1
 }
+
+tdt complete | cut -f1 >"$tmp/commands"
+tdt --help | sed -n 's/^  tdt \([a-z]*\).*/\1/p' >"$tmp/expected"
+same "the commands are those of the help" "$tmp/expected" "$tmp/commands"
+while read -r command; do
+	options "$command" >"$tmp/expected"
+	tdt complete "$command" | cut -f1 >"$tmp/got"
+	same "$command: the options are those of the help" "$tmp/expected" "$tmp/got"
+	claim "$command: there are some" test "$(wc -l <"$tmp/got")" -gt 5
+	claim "$command: all lines of the help fit 80 columns" \
+		test -z "$(tdt "$command" --help | awk 'length > 79')"
+	page=$top_builddir/man/tdt.1
+	[ "$command" = print ] && page=$top_builddir/man/tdt-print.1
+	sed -n '/^\\fB/{s/\\-/-/g;s/\\f[BIR]//g;p}' "$page" | grep -o -e '--[a-z0-9-]*=\{0,1\}' |
+		LC_ALL=C sort -u >"$tmp/page"
+	LC_ALL=C sort -u "$tmp/got" | LC_ALL=C comm -23 - "$tmp/page" >"$tmp/lacks"
+	claim "$command: the manual has each of them" test ! -s "$tmp/lacks"
+done <"$tmp/commands"
 
 if command -v bash >/dev/null; then
 	completes tdt b >"$tmp/got"
@@ -39,6 +45,12 @@ if command -v bash >/dev/null; then
 	completes tdt ps --so >"$tmp/got"
 	echo --sort= >"$tmp/expected"
 	same "bash completes an option" "$tmp/expected" "$tmp/got"
+	completes tdt ps --sort = na >"$tmp/got"
+	echo name >"$tmp/expected"
+	same "bash completes its value" "$tmp/expected" "$tmp/got"
+	options bt >"$tmp/expected"
+	completes tdt bt -- >"$tmp/got"
+	same "bash completes all options" "$tmp/expected" "$tmp/got"
 else
 	skip "bash completes a command" "there is no bash"
 fi

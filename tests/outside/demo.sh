@@ -463,7 +463,7 @@ accepting="- $(at echo.c accept_poll 'TDT_AWAIT(')
 ticking="- $(at echo.c ticker_poll 'TDT_AWAIT(tdt_sleep_ms(')
  \`- tdt_sleep_ms"
 reading="- $(at echo.c connection_poll 'TDT_AWAIT(echo_unless_idle(')
- \`- tdt_timeout
+ \`- tdt_timeout_ms
     |- $(at echo.c echo_poll 'TDT_AWAIT(tdt_tcp_read(')
     |  \`- tdt_tcp_read
     \`- tdt_sleep_ms"

@@ -105,7 +105,7 @@ static void spawn(uint64_t id, const char *name, struct tdt_future future)
 #define SPAWN(id, name, ...) \
 	spawn(id, #name, TDT_ASYNC_NEW(name##_poll, (struct work){ __VA_ARGS__ }))
 
-static int count_asleep(struct tdt_handle *handle, const struct tdt_trace_info *info, void *n)
+static int count_asleep(struct tdt_handle *handle, const struct tdt_task_info *info, void *n)
 {
 	(void)handle;
 	if (strcmp(info->name, "sleeper") == 0 || strcmp(info->name, "mover") == 0)
@@ -113,7 +113,7 @@ static int count_asleep(struct tdt_handle *handle, const struct tdt_trace_info *
 	return 0;
 }
 
-static int count_tasks(struct tdt_handle *handle, const struct tdt_trace_info *info, void *n)
+static int count_tasks(struct tdt_handle *handle, const struct tdt_task_info *info, void *n)
 {
 	(void)handle;
 	(void)info;

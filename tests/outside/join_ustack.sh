@@ -452,7 +452,8 @@ fails()
 	[ $actual = "$status" ] && [ ! -s out ] && grep -q -e "$message" err
 }
 claim 'one file is wrong usage' fails 2 'Try .tdt-join-ustack --help' "$join" tasks.json
-claim 'so is an unknown form' fails 2 'unknown form: xml' "$join" --format=xml tasks.json oncpu.txt
+claim 'so is an unknown form' fails 2 'text or json, not xml' \
+	"$join" --format=xml tasks.json oncpu.txt
 claim 'a missing file is told' fails 1 'nowhere: No such file' "$join" tasks.json nowhere
 printf '{"tdt":1,\n  "task":' >cut.json
 claim 'damaged traces are told' fails 1 '^tdt-join-ustack: cut.json:2:' "$join" cut.json oncpu.txt

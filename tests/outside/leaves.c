@@ -39,7 +39,7 @@ static void spawn_combined(struct tdt_handle *sleeper, struct tdt_mutex *mutex)
 	struct tdt_future two[] = { tdt_sleep_ms(LONG), tdt_mutex_lock(mutex) },
 			  other_two[] = { tdt_sleep_ms(LONG), tdt_join(sleeper, NULL) };
 
-	spawn("timeout", tdt_timeout(tdt_mutex_lock(mutex), LONG, &elapsed));
+	spawn("timeout", tdt_timeout_ms(tdt_mutex_lock(mutex), LONG, &elapsed));
 	spawn("join", tdt_join(sleeper, NULL));
 	spawn("join_all", tdt_join_all(two, 2));
 	spawn("select", tdt_select(other_two, 2, &winner));
@@ -95,7 +95,7 @@ int main(void)
 	puts("ready");
 	fflush(stdout);
 	getchar();
-	MUST(tdt_dump(stdout, &options) == 0);
+	MUST(tdt_dump_with(stdout, &options) == 0);
 	fflush(stdout);
 	_Exit(0);
 }

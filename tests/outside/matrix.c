@@ -49,6 +49,7 @@
 
 #include "lib/at_rest.h"
 #include "lib/must.h"
+#include "lib/options.h"
 
 #define LONG 60000000 /* milliseconds */
 #define N(array) (sizeof(array) / sizeof(*(array)))
@@ -300,7 +301,7 @@ static void spawn_on(struct tdt_rt *on, const char *name, uint64_t id, struct st
 
 /* --- Rest --- */
 
-static int get_state(struct tdt_handle *handle, const struct tdt_trace_info *info, void *state)
+static int get_state(struct tdt_handle *handle, const struct tdt_task_info *info, void *state)
 {
 	(void)handle;
 	*(enum tdt_task_state *)state = info->state;
@@ -344,7 +345,7 @@ static bool stands(struct shape *shape)
 	/* If the watch was late, a request brings the tree of the last poll. */
 	if (shape->is_polled && strcmp(truth_of(shape)->state, "waiting") == 0 &&
 	    !has_last_tree(shape->handle)) {
-		tdt_trace_free(tdt_backtrace_timed(shape->handle, INT64_C(1000000000)));
+		tdt_trace_free(backtrace_timed(shape->handle, INT64_C(1000000000)));
 		return false;
 	}
 	return true;
@@ -369,7 +370,7 @@ static void rests(const char *name)
 	shape->before = end_moment();
 }
 
-static int count_polls(struct tdt_handle *handle, const struct tdt_trace_info *info, void *polls)
+static int count_polls(struct tdt_handle *handle, const struct tdt_task_info *info, void *polls)
 {
 	(void)handle;
 	*(uint64_t *)polls = info->state == TDT_TASK_WAITING ? info->polls : 0;
@@ -895,7 +896,7 @@ static void end_answer(FILE *out)
 		now(CLOCK_MONOTONIC));
 }
 
-static int print_task(struct tdt_handle *handle, const struct tdt_trace_info *info, void *arg)
+static int print_task(struct tdt_handle *handle, const struct tdt_task_info *info, void *arg)
 {
 	static const char *const states[] = { "waiting",  "running",  "ready",
 					      "panicked", "runnable", "unknown" };
@@ -940,7 +941,7 @@ static bool can_answer(const char *name)
 static void print_backtrace(FILE *out, struct shape *shape)
 {
 	int64_t ms = can_answer(truth_of(shape)->name) ? 100000 : 1;
-	struct tdt_trace *trace = tdt_backtrace_timed(shape->handle, ms * 1000000);
+	struct tdt_trace *trace = backtrace_timed(shape->handle, ms * 1000000);
 
 	if (trace == NULL)
 		return;
@@ -971,7 +972,7 @@ static void ask_for_trees(const char *folder)
 	fclose(out);
 	out = open_in(folder, "dump"); /* when the names are known: it has little time for them */
 	fputs("{\"answer\":", out);
-	MUST(tdt_dump(out, &options) == 0);
+	MUST(tdt_dump_with(out, &options) == 0);
 	end_answer(out);
 	fclose(out);
 }

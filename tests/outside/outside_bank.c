@@ -181,10 +181,10 @@ static void dump_own(void)
 						  .timeout_ns = BANK_TIMEOUT,
 						  .print = &print };
 
-	MUST(tdt_dump(stderr, &options) == 0);
+	MUST(tdt_dump_with(stderr, &options) == 0);
 }
 
-static int waits_for_mutex(struct tdt_handle *handle, const struct tdt_trace_info *info, void *arg)
+static int waits_for_mutex(struct tdt_handle *handle, const struct tdt_task_info *info, void *arg)
 {
 	(void)handle;
 	(void)arg;

@@ -35,7 +35,7 @@ static tdt_poll_t forget(void *state, struct tdt_context *cx)
 	TDT_END();
 }
 
-static int waits_for_mutex(struct tdt_handle *handle, const struct tdt_trace_info *info, void *arg)
+static int waits_for_mutex(struct tdt_handle *handle, const struct tdt_task_info *info, void *arg)
 {
 	(void)handle;
 	(void)arg;

@@ -290,7 +290,7 @@ static struct tdt_traced spawn(tdt_poll_t (*poll)(void *, struct tdt_context *),
 static void *worker_a(void *nothing)
 {
 	pthread_setname_np(pthread_self(), "worker a");
-	tdt_worker_thread_start();
+	tdt_worker_thread_start(NULL);
 	for (int i = 0; i < 50; i++) {
 		poll_now(&ticker);
 		sleep_ms(5);
@@ -318,7 +318,7 @@ static void park_ms(long ms)
 static void *worker_b(void *nothing)
 {
 	pthread_setname_np(pthread_self(), "worker b");
-	tdt_worker_thread_start();
+	tdt_worker_thread_start(NULL);
 	pthread_barrier_wait(&barrier);
 	poll_now(&reader);
 	locked = now();

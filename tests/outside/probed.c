@@ -147,7 +147,7 @@ static void *work(void *log)
 	pthread_barrier_wait(&ready);
 	pthread_barrier_wait(&go);
 
-	tdt_worker_thread_start();
+	tdt_worker_thread_start(NULL);
 	note("worker-thread-start");
 	for (unsigned i = 0; i < SIMPLE; i++) {
 		struct task task = { .pending = PENDING, .result = TDT_READY };

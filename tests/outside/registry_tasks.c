@@ -206,7 +206,7 @@ int main(int argc, char **argv)
 	pthread_t thread;
 
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); /* or only its parents may read it */
-	tdt_worker_thread_start();
+	tdt_worker_thread_start(NULL);
 	start_steady();
 	tdt_worker_thread_park();
 	if (argc > 1 && strcmp(argv[1], "churn") == 0)

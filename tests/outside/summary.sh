@@ -257,8 +257,8 @@ claim "no file at all" fails 'no recording is named' --summary
 claim "a trace that cannot be written" fails 'absent/x: No such file' \
 	--perfetto="$tmp/absent/x" "$dir"
 claim "an option of the summary with a trace" fails 'needs --summary' --perfetto=- --full "$dir"
-claim "a wrong number of rows" fails 'not a number of rows: 0' --summary --rows=0 "$dir"
-claim "a wrong number of seconds" fails 'not a number of seconds: x' --summary --since=x "$dir"
+claim "a wrong number of rows" fails 'a number from 1 to 100000, not 0' --summary --rows=0 "$dir"
+claim "a wrong number of seconds" fails 'is a time.*, not x' --summary --since=x "$dir"
 claim "an option without --summary" fails 'needs --summary' --rows=1 "$tmp/text"
 claim "no folded stacks" fails 'no form folded' --summary --format=folded "$dir"
 full_disk()

@@ -37,6 +37,7 @@
 
 #include "lib/folder.h"
 #include "lib/must.h"
+#include "lib/options.h"
 #include "lib/visitor.h"
 
 #define LONG INT64_C(30000000000)
@@ -176,7 +177,7 @@ static struct tdt_trace *ask(struct task *task, const char *polled)
 	struct tdt_future future;
 
 	phase("Requests");
-	future = tdt_backtrace_async(task->traced.handle, &trace, NULL);
+	future = tdt_backtrace_async(task->traced.handle, NULL, &trace, NULL);
 	task->held = true;
 	tdt_future_poll(&future, &cx);
 	phase(polled);
@@ -287,7 +288,7 @@ static void requests(void)
 		struct tdt_trace *trace;
 
 		phase("Requests");
-		trace = tdt_backtrace_timed(worker.traced.handle, LONG);
+		trace = backtrace_timed(worker.traced.handle, LONG);
 		MUST(trace != NULL && tdt_trace_info(trace)->leaves == 2);
 		tdt_trace_free(trace);
 		host();
@@ -382,7 +383,7 @@ static void running(void)
 		start_stuck(&worker, &thread, spins);
 		for (int i = 0; i < 3; i++) {
 			phase("Running polls");
-			trace = tdt_backtrace_timed(worker.traced.handle, LONG);
+			trace = backtrace_timed(worker.traced.handle, LONG);
 			host();
 			MUST(trace != NULL && tdt_trace_info(trace)->state == TDT_TASK_RUNNING);
 			tdt_trace_free(trace);
@@ -459,12 +460,12 @@ static void watch(struct task *task)
 	struct tdt_trace *last = NULL;
 
 	phase("Watching");
-	MUST(tdt_watch(1000000) == 0);
+	MUST(tdt_watch(1000000, NULL) == 0);
 	while (last == NULL) {
 		poll_task(task);
 		last = tdt_backtrace_last(task->traced.handle);
 	}
-	MUST(tdt_watch(0) == 0);
+	MUST(tdt_watch(0, NULL) == 0);
 	tdt_trace_free(last);
 	host();
 }
@@ -498,7 +499,7 @@ static void snapshot_to(const char *dir, const char *name)
 	char path[IN_FOLDER_SIZE];
 
 	snprintf(path, sizeof path, "%s/%s", dir, name);
-	MUST(tdt_recorder_snapshot(path, 0) == 0);
+	MUST(tdt_recorder_snapshot(path, NULL) == 0);
 	unlink(path);
 }
 
@@ -510,8 +511,8 @@ static void snapshots(void)
 	phase("Snapshots; host: unlink");
 	snapshot_to(dir, "rec");
 	snapshot_to(dir, "rec.pftrace.gz");
-	MUST(tdt_recorder_snapshot("/dev/null", 0) == -EINVAL);
-	MUST(tdt_recorder_snapshot("/nonexistent/x", 0) == -ENOENT);
+	MUST(tdt_recorder_snapshot("/dev/null", NULL) == -EINVAL);
+	MUST(tdt_recorder_snapshot("/nonexistent/x", NULL) == -ENOENT);
 	host();
 	MUST(rmdir(dir) == 0);
 }
@@ -529,12 +530,12 @@ static void dumps(struct task *task)
 	task->held = false;
 	start_stuck(&worker[0], &thread, false);
 	phase("Dumps");
-	MUST(tdt_dump(out, &options) == 0);
+	MUST(tdt_dump_with(out, &options) == 0);
 	host();
 	end_stuck(&worker[0], thread);
 	start_stuck(&worker[1], &thread, true);
 	phase("Dumps");
-	MUST(tdt_dump(out, &options) == 0);
+	MUST(tdt_dump_with(out, &options) == 0);
 	host();
 	end_stuck(&worker[1], thread);
 	fclose(out);
@@ -557,7 +558,7 @@ static tdt_poll_t counting_poll(void *state, struct tdt_context *cx)
 static void one_dump(const char *path, int n)
 {
 	phase("Dumps on a signal; host: getpid gettid tgkill");
-	MUST(tdt_dump_on_signal_to(SIGUSR1, path) == 0);
+	MUST(tdt_dump_on_signal(SIGUSR1, TO(path)) == 0);
 	raise(SIGUSR1);
 	while (atomic_load(&polled) < n)
 		;
@@ -579,7 +580,7 @@ static void dump_on_signal(void)
 	MUST(stat(path, &about) == 0 && about.st_size > 0);
 	MUST(unlink(path) == 0 && rmdir(dir) == 0);
 	phase("Dumps on a signal");
-	MUST(tdt_dump_on_signal(0) == 0);
+	MUST(tdt_dump_on_signal(0, NULL) == 0);
 	host(); /* its thread ends */
 	task_fini(&task);
 }
@@ -631,7 +632,7 @@ static void listening(void)
 	int door, connection;
 
 	phase("Listening");
-	MUST(tdt_listen() == 0);
+	MUST(tdt_listen(NULL) == 0);
 	host();
 	door = visitor_door();
 	connection = visitor_come(door);
@@ -662,7 +663,7 @@ static void forks(struct task *task)
 		poll_task(task);
 		trace = tdt_backtrace(task->traced.handle);
 		MUST(trace != NULL);
-		MUST(tdt_backtrace_timed(worker.traced.handle, 1000) == NULL);
+		MUST(backtrace_timed(worker.traced.handle, 1000) == NULL);
 		tdt_trace_free(trace);
 		_exit(0);
 	}

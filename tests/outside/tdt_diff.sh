@@ -46,7 +46,7 @@ claim "and no more" fails "two files are needed" "$tmp/none" "$tmp/none" "$tmp/n
 claim "options for a process need a time" fails "need --after" -p 1 "$tmp/none" "$tmp/none"
 claim "a time needs a process" fails "the target is missing" --after=1s
 claim "a time has a unit" fails "not a time" --after=5 1
-claim "and is more than nothing" fails "no time passes" --after=0s 1
+claim "and is more than nothing" fails "more than nothing" --after=0s 1
 claim "there may be no such file" fails "No such file" "$tmp/none" "$tmp/nothing"
 claim "or no such process" fails "no process 999999999 here" --after=1ms 999999999
 claim "a file may be empty" fails "the files have no answers" "$tmp/empty" "$tmp/empty"

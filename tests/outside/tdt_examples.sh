@@ -48,7 +48,7 @@ examples()
 
 of_manual()
 {
-	sed -n '/^\.SH EXAMPLES/,/^\.RE/p' "$top_srcdir/man/tdt.1" | grep '^tdt ' | examples
+	sed -n '/^\.SH EXAMPLES/,/^\.RE/p' "$top_srcdir/man/tdt.1.in" | grep '^tdt ' | examples
 }
 
 of_page()

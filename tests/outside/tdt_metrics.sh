@@ -22,7 +22,7 @@ fails()
 
 claim "a target is needed" fails "the target is missing"
 claim "and only one" fails "more than one target" 1 2
-claim "a form that is none" fails "the form is openmetrics or prometheus" --format=xml 1
+claim "a form that is none" fails "openmetrics, prometheus or json, not xml" --format=xml 1
 claim "a process without libtdt has no page" fails "no libtdt was found\|not permitted" $$
 claim "an address that is none" fails "not a port, or an address and a port" --listen=here:1 1
 
@@ -74,6 +74,12 @@ grows()
 		counts 30 86 | diff -u - "$tmp/got" && work &&
 		"$tdt" metrics "$pid" >"$tmp/page" && samples "$tmp/page" >"$tmp/got" &&
 		counts 31 126 | diff -u - "$tmp/got"
+}
+
+in_json()
+{
+	"$tdt" metrics --json "$pid" | grep '^{"tdt":1,"metrics":{"waiting":6,"runnable":1,'\
+'"polling":1,"spawned":31,"panicked":2,"polls":126,.*"poll":{"bounds_ns":\[1000,.*"sum_ns":[0-9]*}'
 }
 
 # Whether a time in the page is positive, and not more than since the test began.
@@ -226,6 +232,7 @@ elif ! may_read; then
 	stop
 else
 	claim "tasks and polls are counted, also those that have ended" grows
+claim "JSON has the same" in_json
 	claim "the longest poll has begun since the start" is_recent tdt_longest_poll_seconds
 	claim "and the longest wait" is_recent tdt_longest_wait_seconds
 	claim "the page has an end" test "$(tail -n 1 "$tmp/page")" = "# EOF"

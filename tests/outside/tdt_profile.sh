@@ -25,10 +25,10 @@ fails()
 }
 
 claim "a target is needed" fails "the target is missing"
-claim "which runs" fails "only a process" --core="$tdt"
+claim "which runs" fails "wrong option" --core="$tdt"
 claim "a state that no task is profiled in" fails "not ended" --state=ended 1
-claim "looks that are too frequent" fails "not a number" -F 5000 1
-claim "a time that is none" fails "longer than a day, or 0" -d 0s 1
+claim "looks that are too frequent" fails "a number from 1 to 1000" -F 5000 1
+claim "a time that is none" fails "more than nothing and a day at most" -d 0s 1
 claim "a process without libtdt" fails "no libtdt was found\|not permitted" $$
 
 # --- Truth ---

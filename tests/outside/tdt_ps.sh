@@ -43,7 +43,7 @@ claim "a process or a core file" fails "either" ps -p 1 --core=x
 claim "there may be no such process" fails "no process 999999999 here" ps 999999999
 claim "or none of that name" fails "no process of the name no-such-program" ps no-such-program
 claim "a file that is no core file is refused" fails "no core file" ps --core="$tdt"
-claim "a key that is none" fails "not by size" ps --sort=size 1
+claim "a key that is none" fails "not size" ps --sort=size 1
 claim "a state that is none" fails "not waiting,asleep" ps --state=waiting,asleep 1
 claim "a time that is none" fails "not a time" ps --longer=soon 1
 claim "a process without libtdt" fails "no libtdt was found\|not permitted" ps $$

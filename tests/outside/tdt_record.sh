@@ -35,12 +35,12 @@ claim "a file or the summary must be wanted" fails "-o OUT or --summary" record 
 claim "a target is needed" fails "the target is missing" record --summary
 claim "and only one" fails "more than one target" record --summary 1 2
 claim "a time that is none" fails "not a time.*: soon" record --summary -d soon 1
-claim "neither is no time" fails "not a time: 0s" record --summary --last=0s 1
+claim "neither is no time" fails "more than nothing" record --summary --last=0s 1
 claim "one of two times" fails "either --duration or --last" record --summary -d 1s --last=1s 1
 claim "a core file has no future" fails "only a process can be waited for" \
 	record --summary -d 1s --core=x
 claim "a process without libtdt" fails "no libtdt was found\|not permitted" record --summary $$
-claim "a directory has no memory for tdt set" fails "no memory of the process" set --dir="$tmp" \
+claim "a directory has no memory for tdt set" fails "wrong option" set --dir="$tmp" \
 	watch=10ms
 
 # --- Processes ----------------------------------------------------------------------------

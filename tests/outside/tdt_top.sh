@@ -29,9 +29,9 @@ claim "and only one" fails "more than one target" 1 2
 claim "there may be no such process" fails "no process 999999999 here" 999999999
 claim "or no libtdt in it" fails "no libtdt was found\|not permitted" $$
 claim "a view that is none" fails "not heap" --view=heap 1
-claim "a key that is none" fails "not by size" --sort=size 1
-claim "rounds that come too fast" fails "less than 100ms" -d 1ms 1
-claim "what is no number" fails "not a number of rounds" -n few 1
+claim "a key that is none" fails "not size" --sort=size 1
+claim "rounds that come too fast" fails "0.1s at least" -d 1ms 1
+claim "what is no number" fails "--rounds is a number" -n few 1
 
 # --- As text ---
 
@@ -66,6 +66,13 @@ TDT_WATCH=10ms TDT_RECORD=1M start "$top_builddir/tests/outside/outside_bank" 30
 
 claim "tasks are counted by state" prints \
 	'^35 tasks: 33 waiting ≤ [0-9.]* m*s, 0 runnable, 2 polling ≤ ' -n 1
+json_of_top()
+{
+	"$tdt" top -n 1 --json "$pid" >"$tmp/json" &&
+		grep '^{"tdt":1,"top":{"pid":'"$pid"',.*"rings":\["deadlock: ' "$tmp/json" &&
+		grep '"name":"alice to bob","state":"waiting",[^}]*"deadlock":true' "$tmp/json"
+}
+claim "a round as JSON has the same" json_of_top
 claim "and the deadlock is told" grep -q '^deadlock: task 2 "alice to bob" waits' "$tmp/listed"
 line=$(sed -n '/^static tdt_poll_t next_order_poll/,/^}/{ /TDT_AWAIT/=; }' \
 	"$top_srcdir/tests/outside/outside_bank.c")

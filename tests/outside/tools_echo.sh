@@ -189,8 +189,8 @@ waits()
 {
 	cat "$tmp/wait-stacks.out"
 	for functions in 'tdt_tcp_accept accept_poll' 'tdt_sleep_ms ticker_poll' \
-		'tdt_tcp_read echo_poll tdt_timeout connection_poll' \
-		'tdt_sleep_ms tdt_timeout connection_poll'; do
+		'tdt_tcp_read echo_poll tdt_timeout_ms connection_poll' \
+		'tdt_sleep_ms tdt_timeout_ms connection_poll'; do
 		awk '/^@waits/ { printf "\n"; next }
 			/^@/ { on = 0 }
 			{ sub(/([.]poll)?\+.*/, "", $1); printf "%s ", $1 }' \

@@ -58,7 +58,7 @@ on_page()
 	while read -r name; do
 		grep -q "^$name|\|[ *]$name(" "$top_srcdir/man/$1" ||
 			{ echo "$1 does not tell of $name"; return 1; }
-	done <"$tmp/mapped"
+	done <"$tmp/told"
 }
 
 fails()
@@ -83,8 +83,12 @@ claim_exports()
 	same "the map of $1 lists what its headers declare" "$tmp/declared" "$tmp/mapped"
 	same "$1 exports what the map lists, at its version, and nothing else" "$tmp/versioned" \
 		"$tmp/exported"
+	grep -v '^tdt__' "$tmp/mapped" >"$tmp/told"
 	claim "$4 tells of all of it" on_page "$4"
-	claim "all of it is public: no tdt__ name" fails grep '^tdt__' "$tmp/exported"
+	# Inline functions of the headers read these two.
+	grep '^tdt__' "$tmp/exported" | sort >"$tmp/private"
+	claim "all else is public: no tdt__ name" fails \
+		grep -v -e '^tdt__await_ready@' -e '^tdt__recorder_on@' "$tmp/private"
 	claim "the soname is $1.so.0" grep -q "SONAME.*\\[$1.so.0\\]" "$tmp/dynamic"
 	claim "$1 is never unloaded" grep -q 'FLAGS_1.*NODELETE' "$tmp/dynamic"
 	claim "$1 is bound when it is loaded" grep -q 'FLAGS_1.*NOW' "$tmp/dynamic"

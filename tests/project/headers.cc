@@ -76,5 +76,8 @@ tdt_traced spawn(tdt_future first)
 		traced = tdt_traced_with(first, TDT_TASK_ATTR("twice"));
 	if (traced.handle == nullptr)
 		traced = tdt_traced_with(first, TDT_TASK_ATTR("twice", 7));
+#if __cplusplus >= 202002L
+		traced = tdt_traced_with(first, TDT_TASK_ATTR(.name = "twice", .parent = 7));
+#endif
 	return traced;
 }

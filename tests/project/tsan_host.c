@@ -130,7 +130,7 @@ static void *work(void *unused)
 {
 	struct task *task;
 
-	tdt_worker_thread_start();
+	tdt_worker_thread_start(NULL);
 	pthread_mutex_lock(&lock);
 	while (!over && (task = next_task()) != NULL) {
 		struct tdt_context cx = { &task->waker };
@@ -153,13 +153,15 @@ static void look(FILE *out)
 	struct tdt_trace *trace;
 
 	for (int i = 0; i < TASKS; i++) {
-		trace = tdt_backtrace_timed(tasks[i].traced.handle, 50000000);
+		trace = tdt_backtrace_with(tasks[i].traced.handle,
+		&(const struct tdt_backtrace_options){ .size = sizeof(struct tdt_backtrace_options),
+						.timeout_ns = 50000000 });
 		if (trace != NULL)
 			tdt_trace_print(trace, out);
 		tdt_trace_free(trace);
 		tdt_trace_free(tdt_backtrace_last(tasks[i].traced.handle));
 	}
-	tdt_dump_all(out);
+	tdt_dump(out);
 	if (module != NULL)
 		dlclose(module);
 }
@@ -169,7 +171,7 @@ int main(void)
 	FILE *out = fopen("/dev/null", "w");
 	pthread_t worker[WORKERS];
 
-	if (out == NULL || tdt_watch(1000000) != 0 || tdt_recorder_start(NULL) != 0)
+	if (out == NULL || tdt_watch(1000000, NULL) != 0 || tdt_recorder_start(NULL) != 0)
 		return EXIT_FAILURE;
 	for (int i = 0; i < TASKS; i++) {
 		tasks[i] = (struct task){ .waker.vtable = &vtable,
@@ -195,7 +197,7 @@ int main(void)
 		tdt_handle_unref(tasks[i].traced.handle);
 	}
 	tdt_recorder_stop();
-	tdt_watch(0);
+	tdt_watch(0, NULL);
 	fclose(out);
 	return EXIT_SUCCESS;
 }

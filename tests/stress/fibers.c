@@ -28,6 +28,7 @@
 
 #include "lib/fibered.h"
 #include "lib/must.h"
+#include "lib/options.h"
 #include "lib/sanitized.h"
 #include "lib/seeded.h"
 
@@ -148,7 +149,7 @@ static bool is_path(const struct tdt_trace *trace, uint64_t path)
 static atomic_bool stopping;
 static atomic_ulong switches, ended, moves, right, wrong, fresh, running, without, requested;
 
-static void check_tree(const struct tdt_trace *trace, const struct tdt_trace_info *info)
+static void check_tree(const struct tdt_trace *trace, const struct tdt_task_info *info)
 {
 	if (info->state == TDT_TASK_RUNNING) {
 		atomic_fetch_add(&running, 1);
@@ -200,7 +201,7 @@ static void *requests(void *arg)
 		pthread_mutex_lock(&it->lock);
 		handle = tdt_handle_ref(tdt_fiber_handle(it->co.fiber));
 		pthread_mutex_unlock(&it->lock);
-		trace = handle != NULL ? tdt_backtrace_timed(handle, 200000000) : NULL;
+		trace = handle != NULL ? backtrace_timed(handle, 200000000) : NULL;
 		if (trace != NULL)
 			check_tree(trace, tdt_trace_info(trace));
 		atomic_fetch_add(&requested, trace != NULL);

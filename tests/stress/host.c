@@ -36,6 +36,7 @@
 
 #include "lib/host_plugins.h"
 #include "lib/must.h"
+#include "lib/options.h"
 #include "lib/sanitized.h"
 #include "lib/seeded.h"
 #include "stress/host_ops.h"
@@ -76,7 +77,7 @@ struct pick {
 	struct tdt_handle *handle;
 };
 
-static int pick(struct tdt_handle *handle, const struct tdt_trace_info *info, void *arg)
+static int pick(struct tdt_handle *handle, const struct tdt_task_info *info, void *arg)
 {
 	struct pick *picked = arg;
 
@@ -106,7 +107,7 @@ static struct tdt_trace *ask_for(struct tdt_handle *handle, int64_t timeout_ns, 
 	struct tdt_trace *trace;
 
 	ops_begin(what);
-	trace = tdt_backtrace_timed(handle, timeout_ns);
+	trace = backtrace_timed(handle, timeout_ns);
 	ops_end();
 	note_latest(&done.latest_ask, began, timeout_ns);
 	atomic_fetch_add(&done.asked, 1);
@@ -115,7 +116,7 @@ static struct tdt_trace *ask_for(struct tdt_handle *handle, int64_t timeout_ns, 
 
 static void ask_one(struct tdt_handle *handle, int64_t timeout_ns)
 {
-	struct tdt_trace *trace = ask_for(handle, timeout_ns, "tdt_backtrace_timed()");
+	struct tdt_trace *trace = ask_for(handle, timeout_ns, "backtrace_timed()");
 
 	MUST(trace != NULL || errno == ESRCH || errno == ETIMEDOUT);
 	if (trace == NULL)
@@ -174,7 +175,7 @@ static void *toggle_watch(void *arg)
 		bool off = random_below(&state, 4) == 0;
 
 		ops_begin("tdt_watch()");
-		MUST(tdt_watch(off ? 0 : (1 + random_below(&state, 20)) * MS) == 0);
+		MUST(tdt_watch(off ? 0 : (1 + random_below(&state, 20)) * MS, NULL) == 0);
 		ops_end();
 		atomic_fetch_add(&done.toggles, 1);
 		sleep_ms(random_below(&state, 200));
@@ -264,9 +265,9 @@ static int ask_as_a_child(unsigned *state)
 	struct tdt_handle *handle = pick_task(state);
 
 	if (handle != NULL)
-		tdt_trace_free(tdt_backtrace_timed(handle, 20 * MS));
+		tdt_trace_free(backtrace_timed(handle, 20 * MS));
 	tdt_handle_unref(handle);
-	return tdt_dump(nowhere, &options) == 0 ? 0 : 1;
+	return tdt_dump_with(nowhere, &options) == 0 ? 0 : 1;
 }
 
 /* A new task of the child's only thread is requested and polled: whether its trace has its name.
@@ -281,7 +282,7 @@ static int trace_as_a_child(void)
 
 	if (traced.handle == NULL)
 		return 2;
-	requester = tdt_backtrace_async(traced.handle, &trace, NULL);
+	requester = tdt_backtrace_async(traced.handle, NULL, &trace, NULL);
 	for (int i = 0; i < 10 && tdt_future_poll(&requester, &cx) == TDT_PENDING; i++)
 		tdt_future_poll(&traced.future, &cx);
 	tdt_future_drop(&requester);
@@ -400,7 +401,7 @@ static void ask_in_callback(unsigned *state)
 
 	if (handle != NULL)
 		tdt_trace_free(ask_for(handle, random_below(state, 60) * MS,
-				       "tdt_backtrace_timed() in a callback of dl_iterate_phdr()"));
+				       "backtrace_timed() in a callback of dl_iterate_phdr()"));
 	tdt_handle_unref(handle);
 	atomic_fetch_add(&done.in_callbacks, 1);
 }
@@ -685,7 +686,7 @@ static void stop_threads(void)
 	for (unsigned i = 0; i < started; i++)
 		pthread_join(threads[i], NULL);
 	host_tasks_end();
-	MUST(tdt_watch(0) == 0);
+	MUST(tdt_watch(0, NULL) == 0);
 }
 
 static void sleep_until(uint64_t time)

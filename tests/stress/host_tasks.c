@@ -440,18 +440,18 @@ static void complain(const struct tdt_trace *trace, char right, const char *what
 }
 
 /* The plugin in which the poll was that the tree is of. */
-static char right_plugin(const struct tdt_trace_info *info)
+static char right_plugin(const struct tdt_task_info *info)
 {
 	return plugin_of_poll(info->id, info->polls - info->polls_since);
 }
 
 /* ThreadSanitizer calls handlers later: the stack of a poll that ran is by then another. */
-static bool may_be_late(const struct tdt_trace_info *info)
+static bool may_be_late(const struct tdt_task_info *info)
 {
 	return TSAN && info->state == TDT_TASK_RUNNING;
 }
 
-static void judge(const struct tdt_trace *trace, const struct tdt_trace_info *info,
+static void judge(const struct tdt_trace *trace, const struct tdt_task_info *info,
 		  const struct host_said *said)
 {
 	const char *wrong = said->wrong;

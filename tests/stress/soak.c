@@ -32,6 +32,7 @@
 
 #include "lib/find_registry.h"
 #include "lib/must.h"
+#include "lib/options.h"
 #include "lib/sanitized.h"
 #include "lib/seeded.h"
 #include "stress/soak_tasks.h"
@@ -64,7 +65,7 @@ static void *dump(void *arg)
 						    .print = &print,
 						    .timeout_ns = 1 + random_below(&state, 100) *
 									  (int64_t)MS };
-		int error = tdt_dump(nowhere, &options);
+		int error = tdt_dump_with(nowhere, &options);
 
 		MUST(error == 0);
 		atomic_fetch_add(&dumps, 1);
@@ -78,7 +79,7 @@ struct pick {
 	struct tdt_handle *handle;
 };
 
-static int pick(struct tdt_handle *handle, const struct tdt_trace_info *info, void *arg)
+static int pick(struct tdt_handle *handle, const struct tdt_task_info *info, void *arg)
 {
 	struct pick *picked = arg;
 
@@ -99,7 +100,7 @@ static void ask_about(struct tdt_handle *handle, unsigned *state)
 		MUST(tdt_trace_root(last) != NULL);
 		tdt_trace_free(last);
 	}
-	trace = tdt_backtrace_timed(handle, random_below(state, 60) * (int64_t)MS);
+	trace = backtrace_timed(handle, random_below(state, 60) * (int64_t)MS);
 	MUST(trace != NULL || errno == ESRCH || errno == ETIMEDOUT);
 	if (trace == NULL)
 		return;
@@ -134,11 +135,12 @@ static void *toggle_watch(void *arg)
 	while (!atomic_load(&stopping)) {
 		MUST(tdt_watch(random_below(&state, 4) == 0
 				   ? 0
-				   : (1 + random_below(&state, 20)) * (int64_t)MS) == 0);
+				   : (1 + random_below(&state, 20)) * (int64_t)MS,
+			       NULL) == 0);
 		atomic_fetch_add(&toggles, 1);
 		sleep_ms(random_below(&state, 200));
 	}
-	MUST(tdt_watch(0) == 0);
+	MUST(tdt_watch(0, NULL) == 0);
 	return NULL;
 }
 
@@ -172,7 +174,7 @@ static void *signal_all(void *arg)
 	return NULL;
 }
 
-static int count_task(struct tdt_handle *handle, const struct tdt_trace_info *info, void *arg)
+static int count_task(struct tdt_handle *handle, const struct tdt_task_info *info, void *arg)
 {
 	(void)handle;
 	(void)info;
@@ -189,9 +191,9 @@ static int live_as_a_child(void)
 	alarm(TSAN ? 15 : 60);
 	if (tdt_tasks(NULL, count_task, &n) != 0)
 		return 1;
-	if (tdt_dump(nowhere, &options) != 0)
+	if (tdt_dump_with(nowhere, &options) != 0)
 		return 2;
-	if (!TSAN && (tdt_watch(MS) != 0 || tdt_watch(0) != 0))
+	if (!TSAN && (tdt_watch(MS, NULL) != 0 || tdt_watch(0, NULL) != 0))
 		return 3;
 	return 0;
 }
@@ -341,7 +343,7 @@ static void *guard(void *arg)
 		before = now;
 		if (idle == 600) {
 			printf("# nothing has ended for a minute:\n");
-			tdt_dump_all(stdout);
+			tdt_dump(stdout);
 			abort();
 		}
 		sleep_ms(100);
@@ -421,8 +423,8 @@ int main(int argc, char **argv)
 	sigaddset(&mine, SIGUSR2);
 	pthread_sigmask(SIG_BLOCK, &mine, NULL);
 	MUST(signal(SIGUSR2, handle) != SIG_ERR);
-	MUST(tdt_dump_on_signal(SIGUSR1) == 0);
-	MUST(tdt_watch(MS) == 0 && tdt_watch(0) == 0); /* its thread is for good */
+	MUST(tdt_dump_on_signal(SIGUSR1, NULL) == 0);
+	MUST(tdt_watch(MS, NULL) == 0 && tdt_watch(0, NULL) == 0); /* its thread is for good */
 	MUST(pthread_create(&guarding, NULL, guard, NULL) == 0);
 	for (unsigned round = 0, half = rounds / 2; round < rounds; round++) {
 		churn(seed + round, seconds_each);
@@ -434,7 +436,7 @@ int main(int argc, char **argv)
 	}
 	atomic_store(&finished, true);
 	pthread_join(guarding, NULL);
-	MUST(tdt_dump_on_signal(0) == 0);
+	MUST(tdt_dump_on_signal(0, NULL) == 0);
 
 	counts = soak_counts();
 	tdt_tasks(NULL, count_task, &live);

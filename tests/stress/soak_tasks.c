@@ -157,7 +157,7 @@ static tdt_poll_t hurried_poll(void *state, struct tdt_context *cx)
 	struct hurried *hurried = state;
 
 	TDT_BEGIN(&hurried->async, cx);
-	TDT_AWAIT(tdt_timeout(tdt_mutex_lock(mutexes[0]), 1 + choose(5), &hurried->elapsed));
+	TDT_AWAIT(tdt_timeout_ms(tdt_mutex_lock(mutexes[0]), 1 + choose(5), &hurried->elapsed));
 	if (!hurried->elapsed)
 		MUST(tdt_mutex_unlock(mutexes[0]) == 0);
 	TDT_END();
@@ -322,7 +322,7 @@ static tdt_poll_t curious_poll(void *state, struct tdt_context *cx)
 
 	TDT_BEGIN(&curious->async, cx);
 	curious->child = spawn(SOAK(sleeper_poll), "asked");
-	TDT_AWAIT(tdt_backtrace_async(curious->child, &curious->trace, &curious->error));
+	TDT_AWAIT(tdt_backtrace_async(curious->child, NULL, &curious->trace, &curious->error));
 	MUST(curious->trace != NULL || curious->error == -ESRCH);
 	TDT_END();
 }

@@ -281,7 +281,7 @@ static int trace(void)
 		int error = 0;
 
 		if (requested) {
-			request = tdt_backtrace_async(traced.handle, &answer, &error);
+			request = tdt_backtrace_async(traced.handle, NULL, &answer, &error);
 			tdt_future_poll(&request, &cx);
 		}
 		polled = truth_poll(&traced.future);
@@ -333,7 +333,9 @@ static void *poll_stepped(void *nothing)
 
 static void answer_request(struct step_answer *answer)
 {
-	struct tdt_trace *trace = tdt_backtrace_timed(stepped.handle, INT64_C(500000000));
+	struct tdt_trace *trace = tdt_backtrace_with(stepped.handle,
+		&(const struct tdt_backtrace_options){ .size = sizeof(struct tdt_backtrace_options),
+						.timeout_ns = INT64_C(500000000) });
 	enum tdt_cut cut = TDT_CUT_NOT;
 
 	*answer = (struct step_answer){ .error = trace != NULL ? 0 : -errno };

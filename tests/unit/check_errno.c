@@ -20,6 +20,7 @@
 #include <tdt/integrate/hooks.h>
 #include <tdt/tdt.h>
 
+#include "lib/options.h"
 #include "lib/poll_now.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
@@ -128,7 +129,7 @@ TEST(the_first_backtrace_with_a_limit)
 	struct tdt_trace *trace;
 
 	start();
-	KEEPS_ERRNO(trace = tdt_backtrace_timed(task.traced.handle, 30 * SECOND));
+	KEEPS_ERRNO(trace = backtrace_timed(task.traced.handle, 30 * SECOND));
 	ck_assert_ptr_nonnull(trace);
 	tdt_trace_free(trace);
 }
@@ -151,7 +152,7 @@ TEST(the_first_backtrace_as_a_future)
 	int error;
 
 	start();
-	KEEPS_ERRNO(requester = tdt_backtrace_async(task.traced.handle, &trace, &error));
+	KEEPS_ERRNO(requester = tdt_backtrace_async(task.traced.handle, NULL, &trace, &error));
 	KEEPS_ERRNO(tdt_future_poll(&requester, &(struct tdt_context){ &task.waker }));
 	KEEPS_ERRNO(tdt_future_poll(&requester, &(struct tdt_context){ &task.waker }));
 	ck_assert_ptr_nonnull(trace);
@@ -168,7 +169,7 @@ TEST(the_first_backtrace_of_a_poll_that_goes_on)
 		return;
 	}
 	start_stuck();
-	KEEPS_ERRNO(trace = tdt_backtrace_timed(stuck.traced.handle, 30 * SECOND));
+	KEEPS_ERRNO(trace = backtrace_timed(stuck.traced.handle, 30 * SECOND));
 	ck_assert_ptr_nonnull(trace);
 	tdt_trace_free(trace);
 	end_stuck();
@@ -183,7 +184,7 @@ TEST(the_first_print, .to = 3)
 	FILE *out = tmpfile();
 
 	start();
-	trace = tdt_backtrace_timed(task.traced.handle, 30 * SECOND);
+	trace = backtrace_timed(task.traced.handle, 30 * SECOND);
 	ck_assert(trace != NULL && out != NULL);
 	KEEPS_ERRNO(ck_assert_int_eq(tdt_trace_print_with(trace, out, &options), 0));
 	KEEPS_ERRNO(ck_assert_int_eq(tdt_trace_print(trace, out), 0));
@@ -210,8 +211,8 @@ TEST(the_first_dump)
 
 	start();
 	ck_assert_ptr_nonnull(out);
-	KEEPS_ERRNO(ck_assert_int_eq(tdt_dump(out, NULL), 0));
-	KEEPS_ERRNO(ck_assert_int_eq(tdt_dump_all(out), 0));
+	KEEPS_ERRNO(ck_assert_int_eq(tdt_dump_with(out, NULL), 0));
+	KEEPS_ERRNO(ck_assert_int_eq(tdt_dump(out), 0));
 	fclose(out);
 }
 
@@ -221,12 +222,12 @@ TEST(the_first_dump_of_a_poll_that_goes_on)
 
 	start_stuck();
 	ck_assert_ptr_nonnull(out);
-	KEEPS_ERRNO(ck_assert_int_eq(tdt_dump_all(out), 0));
+	KEEPS_ERRNO(ck_assert_int_eq(tdt_dump(out), 0));
 	end_stuck();
 	fclose(out);
 }
 
-static int visit(struct tdt_handle *handle, const struct tdt_trace_info *info, void *arg)
+static int visit(struct tdt_handle *handle, const struct tdt_task_info *info, void *arg)
 {
 	(void)handle;
 	(void)info;
@@ -259,7 +260,7 @@ TEST(the_first_watch)
 {
 	struct tdt_trace *trace;
 
-	KEEPS_ERRNO(ck_assert_int_eq(tdt_watch(TDT_WATCH_MIN_NS), 0));
+	KEEPS_ERRNO(ck_assert_int_eq(tdt_watch(TDT_WATCH_MIN_NS, NULL), 0));
 	start();
 	do {
 		KEEPS_ERRNO(poll_now(&task));
@@ -269,14 +270,14 @@ TEST(the_first_watch)
 	KEEPS_ERRNO(trace = tdt_backtrace_last(task.traced.handle));
 	ck_assert_ptr_nonnull(trace);
 	tdt_trace_free(trace);
-	KEEPS_ERRNO(ck_assert_int_eq(tdt_watch(0), 0));
+	KEEPS_ERRNO(ck_assert_int_eq(tdt_watch(0, NULL), 0));
 }
 
 TEST(the_first_dump_on_signal)
 {
-	KEEPS_ERRNO(ck_assert_int_eq(tdt_dump_on_signal(SIGUSR2), 0));
+	KEEPS_ERRNO(ck_assert_int_eq(tdt_dump_on_signal(SIGUSR2, NULL), 0));
 	KEEPS_ERRNO(raise(SIGUSR2));
-	KEEPS_ERRNO(ck_assert_int_eq(tdt_dump_on_signal(0), 0));
+	KEEPS_ERRNO(ck_assert_int_eq(tdt_dump_on_signal(0, NULL), 0));
 }
 
 TEST(the_first_combinators)
@@ -310,7 +311,7 @@ TEST(the_first_coroutine)
 
 TEST(the_first_hooks)
 {
-	KEEPS_ERRNO(tdt_worker_thread_start());
+	KEEPS_ERRNO(tdt_worker_thread_start(NULL));
 	KEEPS_ERRNO(tdt_worker_thread_park());
 	KEEPS_ERRNO(tdt_worker_thread_unpark());
 	KEEPS_ERRNO(tdt_worker_now(1));
@@ -322,7 +323,7 @@ TEST(the_first_hooks)
 
 TEST(the_first_built_trace)
 {
-	const struct tdt_trace_info info = { .size = sizeof(info), .id = 1 };
+	const struct tdt_task_info info = { .size = sizeof(info), .id = 1 };
 	const struct tdt_frame frame = { .size = sizeof(frame), .kind = TDT_NODE_FRAME };
 	struct tdt_trace *trace;
 

@@ -22,6 +22,7 @@
 #include "lib/futures.h"
 #include "lib/idle.h"
 #include "lib/must.h"
+#include "lib/options.h"
 #include "lib/sanitized.h"
 #include "lib/seeded.h"
 #include "lib/test.h"
@@ -105,7 +106,7 @@ static struct tdt_trace *capture(struct task *task)
 	struct task requester = { .waker = task->waker };
 	struct tdt_context cx = { &requester.waker };
 	struct tdt_trace *trace = NULL;
-	struct tdt_future request = tdt_backtrace_async(task->traced.handle, &trace, NULL);
+	struct tdt_future request = tdt_backtrace_async(task->traced.handle, NULL, &trace, NULL);
 
 	MUST(tdt_future_poll(&request, &cx) == TDT_PENDING);
 	poll_task(task);
@@ -154,7 +155,7 @@ static void *ask_blocking(void *argument)
 	/* A poll that takes its time is shown where it is just now. */
 	do {
 		tdt_trace_free(requester->trace);
-		requester->trace = tdt_backtrace_timed(requester->handle, INT64_C(30000000000));
+		requester->trace = backtrace_timed(requester->handle, INT64_C(30000000000));
 	} while (requester->trace != NULL &&
 		 tdt_trace_info(requester->trace)->state == TDT_TASK_RUNNING);
 	atomic_store(&requester->answered, true);
@@ -322,7 +323,7 @@ static int wakes_when_asked(struct polled *polled)
 {
 	int before = atomic_load(&polled->waker.wakes);
 
-	MUST(tdt_backtrace_timed(polled->traced.handle, 0) == NULL && errno == ETIMEDOUT);
+	MUST(backtrace_timed(polled->traced.handle, 0) == NULL && errno == ETIMEDOUT);
 	return atomic_load(&polled->waker.wakes) - before;
 }
 

@@ -576,7 +576,7 @@ TEST(neither_does_an_enabled_probe)
 
 static void poll_watched(void)
 {
-	MUST(tdt_watch(INT64_MAX) == 0);
+	MUST(tdt_watch(INT64_MAX, NULL) == 0);
 	tdt_worker_now(1);
 	polled = traced(level(24, one_leaf));
 	for (int i = 0; i < 4; i++) {

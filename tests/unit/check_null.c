@@ -23,6 +23,7 @@
 #include <tdt/rt/sync.h>
 #include <tdt/tdt.h>
 
+#include "lib/options.h"
 #include "lib/poll_now.h"
 #include "lib/test.h"
 
@@ -61,7 +62,7 @@ static FILE *file;
 
 static void set_up(void)
 {
-	const struct tdt_trace_info info = { .size = sizeof(info), .id = 1 };
+	const struct tdt_task_info info = { .size = sizeof(info), .id = 1 };
 
 	poll_now_start(&task, future_of(pending, NULL));
 	built = tdt_trace_new(&info);
@@ -83,7 +84,7 @@ static void drop_made(struct tdt_future future)
 	tdt_future_drop(&future);
 }
 
-static int visit(struct tdt_handle *visited, const struct tdt_trace_info *info, void *arg)
+static int visit(struct tdt_handle *visited, const struct tdt_task_info *info, void *arg)
 {
 	(void)visited;
 	(void)info;
@@ -112,19 +113,14 @@ CALL(tdt_backtrace_async)
 {
 	struct tdt_trace *answer;
 
-	FUTURE_REFUSED(tdt_backtrace_async(NULL, &answer, NULL));
-	FUTURE_REFUSED(tdt_backtrace_async(task.traced.handle, NULL, NULL));
-	drop_made(tdt_backtrace_async(task.traced.handle, &answer, NULL));
+	FUTURE_REFUSED(tdt_backtrace_async(NULL, NULL, &answer, NULL));
+	FUTURE_REFUSED(tdt_backtrace_async(task.traced.handle, NULL, NULL, NULL));
+	drop_made(tdt_backtrace_async(task.traced.handle, NULL, &answer, NULL));
 }
 
 CALL(tdt_backtrace_last)
 {
 	NULL_REFUSED(tdt_backtrace_last(NULL));
-}
-
-CALL(tdt_backtrace_timed)
-{
-	NULL_REFUSED(tdt_backtrace_timed(NULL, 0));
 }
 
 CALL(tdt_backtrace_with)
@@ -152,9 +148,14 @@ CALL(tdt_counters)
 	INT_REFUSED(tdt_counters(NULL));
 }
 
-CALL(tdt_on_panic)
+CALL(tdt_panic_hook_add)
 {
-	tdt_on_panic(NULL);
+	INT_REFUSED(tdt_panic_hook_add(NULL, NULL));
+}
+
+CALL(tdt_panic_hook_remove)
+{
+	ck_assert_int_eq(tdt_panic_hook_remove(NULL, NULL), -ENOENT);
 }
 
 CALL(tdt_panics)
@@ -178,8 +179,8 @@ CALL(tdt_record_event)
 
 CALL(tdt_recorder_on_signal)
 {
-	INT_REFUSED(tdt_recorder_on_signal(SIGUSR2, NULL));
-	ck_assert_int_eq(tdt_recorder_on_signal(0, NULL), 0);
+	INT_REFUSED(tdt_recorder_on_signal(SIGUSR2, NULL, NULL));
+	ck_assert_int_eq(tdt_recorder_on_signal(0, NULL, NULL), 0);
 }
 
 CALL(tdt_recorder_on_trigger)
@@ -189,7 +190,7 @@ CALL(tdt_recorder_on_trigger)
 
 CALL(tdt_recorder_snapshot)
 {
-	INT_REFUSED(tdt_recorder_snapshot(NULL, 0));
+	INT_REFUSED(tdt_recorder_snapshot(NULL, NULL));
 }
 
 CALL(tdt_recorder_info)
@@ -205,21 +206,39 @@ CALL(tdt_recorder_summary)
 	ck_assert_int_eq(tdt_recorder_stop(), 0);
 }
 
+CALL(tdt_dump_on_signal)
+{
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, NULL), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(0, NULL), 0);
+}
+
+CALL(tdt_listen)
+{
+	int error = tdt_listen(NULL);
+
+	ck_assert(error == 0 || error == -EPERM);
+}
+
+CALL(tdt_watch)
+{
+	ck_assert_int_eq(tdt_watch(0, NULL), 0);
+}
+
+CALL(tdt_worker_thread_start)
+{
+	tdt_worker_thread_start(NULL);
+	tdt_worker_thread_stop();
+}
+
+CALL(tdt_dump_with)
+{
+	INT_REFUSED(tdt_dump_with(NULL, NULL));
+	ck_assert_int_eq(tdt_dump_with(file, NULL), 0);
+}
+
 CALL(tdt_dump)
 {
-	INT_REFUSED(tdt_dump(NULL, NULL));
-	ck_assert_int_eq(tdt_dump(file, NULL), 0);
-}
-
-CALL(tdt_dump_all)
-{
-	INT_REFUSED(tdt_dump_all(NULL));
-}
-
-CALL(tdt_dump_on_signal_to)
-{
-	ck_assert_int_eq(tdt_dump_on_signal_to(SIGUSR1, NULL), 0);
-	ck_assert_int_eq(tdt_dump_on_signal_to(0, NULL), 0);
+	INT_REFUSED(tdt_dump(NULL));
 }
 
 CALL(tdt_fiber_base)
@@ -725,10 +744,10 @@ CALL(tdt_tcp_write)
 	FUTURE_REFUSED(tdt_tcp_write(NULL, "", 1, &n));
 }
 
-CALL(tdt_timeout)
+CALL(tdt_timeout_ms)
 {
-	drop_made(tdt_timeout(future_of(pending, NULL), 1, NULL));
-	FUTURE_REFUSED(tdt_timeout(none, 1, NULL));
+	drop_made(tdt_timeout_ms(future_of(pending, NULL), 1, NULL));
+	FUTURE_REFUSED(tdt_timeout_ms(none, 1, NULL));
 }
 
 /* --- All of them ---------------------------------------------------------------------- */
@@ -746,19 +765,19 @@ static const struct {
 	const char *name;
 	void (*call)(void);
 } functions[] = {
+	NO_POINTER(tdt__await_ready),
+	NO_POINTER(tdt__recorder_on),
 	TRIED(tdt_backtrace),
 	TRIED(tdt_backtrace_async),
 	TRIED(tdt_backtrace_last),
-	TRIED(tdt_backtrace_timed),
 	TRIED(tdt_backtrace_with),
 	TRIED(tdt_co_await),
 	TRIED(tdt_coroutine),
 	TRIED(tdt_counters),
 	NO_POINTER(tdt_current_task_id),
 	TRIED(tdt_dump),
-	TRIED(tdt_dump_all),
-	NO_POINTER(tdt_dump_on_signal),
-	TRIED(tdt_dump_on_signal_to),
+	TRIED(tdt_dump_on_signal),
+	TRIED(tdt_dump_with),
 	TRIED(tdt_fiber_base),
 	TRIED(tdt_fiber_end),
 	TRIED(tdt_fiber_handle),
@@ -783,7 +802,7 @@ static const struct {
 	TRIED(tdt_leaf_waits_on_lock),
 	TRIED(tdt_leaf_waits_on_named),
 	NO_POINTER(tdt_leaf_wakers),
-	NO_POINTER(tdt_listen),
+	TRIED(tdt_listen),
 	NO_POINTER(tdt_version),
 	NO_POINTER(tdt_version_number),
 	TRIED(tdt_lock_hand),
@@ -796,11 +815,11 @@ static const struct {
 	TRIED(tdt_node_next),
 	TRIED(tdt_node_next_sibling),
 	TRIED(tdt_node_parent),
-	TRIED(tdt_on_panic),
+	TRIED(tdt_panic_hook_add),
+	TRIED(tdt_panic_hook_remove),
 	TRIED(tdt_panics),
 	TRIED(tdt_record_event),
 	TRIED(tdt_recorder_info),
-	NO_POINTER(tdt_recorder_on),
 	TRIED(tdt_recorder_on_signal),
 	TRIED(tdt_recorder_on_trigger),
 	TRIED(tdt_recorder_snapshot),
@@ -832,10 +851,10 @@ static const struct {
 	TRIED(tdt_trace_stacks),
 	TRIED(tdt_traced_with),
 	TRIED(tdt_waker_beneath),
-	NO_POINTER(tdt_watch),
+	TRIED(tdt_watch),
 	NO_POINTER(tdt_worker_now),
 	NO_POINTER(tdt_worker_thread_park),
-	NO_POINTER(tdt_worker_thread_start),
+	TRIED(tdt_worker_thread_start),
 	NO_POINTER(tdt_worker_thread_stop),
 	NO_POINTER(tdt_worker_thread_unpark),
 
@@ -868,7 +887,7 @@ static const struct {
 	TRIED(tdt_tcp_set_name),
 	TRIED(tdt_tcp_shutdown),
 	TRIED(tdt_tcp_write),
-	TRIED(tdt_timeout),
+	TRIED(tdt_timeout_ms),
 	NO_POINTER(tdt_yield_now),
 };
 

@@ -39,6 +39,8 @@ tests_unit = \
 	tests/unit/tree-printer/check_text \
 	tests/unit/cli/check_apart \
 	tests/unit/cli/check_metrics_page \
+	tests/unit/cli/check_options \
+	tests/unit/cli/check_text_table \
 	tests/unit/cli/check_compare \
 	tests/unit/cli/check_serve \
 	tests/unit/cli/check_two_profiles \
@@ -231,7 +233,7 @@ tests_unit_tree_printer_check_dump_json_SOURCES = \
 	tests/unit/tree-printer/check_dump_json.c cli/read_dump.c cli/read_json.c \
 	cli/read_parts.c
 tests_unit_tree_printer_check_dump_json_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
-tests_unit_tree_printer_check_dump_json_LDADD = $(tests_memory) $(on_lib) $(JANSSON_LIBS)
+tests_unit_tree_printer_check_dump_json_LDADD = $(tests_memory) $(on_core) $(JANSSON_LIBS)
 tests_unit_tree_printer_check_dump_text_LDADD = $(tests_memory) $(on_lib)
 tests_unit_tree_printer_check_summary_forms_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
 tests_unit_tree_printer_check_summary_forms_LDADD = $(tests_memory) $(on_core) $(JANSSON_LIBS)
@@ -239,7 +241,7 @@ tests_unit_tree_printer_check_fold_LDADD = $(tests_memory) $(on_core)
 tests_unit_tree_printer_check_json_SOURCES = \
 	tests/unit/tree-printer/check_json.c cli/read_dump.c cli/read_json.c cli/read_parts.c
 tests_unit_tree_printer_check_json_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
-tests_unit_tree_printer_check_json_LDADD = $(tests_memory) $(on_lib) $(JANSSON_LIBS)
+tests_unit_tree_printer_check_json_LDADD = $(tests_memory) $(on_core) $(JANSSON_LIBS)
 tests_unit_tree_printer_check_perfetto_CFLAGS = $(tests_cflags) $(ZLIB_CFLAGS)
 tests_unit_tree_printer_check_perfetto_LDADD = $(tests_memory) $(on_core) $(ZLIB_LIBS)
 tests_unit_tree_printer_check_print_LDADD = $(tests_memory) $(on_lib)
@@ -250,6 +252,10 @@ tests_unit_tree_printer_check_text_LDADD = $(on_lib)
 tests_unit_cli_check_apart_SOURCES = tests/unit/cli/check_apart.c cli/apart.c cli/bound.c
 tests_unit_cli_check_apart_LDADD = $(on_nothing)
 tests_unit_cli_check_metrics_page_SOURCES = tests/unit/cli/check_metrics_page.c cli/metrics_page.c
+tests_unit_cli_check_options_SOURCES = \
+	tests/unit/cli/check_options.c cli/option_table.c cli/options.c cli/program.c
+tests_unit_cli_check_text_table_SOURCES = tests/unit/cli/check_text_table.c cli/text_table.c
+tests_unit_cli_check_text_table_LDADD = $(on_core)
 tests_unit_cli_check_compare_SOURCES = tests/unit/cli/check_compare.c cli/compare.c
 tests_unit_cli_check_compare_LDADD = $(tests_memory) $(on_core)
 tests_unit_cli_check_serve_SOURCES = tests/unit/cli/check_serve.c cli/serve.c
@@ -408,10 +414,10 @@ tests_unit_dump_check_dump_all_LDADD = $(on_lib)
 # Whether the process is a set-user-ID program, and whether there may be threads, by ld's --wrap.
 tests_unit_dump_check_dump_environment_LDFLAGS = -Wl,--wrap=secure_getenv -Wl,--wrap=pthread_create
 # What is dumped, by ld's --wrap.
-tests_unit_dump_check_dump_file_LDFLAGS = -Wl,--wrap=tdt_dump
+tests_unit_dump_check_dump_file_LDFLAGS = -Wl,--wrap=tdt_dump_with
 tests_unit_dump_check_dump_file_LDADD = $(tests_memory) $(on_core)
 # What the thread dumps, and that there may be no thread, by ld's --wrap.
-tests_unit_dump_check_dump_signal_LDFLAGS = -Wl,--wrap=tdt_dump -Wl,--wrap=pthread_create
+tests_unit_dump_check_dump_signal_LDFLAGS = -Wl,--wrap=tdt_dump_with -Wl,--wrap=pthread_create
 tests_unit_dump_check_dump_stuck_CFLAGS = $(tests_cflags) -fno-omit-frame-pointer
 tests_unit_dump_check_dump_stuck_LDADD = $(on_rt)
 tests_unit_dump_check_recorder_snapshot_LDADD = $(tests_memory) $(on_core)

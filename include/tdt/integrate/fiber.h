@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef TDT_FIBER_H
-#define TDT_FIBER_H
+#define TDT_FIBER_H /* stable from 1.0: docs/compatibility.md */
 
 /*
  * Tasks that are stackful coroutines of any library: fibers.  A fiber has a stack of its own, and a
@@ -58,12 +58,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <tdt/decls.h>
 #include <tdt/trace.h>
 
-#pragma GCC visibility push(default)
-#ifdef __cplusplus
-extern "C" {
-#endif
+TDT_DECLS_BEGIN
 
 struct tdt_fiber;
 
@@ -172,9 +170,6 @@ void tdt_fiber_end(struct tdt_fiber *fiber);
  */
 struct tdt_handle *tdt_fiber_handle(const struct tdt_fiber *fiber);
 
-#ifdef __cplusplus
-}
-#endif
-#pragma GCC visibility pop
+TDT_DECLS_END
 
 #endif

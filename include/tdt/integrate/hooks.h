@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef TDT_HOOKS_H
-#define TDT_HOOKS_H
+#define TDT_HOOKS_H /* stable from 1.0: docs/compatibility.md */
 
 /*
  * For the author of a runtime: the events that a runtime can report to libtdt.  All of these calls
@@ -10,7 +10,7 @@
  *
  *	static void *worker(void *arg)
  *	{
- *		tdt_worker_thread_start();
+ *		tdt_worker_thread_start(NULL);
  *		while (!stopping) {
  *			if (nothing_to_do()) {
  *				tdt_worker_thread_park();
@@ -29,18 +29,22 @@
  * the coarse clock, about 7 ns.
  */
 
+#include <tdt/decls.h>
 #include <tdt/trace.h>
 #include <tdt/tree.h>
 
-#pragma GCC visibility push(default)
-#ifdef __cplusplus
-extern "C" {
-#endif
+TDT_DECLS_BEGIN
+
+/* What a worker says of itself.  There is nothing yet: fields will follow. */
+struct tdt_worker_attr {
+	size_t size;    /* sizeof(struct tdt_worker_attr) */
+	uint64_t flags; /* 0 */
+};
 
 /*
  * Report that this thread begins to poll tasks (start), or will poll tasks no more (stop).  The two
  * calls do not nest.  They fire the probes worker-thread-start and worker-thread-stop.  Call them
- * on the worker's own thread.
+ * on the worker's own thread.  `attr` may be NULL; what is unknown of it is ignored.
  *
  * On a worker that runs tasks, tdt_backtrace() fails with EDEADLK: it would block a thread that may
  * have to poll the task.  A worker runs tasks if it is the last thread that polled some task which
@@ -51,7 +55,7 @@ extern "C" {
  * spawn_blocking).  No harm is done if such a thread makes these calls.  The two probes fire for it
  * too, and tdt_backtrace() works on it, unless it is called inside a poll.
  */
-void tdt_worker_thread_start(void);
+void tdt_worker_thread_start(const struct tdt_worker_attr *attr);
 void tdt_worker_thread_stop(void);
 
 /*
@@ -291,9 +295,6 @@ void tdt_worker_now(uint64_t monotonic_ns);
  */
 int tdt_task_id_base(uint64_t first);
 
-#ifdef __cplusplus
-}
-#endif
-#pragma GCC visibility pop
+TDT_DECLS_END
 
 #endif

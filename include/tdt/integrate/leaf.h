@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef TDT_LEAF_H
-#define TDT_LEAF_H
+#define TDT_LEAF_H /* may change: docs/compatibility.md */
 
 /*
  * For the author of a runtime whose tasks have neither a poll nor a stack that shows where they
@@ -45,13 +45,11 @@
  * A future that is polled may also give a list, if its own stack does not show where it waits.
  */
 
+#include <tdt/decls.h>
 #include <tdt/trace.h>
 #include <tdt/tree.h>
 
-#pragma GCC visibility push(default)
-#ifdef __cplusplus
-extern "C" {
-#endif
+TDT_DECLS_BEGIN
 
 enum tdt_leaf_kind {
 	TDT_LEAF_PCS = 1,  /* return addresses: each is looked up one byte before it.  To show the
@@ -155,9 +153,6 @@ void tdt_leaf_at(struct tdt_handle *task, struct tdt_leaf *leaf);
 void tdt_task_waits_on(struct tdt_handle *task, enum tdt_wait_kind kind, const void *object,
 		       uint64_t owner, const char *name);
 
-#ifdef __cplusplus
-}
-#endif
-#pragma GCC visibility pop
+TDT_DECLS_END
 
 #endif

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef TDT_STACK_H
-#define TDT_STACK_H
+#define TDT_STACK_H /* stable from 1.0: docs/compatibility.md */
 
 /*
- * For the author of coroutines: stacks that code switches to.
- *
  * A backtrace follows one stack.  Code that switches to another stack by itself, and polls there,
  * must report the switch.  Then the backtrace continues, from the end of that other stack, at the
  * place where the switch was made.  If the switch is not reported, the backtrace of a leaf on the
@@ -31,10 +29,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(default)
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include <tdt/decls.h>
+
+TDT_DECLS_BEGIN
 
 /*
  * A stack that is reported to the library, in the storage of its owner.  Initially all fields but
@@ -90,9 +87,6 @@ struct tdt_stack {
 void tdt_stack_enter(struct tdt_stack *stack);
 void tdt_stack_leave(struct tdt_stack *stack);
 
-#ifdef __cplusplus
-}
-#endif
-#pragma GCC visibility pop
+TDT_DECLS_END
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef TDT_OUTSIDE_H
-#define TDT_OUTSIDE_H
+#define TDT_OUTSIDE_H /* stable from 1.0: docs/compatibility.md */
 
 /*
  * The door: requests from outside the process.
@@ -37,8 +37,11 @@
  * Requests and answers
  *
  * A message is one packet.  It begins with a struct tdt_outside_header, and has exactly `size`
- * bytes.  All reserved fields are 0.  All numbers have the byte order of the process, and each
- * field is aligned to its own size; there are no addresses in a request.
+ * bytes.  All reserved fields are 0.  Later releases with the same version append fields.  A
+ * request that is shorter than the library knows it is extended with zeros, and what is longer must
+ * be zero.  An answer has at least the fields below; a reader ignores the rest.  All numbers have
+ * the byte order of the process, and each field is aligned to its own size; there are no addresses
+ * in a request.
  *
  * Requests of one connection are answered one after the other, in the order of their coming.  Each
  * gets one answer of the same `kind` and `number`.  (Before the answer to TDT_OUTSIDE_TREES come
@@ -49,8 +52,8 @@
  *   EPROTONOSUPPORT  `version` is not TDT_OUTSIDE_VERSION: that of the answer is what the library
  *                    speaks
  *   EOPNOTSUPP       the `kind` is unknown
- *   EINVAL           the size is not that of the kind, a reserved field is not 0, or a field has
- *                    a value that is not allowed
+ *   EINVAL           a reserved field is not 0, or a field has a value that is not allowed
+ *   E2BIG            a field that the library does not know is not 0
  *   EBUSY            of TDT_OUTSIDE_HELLO: there are TDT_OUTSIDE_CONNECTIONS connections already
  *   others           as described at the kinds
  *
@@ -67,12 +70,11 @@
 
 #include <stdint.h>
 
+#include <tdt/decls.h>
 #include <tdt/layout/registry.h>
 #include <tdt/tree.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TDT_DECLS_BEGIN
 
 #define TDT_OUTSIDE_VERSION 1
 
@@ -114,7 +116,7 @@ struct tdt_outside_hello {
 	struct tdt_outside_header header;
 	uint64_t registry; /* @32  address of the struct tdt_registry whose tasks answer here */
 	uint32_t pid;      /* @40  getpid(2): if this is not the target, end the connection */
-	uint32_t reserved; /* @44 */
+	uint32_t features; /* @44  the lower half of `features` of the registry */
 	char library[16];  /* @48  the version of the library as text, ends with NUL */
 };
 
@@ -164,13 +166,16 @@ struct tdt_outside_tree {
 	uint32_t answer;   /* @48  enum tdt_outside_answer */
 	uint32_t outcome;  /* @52  how the poll of a fresh tree ended: TDT_PENDING (the task waits),
 				   TDT_READY or TDT_PANICKED */
-	uint16_t astray;   /* @56  1: modules were unloaded meanwhile, the frames may be wrong */
-	uint16_t n_waits;  /* @58 */
-	uint16_t known;    /* @60  enum tdt_leaves_known of a fresh tree (tdt/tree.h) */
-	uint16_t moved;    /* @62  1: as in struct tdt_trace_info; `gap` is how long the task had
+	uint16_t n_waits;  /* @56 */
+	uint16_t wait_size; /* @58  sizeof(struct tdt_outside_wait): from one to the next */
+	uint8_t astray;    /* @60  1: modules were unloaded meanwhile, the frames may be wrong */
+	uint8_t known;     /* @61  enum tdt_leaves_known of a fresh tree (tdt/tree.h) */
+	uint8_t moved;     /* @62  1: as in struct tdt_task_info; `gap` is how long the task had
 				   waited */
+	uint8_t reserved0; /* @63 */
 	struct tdt_registry_tree tree; /* @64  without a tree, all is 0 */
-	/* the entries follow: @120, and then the waits */
+	uint32_t entries;   /* @120 where the entries begin in the message; then come the waits */
+	uint32_t reserved1; /* @124 */
 };
 
 /* What a leaf waited for: struct tdt_wait (tdt/tree.h) has the meaning of the fields. */
@@ -246,8 +251,6 @@ struct tdt_outside_counters {
 	uint64_t dumps;           /* @112 */
 };
 
-#ifdef __cplusplus
-}
-#endif
+TDT_DECLS_END
 
 #endif

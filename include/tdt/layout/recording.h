@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef TDT_RECORDING_H
-#define TDT_RECORDING_H
+#define TDT_RECORDING_H /* stable from 1.0: docs/compatibility.md */
 
 /*
  * The layout of a recording of the flight recorder (tdt/recorder.h), for readers of all kinds: the
@@ -66,9 +66,9 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include <tdt/decls.h>
+
+TDT_DECLS_BEGIN
 
 #define TDT_RECORDING_MAGIC "tdt-rec" /* and a NUL: 8 bytes */
 #define TDT_RECORDING_VERSION 2
@@ -304,8 +304,6 @@ struct tdt_recording_stack {
 	/* uint64_t pc[n]: the innermost first, as they are on the stack */
 };
 
-#ifdef __cplusplus
-}
-#endif
+TDT_DECLS_END
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef TDT_REGISTRY_H
-#define TDT_REGISTRY_H
+#define TDT_REGISTRY_H /* stable from 1.0: docs/compatibility.md */
 
 /*
  * The layout of the task records in the memory of a process, for readers outside the process: a
@@ -24,10 +24,12 @@
  * otherwise.
  *
  * Later releases of the library that have the same version give a meaning to fields that are
- * reserved here, which are 0 until then, and append fields to the registry, the records and the
- * panics: `size`, `record_size` and `panic_size` are at least those of the structs below.  A reader
- * goes from record to record by `stride`, from panic to panic by `panic_size`, and reads the fields
- * that it knows.
+ * reserved here, which are 0 until then, and append fields to the registry, the records, the
+ * panics, and the structs of threads and of fibers: `size`, `record_size`, `panic_size`,
+ * `thread_size` and `fiber_size` are at least those of the structs below.  A reader goes from
+ * record to record by `stride`, from panic to panic by `panic_size`, and reads the fields that it
+ * knows; of a library that is older than the reader it takes those for 0 that lie behind these
+ * sizes.
  *
  * Finding the registry
  *
@@ -157,9 +159,9 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include <tdt/decls.h>
+
+TDT_DECLS_BEGIN
 
 #define TDT_REGISTRY_MAGIC "tdt-reg" /* and a NUL: 8 bytes */
 #define TDT_REGISTRY_VERSION 1
@@ -177,7 +179,7 @@ struct tdt_registry {
 	char library[16];      /* @40   the version of the library as text, ends with NUL */
 	uint32_t pid;          /* @56   getpid(2), also in a child of fork(); 0: no future was ever
 					traced */
-	uint32_t reserved0;    /* @60 */
+	uint32_t thread_size;  /* @60   sizeof(struct tdt_registry_thread) */
 	uint64_t start;        /* @64   when the library began its work in this process or in one
 					that it was forked from */
 	uint64_t start_real;   /* @72   the same moment in nanoseconds of CLOCK_REALTIME, to print
@@ -205,11 +207,19 @@ struct tdt_registry {
 	uint32_t door;         /* @160  the number of its descriptor.  If there is none: 0, or a
 					positive errno that says why, such as EPERM (TDT_OUTSIDE=0)
 					or EMFILE */
-	uint32_t reserved1;    /* @164 */
+	uint32_t fiber_size;   /* @164  sizeof(struct tdt_registry_fiber) */
 	uint64_t misuse;       /* @168  address of a struct tdt_misuse (tdt/misuse.h), the first
 					misuse of the library that was noticed, which stays as it
 					is; 0: none was */
-	uint64_t reserved[10]; /* @176 */
+	uint64_t features;     /* @176  enum tdt_registry_feature: what the library reports.  A bit
+				that is 0 tells a fact that is unknown from one that is not so */
+	uint64_t reserved[9];  /* @184 */
+};
+
+/* Later versions add bits. */
+enum tdt_registry_feature {
+	TDT_REGISTRY_WAKES = 1,  /* `woken` and `woken_by`, as far as runtimes report wake-ups */
+	TDT_REGISTRY_PARENTS = 2 /* `parent` may be another task than the spawning one */
 };
 
 struct tdt_registry_slab {
@@ -396,7 +406,7 @@ struct tdt_registry_counters {
 struct tdt_registry_thread {
 	uint64_t own_poll;   /* @0   private to libtdt */
 	uint32_t id;         /* @8   gettid(2) */
-	uint8_t worker;      /* @12  1: between tdt_worker_thread_start() and ..._stop() */
+	uint8_t worker;      /* @12  1: between tdt_worker_thread_start(NULL) and ..._stop() */
 	uint8_t own_flag;    /* @13  private to libtdt */
 	uint16_t reserved0;  /* @14 */
 	uint64_t parked;     /* @16  since when the worker idles, after tdt_worker_thread_park();
@@ -436,8 +446,6 @@ struct tdt_registry_panic {
 	struct tdt_registry_entry entry[TDT_REGISTRY_PANIC_ENTRIES]; /* @200 */
 };
 
-#ifdef __cplusplus
-}
-#endif
+TDT_DECLS_END
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef TDT_NET_H
-#define TDT_NET_H
+#define TDT_NET_H /* may change: docs/compatibility.md */
 
 /*
  * TCP for tasks on libtdt-rt (tdt/rt/runtime.h).
@@ -43,12 +43,10 @@
 
 #include <sys/types.h>
 
+#include <tdt/decls.h>
 #include <tdt/future.h>
 
-#pragma GCC visibility push(default)
-#ifdef __cplusplus
-extern "C" {
-#endif
+TDT_DECLS_BEGIN
 
 struct tdt_tcp_listener; /* a socket that accepts */
 struct tdt_tcp;          /* a connection */
@@ -136,9 +134,6 @@ int tdt_tcp_shutdown(struct tdt_tcp *tcp);
 /* Close and free a connection.  Unread bytes are lost.  NULL does nothing.  Any thread. */
 void tdt_tcp_free(struct tdt_tcp *tcp);
 
-#ifdef __cplusplus
-}
-#endif
-#pragma GCC visibility pop
+TDT_DECLS_END
 
 #endif

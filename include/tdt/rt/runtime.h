@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef TDT_RUNTIME_H
-#define TDT_RUNTIME_H
+#define TDT_RUNTIME_H /* may change: docs/compatibility.md */
 
 /*
  * libtdt-rt: a multi-threaded runtime for futures.  It is small enough to embed, and traces every
@@ -47,13 +47,11 @@
 
 #include <stdbool.h>
 
+#include <tdt/decls.h>
 #include <tdt/future.h>
 #include <tdt/trace.h>
 
-#pragma GCC visibility push(default)
-#ifdef __cplusplus
-extern "C" {
-#endif
+TDT_DECLS_BEGIN
 
 struct tdt_rt; /* a runtime: its workers, its driver, its tasks */
 
@@ -104,7 +102,7 @@ struct tdt_rt *tdt_rt_current(void);
  * it is not wrapped again, and the attributes that it was traced with apply.
  *
  * `attr` may be NULL.  TDT_TASK_ATTR() records the place of the call.  TDT_TASK_ATTR(.name = "x")
- * also records a name (in C++: TDT_TASK_ATTR("x")).
+ * also records a name (in C++ before C++20: TDT_TASK_ATTR("x")).
  *
  * Returns the task's handle.  The caller unrefs it with tdt_handle_unref(), at once if it is not
  * needed; this never cancels the task.  On failure the call returns NULL and sets errno, and `fut`
@@ -194,11 +192,8 @@ struct tdt_future tdt_yield_now(void);
  * to drop `fut` after a failure, make it in a statement of its own.
  */
 TDT_MUST_USE
-struct tdt_future tdt_timeout(struct tdt_future fut, uint64_t ms, bool *elapsed);
+struct tdt_future tdt_timeout_ms(struct tdt_future fut, uint64_t ms, bool *elapsed);
 
-#ifdef __cplusplus
-}
-#endif
-#pragma GCC visibility pop
+TDT_DECLS_END
 
 #endif

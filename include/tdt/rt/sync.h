@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef TDT_SYNC_H
-#define TDT_SYNC_H
+#define TDT_SYNC_H /* may change: docs/compatibility.md */
 
 /*
  * Objects that tasks share: a mutex that is awaited, and a channel for one value.  They are in
@@ -10,12 +10,10 @@
 
 #include <stdbool.h>
 
+#include <tdt/decls.h>
 #include <tdt/future.h>
 
-#pragma GCC visibility push(default)
-#ifdef __cplusplus
-extern "C" {
-#endif
+TDT_DECLS_BEGIN
 
 /*
  * --- A mutex -----------------------------------------------------------------
@@ -164,9 +162,6 @@ struct tdt_future tdt_oneshot_receive(struct tdt_oneshot_receiver *receiver, voi
  */
 void tdt_oneshot_receiver_free(struct tdt_oneshot_receiver *receiver);
 
-#ifdef __cplusplus
-}
-#endif
-#pragma GCC visibility pop
+TDT_DECLS_END
 
 #endif

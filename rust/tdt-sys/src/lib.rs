@@ -94,7 +94,10 @@ pub struct tdt_task_attr {
     pub default_name: *const c_char,
     pub default_name_length: usize,
     pub id_later: u8,
-    pub reserved: [u8; 7],
+    pub reserved: [u8; 3],
+    pub flags: u32,
+    pub parent: u64,
+    pub entry: u64,
 }
 
 #[repr(C)]
@@ -110,7 +113,17 @@ pub struct tdt_backtrace_options {
     pub size: usize,
     pub timeout_ns: i64,
     pub max_frames: u32,
-    pub reserved: u32,
+    pub flags: u32,
+}
+
+pub const TDT_BACKTRACE_NO_WAIT: u32 = 1;
+pub const TDT_BACKTRACE_ON_WORKER: u32 = 2;
+
+#[repr(C)]
+#[derive(Debug)]
+pub struct tdt_listen_options {
+    pub size: usize,
+    pub flags: u64,
 }
 
 pub const TDT_MAX_FRAMES: c_int = 256;
@@ -151,7 +164,7 @@ pub struct tdt_wait {
 
 #[repr(C)]
 #[derive(Debug)]
-pub struct tdt_trace_info {
+pub struct tdt_task_info {
     pub size: usize,
     pub id: u64,
     pub name: *const c_char,
@@ -246,7 +259,13 @@ pub struct tdt_print_options {
     pub full: u8,
     pub max_depth: u32,
     pub reserved: u32,
+    pub write: Option<tdt_write_fn>,
+    pub arg: *mut c_void,
 }
+
+/// The type of `write` in [`tdt_print_options`].
+pub type tdt_write_fn =
+    unsafe extern "C" fn(arg: *mut c_void, bytes: *const c_char, n: usize) -> c_int;
 
 // --- tdt/tasks.h ---
 
@@ -262,7 +281,7 @@ pub struct tdt_task_filter {
 
 pub type tdt_task_fn = unsafe extern "C" fn(
     handle: *mut tdt_handle,
-    info: *const tdt_trace_info,
+    info: *const tdt_task_info,
     arg: *mut c_void,
 ) -> c_int;
 
@@ -279,7 +298,22 @@ pub struct tdt_dump_options {
     pub max_ids: u32,
 }
 
+#[repr(C)]
+#[derive(Debug)]
+pub struct tdt_signal_dump {
+    pub size: usize,
+    pub path: *const c_char,
+    pub flags: u64,
+}
+
 // --- tdt/integrate/hooks.h ---
+
+#[repr(C)]
+#[derive(Debug)]
+pub struct tdt_worker_attr {
+    pub size: usize,
+    pub flags: u64,
+}
 
 /// The beginning of a lock whose owner dumps may read.
 #[repr(C)]
@@ -306,17 +340,24 @@ pub const TDT_LOCK_MAGIC: [c_char; 8] = [
 
 pub const TDT_WATCH_MIN_NS: c_int = 1000000;
 
+#[repr(C)]
+#[derive(Debug)]
+pub struct tdt_watch_options {
+    pub size: usize,
+    pub flags: u64,
+}
+
 extern "C" {
     // tdt/trace.h
     pub fn tdt_traced_with(fut: tdt_future, attr: *const tdt_task_attr) -> tdt_traced;
     pub fn tdt_backtrace(handle: *mut tdt_handle) -> *mut tdt_trace;
-    pub fn tdt_backtrace_timed(handle: *mut tdt_handle, timeout_ns: i64) -> *mut tdt_trace;
     pub fn tdt_backtrace_with(
         handle: *mut tdt_handle,
         options: *const tdt_backtrace_options,
     ) -> *mut tdt_trace;
     pub fn tdt_backtrace_async(
         handle: *mut tdt_handle,
+        options: *const tdt_backtrace_options,
         out: *mut *mut tdt_trace,
         error: *mut c_int,
     ) -> tdt_future;
@@ -327,11 +368,12 @@ extern "C" {
     pub fn tdt_handle_unref(handle: *mut tdt_handle);
     pub fn tdt_current_task_id() -> u64;
     pub fn tdt_trace_print(trace: *const tdt_trace, out: *mut FILE) -> c_int;
-    pub fn tdt_dump_all(out: *mut FILE) -> c_int;
+    pub fn tdt_dump(out: *mut FILE) -> c_int;
+    pub fn tdt_listen(options: *const tdt_listen_options) -> c_int;
     pub fn tdt_trace_free(trace: *mut tdt_trace);
 
     // tdt/tree.h
-    pub fn tdt_trace_info(trace: *const tdt_trace) -> *const tdt_trace_info;
+    pub fn tdt_trace_info(trace: *const tdt_trace) -> *const tdt_task_info;
     pub fn tdt_trace_root(trace: *const tdt_trace) -> *const tdt_node;
     pub fn tdt_node_parent(node: *const tdt_node) -> *const tdt_node;
     pub fn tdt_node_first_child(node: *const tdt_node) -> *const tdt_node;
@@ -370,22 +412,18 @@ extern "C" {
     pub fn tdt_task_find(id: u64) -> *mut tdt_handle;
 
     // tdt/dump.h
-    pub fn tdt_dump(out: *mut FILE, options: *const tdt_dump_options) -> c_int;
-    pub fn tdt_dump_on_signal(signo: c_int) -> c_int;
-    pub fn tdt_dump_on_signal_to(signo: c_int, path: *const c_char) -> c_int;
-
-    // tdt/layout/outside.h
-    pub fn tdt_listen() -> c_int;
+    pub fn tdt_dump_with(out: *mut FILE, options: *const tdt_dump_options) -> c_int;
+    pub fn tdt_dump_on_signal(signo: c_int, options: *const tdt_signal_dump) -> c_int;
 
     // tdt/watch.h
-    pub fn tdt_watch(interval_ns: i64) -> c_int;
+    pub fn tdt_watch(interval_ns: i64, options: *const tdt_watch_options) -> c_int;
     pub fn tdt_backtrace_last(handle: *mut tdt_handle) -> *mut tdt_trace;
 
     // tdt/join.h
     pub fn tdt_join(handle: *mut tdt_handle, outcome: *mut c_int) -> tdt_future;
 
     // tdt/integrate/hooks.h
-    pub fn tdt_worker_thread_start();
+    pub fn tdt_worker_thread_start(attr: *const tdt_worker_attr);
     pub fn tdt_worker_thread_stop();
     pub fn tdt_worker_thread_park();
     pub fn tdt_worker_thread_unpark();

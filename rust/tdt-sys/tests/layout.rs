@@ -59,12 +59,16 @@ fn claims() -> String {
         tdt_future { state, poll, drop }
         tdt_task_attr {
             size, id, name, file, line, column, file_length, name_length, default_name,
-            default_name_length, id_later, reserved
+            default_name_length, id_later, reserved, flags, parent, entry
         }
         tdt_traced { future, handle }
-        tdt_backtrace_options { size, timeout_ns, max_frames, reserved }
+        tdt_backtrace_options { size, timeout_ns, max_frames, flags }
+        tdt_listen_options { size, flags }
+        tdt_watch_options { size, flags }
+        tdt_worker_attr { size, flags }
+        tdt_signal_dump { size, path, flags }
         tdt_wait { size, kind, futurelock, object, owner, name, handed_ns, owner_name }
-        tdt_trace_info {
+        tdt_task_info {
             size, id, name, file, line, column, state, leaves, leaves_elsewhere, leaves_lost,
             state_ns, polls, parent, woken_ns, woken_by, age_ns, polls_since, thread, n_waits,
             waits, syscall, leaves_unsure, requested, unknown_stack, asked,
@@ -76,7 +80,7 @@ fn claims() -> String {
         }
         tdt_print_options {
             size, format, utf8, color, addresses, full_paths, plumbing, full, max_depth,
-            reserved
+            reserved, write, arg
         }
         tdt_task_filter { size, name, longer_than_ns, states, reserved }
         tdt_dump_options { size, timeout_ns, filter, print, max_frames, max_ids }

@@ -52,17 +52,18 @@ pub fn dump_json_to(out: impl Write) -> io::Result<()> {
 }
 
 fn dump_as(format: sys::tdt_print_format, mut out: impl Write) -> io::Result<()> {
-    let print = print_options(format, false);
-    let options = sys::tdt_dump_options {
-        size: mem::size_of::<sys::tdt_dump_options>(),
-        timeout_ns: 0,
-        filter: ptr::null(),
-        print: &print,
-        max_frames: 0,
-        max_ids: 0,
-    };
-    // SAFETY: the stream and the options are valid.
-    let text = printed(|stream| unsafe { sys::tdt_dump(stream, &options) })?;
+    let text = printed(print_options(format, false), |print| {
+        let options = sys::tdt_dump_options {
+            size: mem::size_of::<sys::tdt_dump_options>(),
+            timeout_ns: 0,
+            filter: ptr::null(),
+            print,
+            max_frames: 0,
+            max_ids: 0,
+        };
+        // SAFETY: the options are valid, and say where the text goes.
+        unsafe { sys::tdt_dump_with(ptr::null_mut(), &options) }
+    })?;
     out.write_all(&text)?;
     out.flush()
 }
@@ -73,7 +74,7 @@ fn dump_as(format: sys::tdt_print_format, mut out: impl Write) -> io::Result<()>
 /// If there is no such signal, or the program handles it already.
 pub fn dump_on_signal(signo: i32) -> io::Result<()> {
     // SAFETY: the handler only raises a semaphore.
-    check(unsafe { sys::tdt_dump_on_signal(signo) })
+    check(unsafe { sys::tdt_dump_on_signal(signo, ptr::null()) })
 }
 
 /// The same, appended to a file: `%p` in its path stands for the id of the process, `%t` for the
@@ -84,8 +85,13 @@ pub fn dump_on_signal(signo: i32) -> io::Result<()> {
 pub fn dump_on_signal_to(signo: i32, path: impl AsRef<Path>) -> io::Result<()> {
     let path: &OsStr = path.as_ref().as_os_str();
     let path = CString::new(path.as_bytes())?;
+    let options = sys::tdt_signal_dump {
+        size: mem::size_of::<sys::tdt_signal_dump>(),
+        path: path.as_ptr().cast(),
+        flags: 0,
+    };
     // SAFETY: the path is copied; the handler only raises a semaphore.
-    check(unsafe { sys::tdt_dump_on_signal_to(signo, path.as_ptr().cast()) })
+    check(unsafe { sys::tdt_dump_on_signal(signo, &options) })
 }
 
 /// Have every task keep its last tree, captured once in `interval` (one millisecond at least) in a
@@ -96,7 +102,7 @@ pub fn dump_on_signal_to(signo: i32, path: impl AsRef<Path>) -> io::Result<()> {
 pub fn watch(interval: Duration) -> io::Result<()> {
     let interval = i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX);
     // SAFETY: it may be called anywhere.
-    check(unsafe { sys::tdt_watch(interval) })
+    check(unsafe { sys::tdt_watch(interval, ptr::null()) })
 }
 
 /// Listen for readers outside the process, such as `tdt bt PID`, which request where tasks wait.
@@ -109,7 +115,7 @@ pub fn watch(interval: Duration) -> io::Result<()> {
 /// If readers are refused (`PermissionDenied`), or a thread or a descriptor cannot be had.
 pub fn listen() -> io::Result<()> {
     // SAFETY: it may be called anywhere.
-    check(unsafe { sys::tdt_listen() })
+    check(unsafe { sys::tdt_listen(ptr::null()) })
 }
 
 /// Listen, unless that was done before.  Tasks are traced also if it fails.
@@ -157,7 +163,7 @@ pub fn tasks() -> Vec<TaskEntry> {
 /// `arg` is a vector of tasks, and the rest comes from libtdt.
 unsafe extern "C" fn add_task(
     handle: *mut sys::tdt_handle,
-    info: *const sys::tdt_trace_info,
+    info: *const sys::tdt_task_info,
     arg: *mut c_void,
 ) -> sys::c_int {
     let add = AssertUnwindSafe(|| {

@@ -67,9 +67,15 @@ impl Handle {
     /// # Errors
     /// See [`backtrace_blocking`](Self::backtrace_blocking).
     pub fn backtrace_timeout(&self, limit: Duration) -> Result<Trace, Error> {
-        let limit = i64::try_from(limit.as_nanos()).unwrap_or(i64::MAX);
-        // SAFETY: it is a handle, or null.
-        unsafe { Trace::from_answer(sys::tdt_backtrace_timed(self.0, limit)) }
+        let no_wait = if limit.is_zero() { sys::TDT_BACKTRACE_NO_WAIT } else { 0 };
+        let options = sys::tdt_backtrace_options {
+            size: std::mem::size_of::<sys::tdt_backtrace_options>(),
+            timeout_ns: i64::try_from(limit.as_nanos()).unwrap_or(i64::MAX),
+            max_frames: 0,
+            flags: sys::TDT_BACKTRACE_ON_WORKER | no_wait,
+        };
+        // SAFETY: it is a handle, or null; the options are valid.
+        unsafe { Trace::from_answer(sys::tdt_backtrace_with(self.0, &options)) }
     }
 
     /// The tree that the watch recorded last ([`watch`](crate::watch)).  The task is left alone.
@@ -132,7 +138,7 @@ impl Backtrace {
         // SAFETY: the answer outlives the future: both end in `drop`.
         let future = unsafe {
             let (trace, error) = (ptr::addr_of_mut!((*raw).trace), ptr::addr_of_mut!((*raw).error));
-            sys::tdt_backtrace_async(handle.0, trace, error)
+            sys::tdt_backtrace_async(handle.0, std::ptr::null(), trace, error)
         };
         let failed = if future.poll.is_none() { Some(Error::last()) } else { None };
         Backtrace { future, answer, failed }

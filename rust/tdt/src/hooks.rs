@@ -125,7 +125,10 @@ mod with_tasks {
             default_name: ptr::null(),
             default_name_length: 0,
             id_later: 0,
-            reserved: [0; 7],
+            reserved: [0; 3],
+            flags: 0,
+            parent: 0,
+            entry: 0,
         }
     }
 
@@ -172,7 +175,7 @@ mod with_tasks {
 /// thread that polls no task is not taken for a worker that runs tasks.
 pub fn on_thread_start() {
     // SAFETY: it may be called anywhere, as the following ones.
-    unsafe { sys::tdt_worker_thread_start() };
+    unsafe { sys::tdt_worker_thread_start(std::ptr::null()) };
 }
 
 /// For `Builder::on_thread_stop`.

@@ -139,7 +139,7 @@ pub struct TaskInfo {
 impl TaskInfo {
     /// # Safety
     /// `info` and all that it points to is valid during the call.
-    pub(crate) unsafe fn of(info: &sys::tdt_trace_info) -> TaskInfo {
+    pub(crate) unsafe fn of(info: &sys::tdt_task_info) -> TaskInfo {
         // SAFETY: the caller's contract.
         let owned = |string| unsafe { text(string) }.map(|string| string.into_owned());
         let waits = if info.waits.is_null() {

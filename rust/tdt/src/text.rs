@@ -4,15 +4,8 @@
 use std::borrow::Cow;
 use std::ffi::{c_void, CStr};
 use std::io;
-use std::ptr;
 
-use tdt_sys::{c_char, c_int, FILE};
-
-extern "C" {
-    fn open_memstream(text: *mut *mut c_char, length: *mut usize) -> *mut FILE;
-    fn fclose(stream: *mut FILE) -> c_int;
-    fn free(memory: *mut c_void);
-}
+use tdt_sys::{c_char, c_int, tdt_print_options};
 
 /// A string of libtdt, or nothing if it is null.
 ///
@@ -35,26 +28,24 @@ pub(crate) fn known(number: u32) -> Option<u32> {
     }
 }
 
-/// What `print` writes to the stream that it is given.  It returns 0 or a negative errno.
-pub(crate) fn printed(print: impl FnOnce(*mut FILE) -> c_int) -> io::Result<Vec<u8>> {
-    let (mut text, mut length) = (ptr::null_mut(), 0);
-    // SAFETY: both outlive the stream.
-    let stream = unsafe { open_memstream(&mut text, &mut length) };
-    if stream.is_null() {
-        return Err(io::Error::last_os_error());
+/// Take what libtdt prints.  `arg` is the vector of [`printed`].
+unsafe extern "C" fn append(arg: *mut c_void, bytes: *const c_char, n: usize) -> c_int {
+    // SAFETY: the vector is lent to the call that prints, and so are the bytes to this one.
+    unsafe {
+        let bytes = std::slice::from_raw_parts(bytes.cast::<u8>(), n);
+        (*arg.cast::<Vec<u8>>()).extend_from_slice(bytes);
     }
-    let result = print(stream);
-    // SAFETY: the stream is open.  Now `text` is what was printed, in memory of malloc().
-    let bytes = unsafe {
-        let closed = fclose(stream);
-        let bytes = if closed == 0 && !text.is_null() {
-            Ok(std::slice::from_raw_parts(text.cast::<u8>(), length).to_vec())
-        } else {
-            Err(io::Error::last_os_error())
-        };
-        free(text.cast());
-        bytes
-    };
-    crate::error::check(result)?;
-    bytes
+    0
+}
+
+/// What `print` writes with these options.  It returns 0 or a negative errno.
+pub(crate) fn printed(
+    options: tdt_print_options,
+    print: impl FnOnce(&tdt_print_options) -> c_int,
+) -> io::Result<Vec<u8>> {
+    let mut text: Vec<u8> = Vec::new();
+    let arg: *mut Vec<u8> = &mut text;
+    let options = tdt_print_options { write: Some(append), arg: arg.cast(), ..options };
+    crate::error::check(print(&options))?;
+    Ok(text)
 }

@@ -6,6 +6,7 @@ use std::fmt;
 use std::io;
 use std::marker::PhantomData;
 use std::mem;
+use std::ptr;
 
 use tdt_sys as sys;
 
@@ -87,13 +88,15 @@ impl Trace {
     /// If there is no memory.
     pub fn to_json(&self) -> io::Result<String> {
         let options = print_options(sys::TDT_PRINT_JSON, true);
-        self.print(&options)
+        self.print(options)
     }
 
-    fn print(&self, options: &sys::tdt_print_options) -> io::Result<String> {
-        // SAFETY: trace, stream and options are valid.
-        let print = |out| unsafe { sys::tdt_trace_print_with(self.0, out, options) };
-        Ok(String::from_utf8_lossy(&printed(print)?).into_owned())
+    fn print(&self, options: sys::tdt_print_options) -> io::Result<String> {
+        // SAFETY: trace and options are valid; the options say where the text goes.
+        let text = printed(options, |print| unsafe {
+            sys::tdt_trace_print_with(self.0, ptr::null_mut(), print)
+        })?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
     }
 }
 
@@ -112,13 +115,15 @@ pub(crate) fn print_options(
         full: plumbing.into(),
         max_depth: 0,
         reserved: 0,
+        write: None, // text::printed() sets it
+        arg: ptr::null_mut(),
     }
 }
 
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let options = print_options(sys::TDT_PRINT_TEXT, f.alternate());
-        let text = self.print(&options).map_err(|_| fmt::Error)?;
+        let text = self.print(options).map_err(|_| fmt::Error)?;
         f.write_str(text.trim_end_matches('\n'))
     }
 }

@@ -133,7 +133,10 @@ impl Task {
             default_name: default.as_ptr().cast(),
             default_name_length: default.len(),
             id_later,
-            reserved: [0; 7],
+            reserved: [0; 3],
+            flags: 0,
+            parent: 0,
+            entry: 0,
         };
         // SAFETY: the strings are as long as it is said, and the functions keep the ABI's rules.
         // If there is no memory for a task, the result is `future`, with a null handle.

@@ -569,7 +569,8 @@ TEST(a_warm_capture_between_marks)
 	for (int i = 0; i < 3; i++) {
 		tdt_trace_free(poll_now_ask(&task, DEEP));
 		task.held = true;
-		poll_now_start(&requester, tdt_backtrace_async(task.traced.handle, &trace, NULL));
+		poll_now_start(&requester, tdt_backtrace_async(task.traced.handle, NULL, &trace,
+							       NULL));
 		requester.held = true;
 		sched_yield();
 		poll_now(&task);

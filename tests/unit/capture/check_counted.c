@@ -292,20 +292,20 @@ TEST(watched_polls_do_when_they_are_told_to)
 	struct tdt_future future = look(&slot);
 	struct test_task task = { 0 }, other = { 0 };
 
-	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	test_task_init(&task, &future);
 	test_task_poll(&task);
 	ck_assert(!is_counted(&task));
 	test_task_fini(&task);
 
 	tdt_leaf_wakers(true);
-	ck_assert_int_eq(tdt_watch(0), 0);
-	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	ck_assert_int_eq(tdt_watch(0, NULL), 0);
+	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	future = look(&slot);
 	test_task_init(&other, &future);
 	test_task_poll(&other);
 	ck_assert(is_counted(&other));
-	ck_assert_int_eq(tdt_watch(0), 0);
+	ck_assert_int_eq(tdt_watch(0, NULL), 0);
 	test_task_fini(&other);
 }
 
@@ -595,7 +595,8 @@ TEST(other_threads_may_wake_and_drop_them_while_they_are_counted)
 	for (int i = 0; i < 3000; i++) {
 		struct tdt_trace *trace = NULL;
 		int error;
-		struct tdt_future requester = tdt_backtrace_async(traced.handle, &trace, &error);
+		struct tdt_future requester = tdt_backtrace_async(traced.handle, NULL, &trace,
+								  &error);
 
 		tdt_future_poll(&requester, &cx);
 		tdt_future_poll(&traced.future, &cx);
@@ -632,7 +633,7 @@ TEST(for_tasks_that_come_and_go_no_more_are_made_than_there_are)
 	int n = 0;
 
 	tdt_leaf_wakers(true);
-	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	do {
 		ck_assert_int_lt(n, HOLDERS);
 		future = look(&held[n]);
@@ -654,5 +655,5 @@ TEST(for_tasks_that_come_and_go_no_more_are_made_than_there_are)
 	ck_assert_uint_le(tdt__counted_made(), 2 * made + 1);
 	while (n-- > 0)
 		test_task_fini(&holder[n]);
-	ck_assert_int_eq(tdt_watch(0), 0);
+	ck_assert_int_eq(tdt_watch(0, NULL), 0);
 }

@@ -119,7 +119,7 @@ static void ask(struct requester *requester, struct tdt_handle *handle)
 
 	test_waker_init(&requester->waker);
 	requester->trace = NULL;
-	requester->future = tdt_backtrace_async(handle, &requester->trace, &requester->error);
+	requester->future = tdt_backtrace_async(handle, NULL, &requester->trace, &requester->error);
 	ck_assert_int_eq(tdt_future_poll(&requester->future, &cx), TDT_PENDING);
 }
 
@@ -508,7 +508,7 @@ TEST(a_watched_poll_gives_the_runtimes_own_unless_it_is_told, .to = 2)
 
 	if (_i == 1)
 		tdt_leaf_wakers(true);
-	ck_assert_int_eq(tdt_watch(TDT_WATCH_MIN_NS), 0);
+	ck_assert_int_eq(tdt_watch(TDT_WATCH_MIN_NS, NULL), 0);
 	/* The watch may have to make clones first. */
 	do {
 		start(pass(&gate));
@@ -536,7 +536,7 @@ TEST(in_a_burst_of_watched_tasks_each_has_a_waker_and_its_leaf)
 
 	test_waker_init(&runtime);
 	tdt_leaf_wakers(true);
-	ck_assert_int_eq(tdt_watch(INT64_C(10000000000)), 0);
+	ck_assert_int_eq(tdt_watch(INT64_C(10000000000), NULL), 0);
 	for (int i = 0; i < MANY; i++) {
 		burst[i] = tdt_traced(pass(&gate[i]));
 		ck_assert_ptr_nonnull(burst[i].handle);

@@ -20,6 +20,7 @@
 
 #include "lib/idle.h"
 #include "lib/must.h"
+#include "lib/options.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
 
@@ -162,7 +163,7 @@ static void start(bool boxes)
 	task = tdt_traced(((struct tdt_future){ &scattered, scatter, drop_nothing }));
 	ck_assert_ptr_nonnull(task.handle);
 	tdt_leaf_wakers(true);
-	ck_assert_int_eq(tdt_watch(TDT_WATCH_MIN_NS), 0);
+	ck_assert_int_eq(tdt_watch(TDT_WATCH_MIN_NS, NULL), 0);
 }
 
 static void poll_task(void)
@@ -174,7 +175,7 @@ static void poll_task(void)
 
 static void end(void)
 {
-	ck_assert_int_eq(tdt_watch(0), 0);
+	ck_assert_int_eq(tdt_watch(0, NULL), 0);
 	task.future.drop(task.future.state);
 	tdt_handle_unref(task.handle);
 	for (unsigned i = 0; i < SLOTS; i++)
@@ -197,7 +198,7 @@ static void *requesting(void *arg)
 {
 	(void)arg;
 	while (!atomic_load(&stop)) {
-		struct tdt_trace *trace = tdt_backtrace_timed(task.handle, MS);
+		struct tdt_trace *trace = backtrace_timed(task.handle, MS);
 
 		if (trace != NULL && tdt_trace_info(trace)->state == TDT_TASK_WAITING) {
 			MUST(tdt_trace_info(trace)->leaves >= 1);
@@ -353,7 +354,7 @@ TEST(a_task_of_libtdt_rt_misses_no_wake_up)
 	 */
 	most_leaves = UINT32_MAX;
 	tdt_leaf_wakers(true);
-	ck_assert_int_eq(tdt_watch(TDT_WATCH_MIN_NS), 0);
+	ck_assert_int_eq(tdt_watch(TDT_WATCH_MIN_NS, NULL), 0);
 	task.handle = tdt_rt_spawn(
 	    rt, TDT_ASYNC_NEW(consumer_poll, (struct consumer){ .left = rounds }), NULL);
 	ck_assert_ptr_nonnull(task.handle);
@@ -434,7 +435,7 @@ TEST(sockets_of_libtdt_rt_miss_no_wake_up)
 	ck_assert_int_eq(tdt_rt_block_on(rt, both), 0);
 	ck_assert(errors[0] == 0 && errors[1] == 0);
 	tdt_leaf_wakers(true);
-	ck_assert_int_eq(tdt_watch(TDT_WATCH_MIN_NS), 0);
+	ck_assert_int_eq(tdt_watch(TDT_WATCH_MIN_NS, NULL), 0);
 	other = tdt_rt_spawn(rt, talker(far, true), NULL);
 	task.handle = tdt_rt_spawn(rt, talker(near, false), NULL);
 	ck_assert(task.handle != NULL && other != NULL);

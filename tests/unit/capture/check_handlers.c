@@ -132,7 +132,7 @@ TEST(a_dump_on_a_signal_takes_little_of_the_signal_stack)
 
 	have_stack();
 	by_empty = used_by_empty();
-	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, NULL), 0);
 	ck_assert_int_eq(raise(SIGUSR1), 0);
 	expect_little("a dump on a signal", used(), by_empty);
 }

@@ -200,7 +200,7 @@ TEST(a_task_polled_on_a_signal_stack_is_exact, .skip = no_allocation_in_handlers
 	poll_now_start(&task, future_of(branches, NULL));
 	task.held = true;
 	signalled = &task;
-	poll_now_start(&requester, tdt_backtrace_async(task.traced.handle, &trace, NULL));
+	poll_now_start(&requester, tdt_backtrace_async(task.traced.handle, NULL, &trace, NULL));
 	expect_begin();
 	raise(SIGUSR1);
 	ck_assert_int_eq(requester.result, TDT_READY);

@@ -158,7 +158,7 @@ TEST(a_plugin_opened_after_the_question_has_its_names)
 
 	poll_now_start(&task, future_of(calls_plugin, &plugin));
 	task.held = true;
-	poll_now_start(&requester, tdt_backtrace_async(task.traced.handle, &trace, NULL));
+	poll_now_start(&requester, tdt_backtrace_async(task.traced.handle, NULL, &trace, NULL));
 	plugin_open(&plugin, "a");
 	poll_now(&task);
 	ck_assert_int_eq(requester.result, TDT_READY);
@@ -186,7 +186,7 @@ TEST(a_plugin_replaced_after_the_question_is_exact)
 
 	poll_now_start(&task, future_of(also_calls_plugin, &plugin));
 	task.held = true;
-	poll_now_start(&requester, tdt_backtrace_async(task.traced.handle, &trace, NULL));
+	poll_now_start(&requester, tdt_backtrace_async(task.traced.handle, NULL, &trace, NULL));
 	if (plugin_replace(&plugin)) {
 		for (int i = 0; i < 3 && requester.result == TDT_PENDING; i++)
 			poll_now(&task);
@@ -213,7 +213,7 @@ TEST(an_answer_gone_astray_is_given_if_no_better_one_comes)
 	plugin_open(&plugin, "a");
 	poll_now_start(&task, future_of(also_calls_plugin, &plugin));
 	task.held = true;
-	poll_now_start(&requester, tdt_backtrace_async(task.traced.handle, &trace, &error));
+	poll_now_start(&requester, tdt_backtrace_async(task.traced.handle, NULL, &trace, &error));
 	dlclose(plugin.library);
 	plugin_open(&plugin, "b");
 	poll_now(&task);
@@ -241,7 +241,7 @@ TEST(plugins_replaced_at_every_question_are_marked)
 	plugin_open(&plugin, "a");
 	poll_now_start(&task, future_of(also_calls_plugin, &plugin));
 	task.held = true;
-	poll_now_start(&requester, tdt_backtrace_async(task.traced.handle, &trace, NULL));
+	poll_now_start(&requester, tdt_backtrace_async(task.traced.handle, NULL, &trace, NULL));
 	for (int i = 0; i < 10 && requester.result == TDT_PENDING; i++) {
 		dlclose(plugin.library);
 		plugin_open(&plugin, i % 2 == 0 ? "b" : "a");
@@ -272,12 +272,12 @@ TEST(nested_futures_are_walked_by_the_newest_rules)
 	poll_now_start(&task, future_of(outer, &nested));
 	tdt_trace_free(poll_now_ask(&task, 0));
 	task.held = true;
-	poll_now_start(&requesters[0], tdt_backtrace_async(inner.handle, &traces[0], NULL));
+	poll_now_start(&requesters[0], tdt_backtrace_async(inner.handle, NULL, &traces[0], NULL));
 	if (plugin_replace(&plugin)) {
 		char *text;
 
 		poll_now_start(&requesters[1],
-			       tdt_backtrace_async(task.traced.handle, &traces[1], NULL));
+			       tdt_backtrace_async(task.traced.handle, NULL, &traces[1], NULL));
 		for (int i = 0; i < 3 && (requesters[0].result == TDT_PENDING ||
 					  requesters[1].result == TDT_PENDING);
 		     i++)

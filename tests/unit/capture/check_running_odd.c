@@ -23,6 +23,7 @@
 #include "lib/gate.h"
 #include "lib/idle.h"
 #include "lib/must.h"
+#include "lib/options.h"
 #include "lib/refused.h"
 #include "lib/seeded.h"
 #include "lib/stuck_task.h"
@@ -409,7 +410,7 @@ TEST(a_task_polled_on_a_signal_stack_is_whole, .to = 2)
 	while (atomic_load(&gate.entered) == 0)
 		usleep(100);
 	stuck_task_settle(&task, _i);
-	trace = tdt_backtrace_timed(inner.handle, INT64_C(30000000000));
+	trace = backtrace_timed(inner.handle, INT64_C(30000000000));
 	ck_assert_ptr_nonnull(trace);
 	ck_assert_int_eq(tdt_trace_info(trace)->state, TDT_TASK_RUNNING);
 	path = stuck_path(trace);

@@ -27,6 +27,7 @@
 #include "capture/running.h"
 #include "lib/idle.h"
 #include "lib/must.h"
+#include "lib/options.h"
 #include "lib/seeded.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
@@ -274,20 +275,20 @@ static bool nothing_is_pending(const struct stuck_task *task)
 	return nothing;
 }
 
-static int note_state(struct tdt_handle *handle, const struct tdt_trace_info *info, void *state)
+static int note_state(struct tdt_handle *handle, const struct tdt_task_info *info, void *state)
 {
 	(void)handle;
-	*(struct tdt_trace_info *)state = *info;
+	*(struct tdt_task_info *)state = *info;
 	return 0;
 }
 
 TEST(a_thread_with_the_signal_blocked_is_sent_none)
 {
 	struct stuck_task task = { .before = block_all };
-	struct tdt_trace_info info;
+	struct tdt_task_info info;
 
 	start_spinning(&task);
-	ck_assert_ptr_null(tdt_backtrace_timed(task.traced.handle, 200 * (int64_t)MS));
+	ck_assert_ptr_null(backtrace_timed(task.traced.handle, 200 * (int64_t)MS));
 	ck_assert_int_eq(errno, ETIMEDOUT);
 	ck_assert(nothing_is_pending(&task));
 	ck_assert_int_eq(tdt_task_inspect(task.traced.handle, note_state, &info), 0);
@@ -342,7 +343,7 @@ TEST(with_every_signal_taken_a_thread_that_runs_is_not_read)
 	for (int signal = SIGRTMIN; signal <= SIGRTMAX; signal++)
 		sigaction(signal, &action, NULL);
 	start_spinning(&task);
-	ck_assert_ptr_null(tdt_backtrace_timed(task.traced.handle, 100 * (int64_t)MS));
+	ck_assert_ptr_null(backtrace_timed(task.traced.handle, 100 * (int64_t)MS));
 	ck_assert_int_eq(errno, ETIMEDOUT);
 	ck_assert_int_eq(atomic_load(&hosts), 0);
 	stop_spinning(&task);
@@ -380,7 +381,7 @@ static void ask_in_child(void)
 {
 	struct stuck_task task = { 0 };
 
-	MUST(tdt_backtrace_timed(spun.traced.handle, 30 * (int64_t)MS) == NULL &&
+	MUST(backtrace_timed(spun.traced.handle, 30 * (int64_t)MS) == NULL &&
 	     errno == ETIMEDOUT);
 	start_spinning(&task);
 	check_spinning(&task);

@@ -21,6 +21,7 @@
 #include "host/readable.h"
 #include "lib/gate.h"
 #include "lib/no_memory.h"
+#include "lib/options.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
 
@@ -122,7 +123,7 @@ TEST(without_a_descriptor_it_is_not_read_and_nothing_is_sent, .to = 2)
 	none.rlim_cur = 0;
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
 	ck_assert_int_eq(read_now(LATE), -EPERM);
-	trace = tdt_backtrace_timed(task.traced.handle, SOON);
+	trace = backtrace_timed(task.traced.handle, SOON);
 	ck_assert_ptr_null(trace);
 	ck_assert_int_eq(errno, ETIMEDOUT);
 	ck_assert_int_eq(stuck_signal(), 0);

@@ -25,6 +25,7 @@
 #include "lib/gate.h"
 #include "lib/idle.h"
 #include "lib/must.h"
+#include "lib/options.h"
 #include "lib/stuck_task.h"
 #include "lib/switched.h"
 #include "lib/test.h"
@@ -205,7 +206,7 @@ static void expect_own_path(struct tdt_future *child, bool spin, const char *exp
 	while (atomic_load(&gate.entered) == 0)
 		;
 	stuck_task_settle(&task, spin);
-	trace = tdt_backtrace_timed(own.handle, INT64_C(30000000000));
+	trace = backtrace_timed(own.handle, INT64_C(30000000000));
 	ck_assert_ptr_nonnull(trace);
 	if (!SANITIZED)
 		ck_assert_int_eq(gate_cut(trace), TDT_CUT_NOT);
@@ -468,7 +469,7 @@ static char *dump(void)
 	FILE *out = open_memstream(&text, &size);
 
 	MUST(out != NULL);
-	MUST(tdt_dump(out, &options) >= 0);
+	MUST(tdt_dump_with(out, &options) >= 0);
 	fclose(out);
 	return text;
 }
@@ -529,7 +530,7 @@ TEST(a_poll_stuck_on_a_stack_nobody_tells_of_is_seen, .to = 2)
 		usleep(100);
 	atomic_store(&settles.tid, atomic_load(&two.tid));
 	stuck_task_settle(&settles, _i);
-	trace = tdt_backtrace_timed(co.traced.handle, INT64_C(30000000000));
+	trace = backtrace_timed(co.traced.handle, INT64_C(30000000000));
 	ck_assert_ptr_nonnull(trace);
 	ck_assert_int_eq(gate_cut(trace), TDT_CUT_NOT);
 	expect_path(trace, _i, "switched_poll stays_there stays stay_inside gate_stay");

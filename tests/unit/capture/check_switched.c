@@ -208,7 +208,7 @@ static NOINLINE void second_leaves(struct switched *co, struct tdt_context *cx)
 
 static void expect_leaves(struct test_requester *requester, const char *own, const char *other)
 {
-	const struct tdt_trace_info *info = test_answer(requester);
+	const struct tdt_task_info *info = test_answer(requester);
 
 	ck_assert_uint_eq(info->leaves, 2);
 	ck_assert_uint_eq(info->leaves_lost, 0);

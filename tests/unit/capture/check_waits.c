@@ -168,9 +168,9 @@ TEST(waiting_for_a_time)
 
 TEST(waiting_for_a_time_and_something_else)
 {
-	expect_task_waits_in(tdt_timeout(future_of(yielding_poll, NULL), UINT64_MAX, NULL),
-			     "user_poll;tdt_timeout;yielding_poll;tdt_yield_now 1\n"
-			     "user_poll;tdt_timeout;tdt_sleep_ms 1\n");
+	expect_task_waits_in(tdt_timeout_ms(future_of(yielding_poll, NULL), UINT64_MAX, NULL),
+			     "user_poll;tdt_timeout_ms;yielding_poll;tdt_yield_now 1\n"
+			     "user_poll;tdt_timeout_ms;tdt_sleep_ms 1\n");
 }
 
 /* Make a connection, of which nobody reads or writes an end. */
@@ -229,7 +229,7 @@ TEST(waiting_for_a_socket, .to = 3)
 /* Start a task that awaits `future`, request its trace, and compare the name in its only wait. */
 static void expect_wait_name(struct tdt_future future, const char *expected)
 {
-	const struct tdt_trace_info *info;
+	const struct tdt_task_info *info;
 	struct poll_now task;
 	struct tdt_trace *trace;
 
@@ -278,7 +278,7 @@ TEST(so_is_a_listener)
 {
 	struct tdt_tcp_listener *listener = tdt_tcp_listen("127.0.0.1", 0);
 	struct tdt_future accepting;
-	const struct tdt_trace_info *info;
+	const struct tdt_task_info *info;
 	struct tdt_handle *task;
 	struct tdt_trace *trace;
 	struct tdt_tcp *none;

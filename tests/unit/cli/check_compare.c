@@ -50,8 +50,8 @@ static void compare_both(void)
 }
 
 /* Compare one task with itself: `f` and `g` are its trees (NULL: none).  Returns its fate. */
-static enum compare_fate fate_of_one(const char *f, struct tdt_trace_info earlier, const char *g,
-				     struct tdt_trace_info later)
+static enum compare_fate fate_of_one(const char *f, struct tdt_task_info earlier, const char *g,
+				     struct tdt_task_info later)
 {
 	enum compare_fate fate;
 
@@ -68,8 +68,8 @@ static enum compare_fate fate_of_one(const char *f, struct tdt_trace_info earlie
 }
 
 #define FATE(expected, f, earlier, g, later)							\
-	ck_assert_int_eq(fate_of_one(f, (struct tdt_trace_info)earlier, g,			\
-				     (struct tdt_trace_info)later), expected)
+	ck_assert_int_eq(fate_of_one(f, (struct tdt_task_info)earlier, g,			\
+				     (struct tdt_task_info)later), expected)
 
 CASE(fates)
 
@@ -85,7 +85,7 @@ TEST(a_task_that_was_not_polled_did_not_move)
 
 TEST(a_task_that_did_not_move_keeps_its_tree)
 {
-	const struct tdt_trace_info earlier = THEN(10, 50, .id = 1), later = NOW(10, 50, .id = 1);
+	const struct tdt_task_info earlier = THEN(10, 50, .id = 1), later = NOW(10, 50, .id = 1);
 
 	setup();
 	dumped_group(before, TDT_ANSWER_FRESH, "f:1*", &earlier, 1);
@@ -155,7 +155,7 @@ TEST(a_task_without_a_known_place_does_not_come_back_to_it)
 
 TEST(an_id_that_was_given_again_is_another_task)
 {
-	const struct tdt_trace_info earlier = THEN(10, 50, .id = 1), later = NOW(20, 50, .id = 1);
+	const struct tdt_task_info earlier = THEN(10, 50, .id = 1), later = NOW(20, 50, .id = 1);
 
 	setup();
 	dumped_group(before, TDT_ANSWER_FRESH, "f:1*", &earlier, 1);
@@ -169,8 +169,8 @@ TEST(an_id_that_was_given_again_is_another_task)
 
 TEST(tasks_that_have_ended_are_gone)
 {
-	const struct tdt_trace_info earlier = THEN(10, 50, .id = 1);
-	const struct tdt_trace_info later = NOW(10, 50, .id = 1, .state = TDT_TASK_READY);
+	const struct tdt_task_info earlier = THEN(10, 50, .id = 1);
+	const struct tdt_task_info later = NOW(10, 50, .id = 1, .state = TDT_TASK_READY);
 
 	setup();
 	dumped_group(before, TDT_ANSWER_FRESH, "f:1*", &earlier, 1);
@@ -186,7 +186,7 @@ TEST(tasks_that_have_ended_are_gone)
 /* Three tasks at `f` have not moved, one at `g` has not; `h` has one task, and later three. */
 static void fill(void)
 {
-	static const struct tdt_trace_info earlier[] = {
+	static const struct tdt_task_info earlier[] = {
 		THEN(1, 50, .id = 1), THEN(1, 40, .id = 2), THEN(1, 60, .id = 3),
 		THEN(1, 50, .id = 4), THEN(1, 50, .id = 5),
 	}, later[] = {
@@ -224,7 +224,7 @@ TEST(the_group_with_most_tasks_comes_first)
 
 TEST(in_a_group_the_task_that_waits_longest_comes_first)
 {
-	const struct tdt_trace_info *const *tasks;
+	const struct tdt_task_info *const *tasks;
 
 	fill();
 	compare_both();
@@ -278,8 +278,8 @@ TEST(the_later_snapshot_is_the_second_one)
 
 TEST(places_without_trees_grow_only_if_none_has_one)
 {
-	const struct tdt_trace_info task = BARE(.id = 1, .file = "a.c", .line = 1);
-	const struct tdt_trace_info running = TASK(.id = 2, .state = TDT_TASK_RUNNING);
+	const struct tdt_task_info task = BARE(.id = 1, .file = "a.c", .line = 1);
+	const struct tdt_task_info running = TASK(.id = 2, .state = TDT_TASK_RUNNING);
 
 	setup();
 	dumped_group(before, TDT_ANSWER_NONE, NULL, &task, 1);

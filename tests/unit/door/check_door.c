@@ -118,7 +118,7 @@ TEST(the_door_is_open_when_the_program_listens)
 	expect_no_door(0);
 	ck_assert_int_eq(threads_named("tdt-door"), 0);
 	errno = EDOM;
-	ck_assert_int_eq(tdt_listen(), 0);
+	ck_assert_int_eq(tdt_listen(NULL), 0);
 	ck_assert_int_eq(errno, EDOM);
 	ck_assert_uint_ne(inode_of_door(), 0);
 	UNTIL(threads_named("tdt-door") == 1);
@@ -130,11 +130,11 @@ TEST(it_is_opened_once)
 	uint64_t inode;
 	int n;
 
-	ck_assert_int_eq(tdt_listen(), 0);
+	ck_assert_int_eq(tdt_listen(NULL), 0);
 	inode = inode_of_door();
 	n = count_open();
 	for (int i = 0; i < 10; i++)
-		ck_assert_int_eq(tdt_listen(), 0);
+		ck_assert_int_eq(tdt_listen(NULL), 0);
 	ck_assert_uint_eq(inode_of_door(), inode);
 	ck_assert_int_eq(count_open(), n);
 	UNTIL(threads_named("tdt-door") == 1);
@@ -146,7 +146,7 @@ TEST(its_descriptors_are_closed_on_exec)
 	int connection;
 
 	note_open(&all);
-	ck_assert_int_eq(tdt_listen(), 0);
+	ck_assert_int_eq(tdt_listen(NULL), 0);
 	connection = visitor_come(visitor_door());
 	find_opened(&all);
 	ck_assert_int_ge(all.n, 3);
@@ -160,7 +160,7 @@ TEST(it_takes_the_number_of_no_standard_stream)
 	int saved = dup(0), connection;
 
 	close(0);
-	ck_assert_int_eq(tdt_listen(), 0);
+	ck_assert_int_eq(tdt_listen(NULL), 0);
 	ck_assert(!is_open(0));
 	ck_assert_uint_gt(number_of_door(), 2);
 	connection = visitor_door(); /* takes 0 */
@@ -185,7 +185,7 @@ static void await_quiet(void)
 /* Otherwise the test does not end. */
 TEST(its_thread_sleeps_while_no_reader_comes)
 {
-	ck_assert_int_eq(tdt_listen(), 0);
+	ck_assert_int_eq(tdt_listen(NULL), 0);
 	close(visitor_come(visitor_door()));
 	UNTIL(threads_named("tdt-door") == 1);
 	await_quiet();
@@ -195,19 +195,19 @@ TEST(without_a_thread_there_is_no_door)
 {
 	int n;
 
-	ck_assert_int_eq(tdt_listen(), 0);
+	ck_assert_int_eq(tdt_listen(NULL), 0);
 	close(visitor_door());
 	n = count_open();
 	shutdown((int)number_of_door(), SHUT_RDWR);
 	UNTIL(inode_of_door() == 0 && threads_named("tdt-door") == 0);
 	no_threads = true;
 	errno = 0;
-	ck_assert_int_eq(tdt_listen(), -EAGAIN);
+	ck_assert_int_eq(tdt_listen(NULL), -EAGAIN);
 	ck_assert_int_eq(errno, EAGAIN);
 	expect_no_door(EAGAIN);
 	ck_assert_int_eq(count_open(), n - 2);
 	no_threads = false;
-	ck_assert_int_eq(tdt_listen(), 0);
+	ck_assert_int_eq(tdt_listen(NULL), 0);
 	close(visitor_come(visitor_door()));
 }
 
@@ -247,13 +247,13 @@ TEST(without_descriptors_there_is_no_door)
 	for (int i = 0; i < 2; i++) {
 		allow_descriptors(free_at + i);
 		errno = 0;
-		ck_assert_int_eq(tdt_listen(), -EMFILE);
+		ck_assert_int_eq(tdt_listen(NULL), -EMFILE);
 		ck_assert_int_eq(errno, EMFILE);
 		expect_no_door(EMFILE);
 		ck_assert_int_eq(count_open(), n);
 	}
 	allow_descriptors(MOST_FDS);
-	ck_assert_int_eq(tdt_listen(), 0);
+	ck_assert_int_eq(tdt_listen(NULL), 0);
 }
 
 TEST(without_a_descriptor_for_it_a_reader_is_sent_away)
@@ -262,7 +262,7 @@ TEST(without_a_descriptor_for_it_a_reader_is_sent_away)
 
 	if (limits_are_valgrinds())
 		return;
-	ck_assert_int_eq(tdt_listen(), 0);
+	ck_assert_int_eq(tdt_listen(NULL), 0);
 	door = visitor_door();
 	n = count_open();
 	for (int i = 0; i < 3; i++) {
@@ -288,7 +288,7 @@ TEST(without_any_descriptors_left_readers_are_served_all_the_same)
 	struct tdt_outside_counters counters;
 	int connection;
 
-	ck_assert_int_eq(tdt_listen(), 0);
+	ck_assert_int_eq(tdt_listen(NULL), 0);
 	connection = visitor_come(visitor_door());
 	allow_descriptors(0); /* poll(2) refuses to wait then */
 	for (int i = 0; i < 2; i++)
@@ -308,7 +308,7 @@ TEST(a_hello_says_who_answers)
 	struct tdt_outside_hello hello;
 	int connection;
 
-	ck_assert_int_eq(tdt_listen(), 0);
+	ck_assert_int_eq(tdt_listen(NULL), 0);
 	connection = visitor_enter(visitor_door());
 	ck_assert_int_eq(visitor_receive(connection, &hello, sizeof hello), sizeof hello);
 	ck_assert_uint_eq(hello.header.size, sizeof hello);
@@ -345,14 +345,14 @@ TEST(a_hello_that_is_not_sound_is_refused)
 	char much[4096] = { 0 };
 	int door;
 
-	ck_assert_int_eq(tdt_listen(), 0);
+	ck_assert_int_eq(tdt_listen(NULL), 0);
 	door = visitor_door();
 	expect_refused(door, "x", 1, EPROTO);
 	expect_refused(door, &sound, sizeof sound - 1, EPROTO);
 	memcpy(much, &sound, sizeof sound);
 	expect_refused(door, much, sizeof much, EPROTO);
 	((struct tdt_outside_header *)(void *)much)->size = sizeof much;
-	expect_refused(door, much, sizeof much, EINVAL);
+	expect_refused(door, much, sizeof much, E2BIG);
 	wrong.version++;
 	expect_refused(door, &wrong, sizeof wrong, EPROTONOSUPPORT);
 	wrong = sound;
@@ -370,7 +370,7 @@ TEST(a_hello_without_one_packet_socket_is_passed_over)
 	const struct tdt_outside_header hello = VISITOR_HEADER(tdt_outside_header, HELLO);
 	int door, n, pipes[2], streams[2], packets[2];
 
-	ck_assert_int_eq(tdt_listen(), 0);
+	ck_assert_int_eq(tdt_listen(NULL), 0);
 	door = visitor_door();
 	ck_assert_int_eq(pipe(pipes), 0);
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, streams), 0);
@@ -391,7 +391,7 @@ TEST(one_reader_too_many_is_refused_until_another_one_goes)
 	const struct tdt_outside_header hello = VISITOR_HEADER(tdt_outside_header, HELLO);
 	int connection[TDT_OUTSIDE_CONNECTIONS], door, n;
 
-	ck_assert_int_eq(tdt_listen(), 0);
+	ck_assert_int_eq(tdt_listen(NULL), 0);
 	door = visitor_door();
 	n = count_open();
 	for (int i = 0; i < TDT_OUTSIDE_CONNECTIONS; i++)
@@ -412,7 +412,7 @@ TEST(an_empty_packet_ends_its_connection_alone)
 	struct tdt_outside_counters counters;
 	int door, one, other;
 
-	ck_assert_int_eq(tdt_listen(), 0);
+	ck_assert_int_eq(tdt_listen(NULL), 0);
 	door = visitor_door();
 	one = visitor_come(door);
 	other = visitor_come(door);
@@ -472,7 +472,7 @@ TEST(a_reader_may_die_at_any_moment)
 	unsigned seed = seed_of_run();
 	int door, connection, n, deaths = in_valgrind() || TSAN ? 4 : DEATHS;
 
-	ck_assert_int_eq(tdt_listen(), 0);
+	ck_assert_int_eq(tdt_listen(NULL), 0);
 	door = visitor_door();
 	connection = visitor_come(door);
 	request_everything(connection); /* what the library opens once is open now */
@@ -516,7 +516,7 @@ TEST(a_child_has_neither_its_parents_door_nor_its_connections)
 	pid_t child;
 
 	note_open(&all);
-	ck_assert_int_eq(tdt_listen(), 0);
+	ck_assert_int_eq(tdt_listen(NULL), 0);
 	connection = visitor_come(visitor_door());
 	find_opened(&all);
 	child = fork();
@@ -540,7 +540,7 @@ static void listen_in_child(uint64_t parents)
 	int connection;
 
 	MUST(inode_of_door() == 0);
-	MUST(tdt_listen() == 0 && inode_of_door() != 0 && inode_of_door() != parents);
+	MUST(tdt_listen(NULL) == 0 && inode_of_door() != 0 && inode_of_door() != parents);
 	connection = visitor_enter(visitor_door());
 	MUST(visitor_receive(connection, &hello, sizeof hello) == sizeof hello);
 	MUST(hello.pid == (uint32_t)getpid());
@@ -555,7 +555,7 @@ TEST(a_child_may_listen_itself)
 		printf("# not tried: ThreadSanitizer wants no threads in a child\n");
 		return;
 	}
-	ck_assert_int_eq(tdt_listen(), 0);
+	ck_assert_int_eq(tdt_listen(NULL), 0);
 	close(visitor_come(visitor_door()));
 	child = fork();
 	if (child == 0)
@@ -640,7 +640,7 @@ TEST(a_program_may_close_all_and_use_the_numbers_again)
 	int door, connection, peer[MOST_REPLACED];
 
 	note_open(&all);
-	ck_assert_int_eq(tdt_listen(), 0);
+	ck_assert_int_eq(tdt_listen(NULL), 0);
 	connection = visitor_come((int)number_of_door()); /* without a copy that keeps it open */
 	all.before[connection] = true;
 	find_opened(&all);
@@ -652,7 +652,7 @@ TEST(a_program_may_close_all_and_use_the_numbers_again)
 	visitor_end(connection);
 	UNTIL(inode_of_door() == 0 && threads_named("tdt-door") == 0);
 	expect_whole(all.opened, all.n, peer);
-	ck_assert_int_eq(tdt_listen(), 0);
+	ck_assert_int_eq(tdt_listen(NULL), 0);
 	door = visitor_door();
 	close(visitor_come(door));
 	close(door);
@@ -665,7 +665,7 @@ TEST(a_program_may_close_any_one_of_them, .to = 3)
 	int door, connection, peer, spare;
 
 	note_open(&all);
-	ck_assert_int_eq(tdt_listen(), 0);
+	ck_assert_int_eq(tdt_listen(NULL), 0);
 	connection = visitor_come((int)number_of_door());
 	all.before[connection] = true;
 	find_opened(&all);
@@ -674,7 +674,7 @@ TEST(a_program_may_close_any_one_of_them, .to = 3)
 	/* It sees that at once, or when something comes. */
 	spare = fcntl(connection, F_DUPFD_CLOEXEC, 0);
 	send(connection, "x", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-	ck_assert_int_eq(tdt_listen(), 0);
+	ck_assert_int_eq(tdt_listen(NULL), 0);
 	door = visitor_door();
 	close(visitor_come(door));
 	close(spare);
@@ -689,7 +689,7 @@ TEST(a_program_that_has_closed_the_door_may_listen_again_at_once)
 	struct descriptors all;
 
 	note_open(&all);
-	ck_assert_int_eq(tdt_listen(), 0);
+	ck_assert_int_eq(tdt_listen(NULL), 0);
 	for (int i = 0; i < 100; i++) {
 		int door = visitor_door();
 
@@ -700,7 +700,7 @@ TEST(a_program_that_has_closed_the_door_may_listen_again_at_once)
 		while (all.n != ENDS); /* the connection has ended */
 		for (int k = 0; k < all.n; k++)
 			unseen_close(all.opened[k]);
-		ck_assert_int_eq(tdt_listen(), 0);
+		ck_assert_int_eq(tdt_listen(NULL), 0);
 	}
 }
 
@@ -710,14 +710,14 @@ TEST(a_reader_may_shut_the_door_down, .to = 3)
 	static const int how[] = { SHUT_RDWR, SHUT_RD, SHUT_WR };
 	int door, connection;
 
-	ck_assert_int_eq(tdt_listen(), 0);
+	ck_assert_int_eq(tdt_listen(NULL), 0);
 	door = visitor_door();
 	connection = visitor_come(door);
 	ck_assert_int_eq(shutdown(door, how[_i]), 0);
 	if (how[_i] != SHUT_RD)
 		UNTIL(inode_of_door() == 0);
 	close(connection);
-	ck_assert_int_eq(tdt_listen(), 0);
+	ck_assert_int_eq(tdt_listen(NULL), 0);
 	connection = visitor_come(visitor_door());
 	close(connection);
 	close(door);
@@ -758,7 +758,7 @@ TEST(an_operator_refuses_readers)
 	begin();
 	expect_no_door(EPERM);
 	errno = 0;
-	ck_assert_int_eq(tdt_listen(), -EPERM);
+	ck_assert_int_eq(tdt_listen(NULL), -EPERM);
 	ck_assert_int_eq(errno, EPERM);
 	expect_no_door(EPERM);
 	ck_assert_int_eq(threads_named("tdt-door"), 0);
@@ -773,7 +773,7 @@ TEST(a_refusal_is_for_children_too_whatever_their_environment)
 	child = fork();
 	if (child == 0) {
 		setenv("TDT_OUTSIDE", "1", 1);
-		_exit(number_of_door() == EPERM && tdt_listen() == -EPERM ? 0 : 1);
+		_exit(number_of_door() == EPERM && tdt_listen(NULL) == -EPERM ? 0 : 1);
 	}
 	ck_assert_int_eq(status_of(child), 0);
 }
@@ -785,7 +785,7 @@ TEST(other_values_mean_nothing, .to = 5)
 	ck_assert_int_eq(setenv("TDT_OUTSIDE", values[_i], 1), 0);
 	begin();
 	expect_no_door(0);
-	ck_assert_int_eq(tdt_listen(), 0);
+	ck_assert_int_eq(tdt_listen(NULL), 0);
 	close(visitor_come(visitor_door()));
 }
 

@@ -153,6 +153,8 @@ static void check_tree(const union arrived *message, ssize_t n)
 	ck_assert_uint_eq(tree->header.kind, TDT_OUTSIDE_TREE);
 	ck_assert_uint_eq(tree->header.number, 7);
 	ck_assert_uint_eq(tree->astray, 0);
+	ck_assert_uint_eq(tree->entries, sizeof *tree);
+	ck_assert_uint_eq(tree->wait_size, sizeof(struct tdt_outside_wait));
 	ck_assert(tree->answer == TDT_OUTSIDE_FRESH || tree->tree.n == 0);
 	for (uint32_t i = 0; i < tree->tree.n; i++) {
 		const struct tdt_registry_entry *entry = &message->whole.entry[i];

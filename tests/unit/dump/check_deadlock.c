@@ -95,7 +95,7 @@ static void stop(void)
 	}
 }
 
-static int is_settled(struct tdt_handle *handle, const struct tdt_trace_info *info, void *unused)
+static int is_settled(struct tdt_handle *handle, const struct tdt_task_info *info, void *unused)
 {
 	(void)handle;
 	(void)unused;
@@ -163,7 +163,7 @@ static struct tdt_future join_all_others(int i)
 
 static struct tdt_future lock_next_for_a_while(int i)
 {
-	return tdt_timeout(lock_next(i), UINT64_MAX, NULL);
+	return tdt_timeout_ms(lock_next(i), UINT64_MAX, NULL);
 }
 
 static struct tdt_future lock_next_or_sleep(int i)
@@ -270,7 +270,7 @@ TEST(two_that_lock_each_others_mutex)
 	expect_ring(true);
 	snapshot = take_waiting();
 	for (int i = 0; i < 2; i++) {
-		const struct tdt_trace_info *info = snapshot->cycles[0]->tasks[i];
+		const struct tdt_task_info *info = snapshot->cycles[0]->tasks[i];
 
 		ck_assert_uint_eq(info->n_waits, 1);
 		ck_assert_uint_eq(info->waits[0]->kind, TDT_WAIT_MUTEX);
@@ -371,11 +371,11 @@ static void expect_owner_named(struct tdt_trace *trace)
 
 TEST(a_trace_names_the_task_that_holds_the_mutex)
 {
-	ck_assert_int_eq(tdt_watch(TDT_WATCH_MIN_NS), 0);
+	ck_assert_int_eq(tdt_watch(TDT_WATCH_MIN_NS, NULL), 0);
 	act_all(2, (struct tdt_future(*const[])(int)){ lock_next, lock_next });
 	expect_owner_named(tdt_backtrace(task[0]));
 	expect_owner_named(tdt_backtrace_last(task[0]));
-	tdt_watch(0);
+	tdt_watch(0, NULL);
 	stop();
 }
 
@@ -542,7 +542,7 @@ TEST(last_trees_prove_a_deadlock_while_all_workers_are_held_up, .to = 3)
 {
 	bool fresh;
 
-	ck_assert_int_eq(tdt_watch(TDT_WATCH_MIN_NS), 0);
+	ck_assert_int_eq(tdt_watch(TDT_WATCH_MIN_NS, NULL), 0);
 	do {
 		act_all(2, pairs[_i]);
 		fresh = has_fresh_tree(task[0]) && has_fresh_tree(task[1]);
@@ -550,7 +550,7 @@ TEST(last_trees_prove_a_deadlock_while_all_workers_are_held_up, .to = 3)
 			expect_ring_held_up(true, false);
 		stop();
 	} while (!fresh);
-	tdt_watch(0);
+	tdt_watch(0, NULL);
 }
 
 TEST(without_trees_a_deadlock_is_unproven_while_all_workers_are_held_up, .to = 3)
@@ -602,7 +602,7 @@ TEST(a_last_tree_shows_the_leaves_that_a_record_does_not)
 {
 	bool fresh;
 
-	ck_assert_int_eq(tdt_watch(TDT_WATCH_MIN_NS), 0);
+	ck_assert_int_eq(tdt_watch(TDT_WATCH_MIN_NS, NULL), 0);
 	do {
 		act_all(2, (struct tdt_future(*const[])(int)){ lock_next_or_wait_silently,
 							       lock_next });
@@ -611,7 +611,7 @@ TEST(a_last_tree_shows_the_leaves_that_a_record_does_not)
 			expect_ring_held_up(false, false);
 		stop();
 	} while (!fresh);
-	tdt_watch(0);
+	tdt_watch(0, NULL);
 }
 
 TEST(a_leaf_that_reports_nothing_may_still_let_an_unproven_ring_go_on)
@@ -688,7 +688,7 @@ static tdt_poll_t be_second(void *state, struct tdt_context *cx)
 	TDT_END();
 }
 
-static int waits_for(struct tdt_handle *handle, const struct tdt_trace_info *info, void *kind)
+static int waits_for(struct tdt_handle *handle, const struct tdt_task_info *info, void *kind)
 {
 	(void)handle;
 	return info->state == TDT_TASK_WAITING && info->n_waits != 0 &&
@@ -786,7 +786,7 @@ static void no_futurelock(const struct tdt_snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->n_groups; i++)
 		for (size_t k = 0; k < snapshot->groups[i]->n; k++) {
-			const struct tdt_trace_info *info = snapshot->groups[i]->tasks[k];
+			const struct tdt_task_info *info = snapshot->groups[i]->tasks[k];
 
 			for (uint32_t j = 0; j < info->n_waits; j++)
 				MUST(info->waits[j]->futurelock == 0);

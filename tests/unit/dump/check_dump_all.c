@@ -32,7 +32,7 @@ static char *dump(const struct tdt_dump_options *options)
 	FILE *file = open_memstream(&text, &size);
 
 	errno = EDOM;
-	ck_assert_int_eq(options != NULL ? tdt_dump(file, options) : tdt_dump_all(file), 0);
+	ck_assert_int_eq(options != NULL ? tdt_dump_with(file, options) : tdt_dump(file), 0);
 	ck_assert_int_eq(errno, EDOM); /* success leaves it alone */
 	fclose(file);
 	return text;
@@ -73,12 +73,13 @@ TEST(wrong_options_are_told_before_anybody_is_asked)
 	size_t size;
 	FILE *file = open_memstream(&text, &size);
 
-	ck_assert_int_eq(tdt_dump(NULL, NULL), -EINVAL);
-	ck_assert_int_eq(tdt_dump_all(NULL), -EINVAL);
-	ck_assert_int_eq(tdt_dump(file, &(struct tdt_dump_options){ 0 }), -EINVAL);
-	ck_assert_int_eq(tdt_dump(file, DUMP(.print = OPTIONS(.format = (enum tdt_print_format)3))),
-			 -EINVAL);
-	ck_assert_int_eq(tdt_dump(file, DUMP(.timeout_ns = -1)), -EINVAL);
+	ck_assert_int_eq(tdt_dump_with(NULL, NULL), -EINVAL);
+	ck_assert_int_eq(tdt_dump(NULL), -EINVAL);
+	ck_assert_int_eq(tdt_dump_with(file, &(struct tdt_dump_options){ 0 }), -EINVAL);
+	ck_assert_int_eq(
+	    tdt_dump_with(file, DUMP(.print = OPTIONS(.format = (enum tdt_print_format)3))),
+	    -EINVAL);
+	ck_assert_int_eq(tdt_dump_with(file, DUMP(.timeout_ns = -1)), -EINVAL);
 	ck_assert_int_eq(errno, EINVAL);
 	fclose(file);
 	ck_assert_str_eq(text, "");

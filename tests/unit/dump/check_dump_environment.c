@@ -26,6 +26,7 @@
 #include "lib/folder.h"
 #include "lib/idle.h"
 #include "lib/must.h"
+#include "lib/options.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
 #include "lib/threads.h"
@@ -211,12 +212,12 @@ static void chooses_another_signal(void)
 	char other[IN_FOLDER_SIZE];
 
 	snprintf(other, sizeof other, "%s/other", FOLDER);
-	MUST(tdt_dump_on_signal(SIGUSR2) == 0);
+	MUST(tdt_dump_on_signal(SIGUSR2, NULL) == 0);
 	expect_dump(SIGUSR2, file_of(getpid()), 1);
 	expect_dump(SIGUSR1, file_of(getpid()), 2);
-	MUST(tdt_dump_on_signal_to(SIGUSR2, other) == 0);
+	MUST(tdt_dump_on_signal(SIGUSR2, TO(other)) == 0);
 	expect_dump(SIGUSR1, other, 1);
-	MUST(tdt_dump_on_signal(0) == 0);
+	MUST(tdt_dump_on_signal(0, NULL) == 0);
 	MUST(sigaction(SIGUSR2, NULL, &action) == 0 && action.sa_handler == SIG_DFL);
 	expect_dump(SIGUSR1, file_of(getpid()), 3);
 	MUST(threads_named("tdt-dump") == 1);
@@ -224,11 +225,11 @@ static void chooses_another_signal(void)
 
 static void chooses_the_same_signal(void)
 {
-	MUST(tdt_dump_on_signal(SIGUSR1) == 0);
+	MUST(tdt_dump_on_signal(SIGUSR1, NULL) == 0);
 	expect_dump(SIGUSR1, file_of(getpid()), 1);
-	MUST(tdt_dump_on_signal(SIGUSR2) == 0);
+	MUST(tdt_dump_on_signal(SIGUSR2, NULL) == 0);
 	expect_dump(SIGUSR1, file_of(getpid()), 2);
-	MUST(tdt_dump_on_signal(0) == 0);
+	MUST(tdt_dump_on_signal(0, NULL) == 0);
 	expect_dump(SIGUSR1, file_of(getpid()), 3);
 }
 
@@ -278,7 +279,7 @@ static void starts_no_threads(void)
 	raise(SIGUSR1);
 	expect_nothing();
 	no_threads = false;
-	MUST(tdt_dump_on_signal(SIGUSR1) == 0);
+	MUST(tdt_dump_on_signal(SIGUSR1, NULL) == 0);
 	expect_dump(SIGUSR1, file_of(getpid()), 1);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Covers dump/dump_signal.  A dump on a signal is made by a thread of its own, whatever a host may
- * do to that thread.  The suite counts the dumps instead of printing them: tdt_dump() is wrapped.
+ * do to that thread.  The suite counts the dumps instead of printing them: tdt_dump_with() is
+ * wrapped.
  */
 
 #include <config.h>
@@ -24,6 +25,7 @@
 
 #include "lib/folder.h"
 #include "lib/must.h"
+#include "lib/options.h"
 #include "lib/test.h"
 #include "lib/threads.h"
 
@@ -31,13 +33,13 @@ static atomic_int begun, ended;
 static atomic_bool held; /* a dump doesn't end while it is */
 static atomic_int last_error;
 
-int __wrap_tdt_dump(FILE *out, const struct tdt_dump_options *options);
+int __wrap_tdt_dump_with(FILE *out, const struct tdt_dump_options *options);
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
 			  void *arg);
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
 			  void *arg);
 
-int __wrap_tdt_dump(FILE *out, const struct tdt_dump_options *options)
+int __wrap_tdt_dump_with(FILE *out, const struct tdt_dump_options *options)
 {
 	char name[16];
 	sigset_t blocked;
@@ -105,21 +107,21 @@ TEST(a_signal_dumps_on_a_thread_with_all_signals_blocked)
 {
 	ck_assert_int_eq(threads_named("tdt-dump"), 0);
 	errno = EDOM;
-	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, NULL), 0);
 	ck_assert_int_eq(errno, EDOM);
 	ck_assert(threads_become(1));
 	for (int i = 0; i < 3; i++)
 		expect_dump(SIGUSR1);
 	ck_assert_int_eq(atomic_load(&begun), 3);
-	ck_assert_int_eq(tdt_dump_on_signal(0), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(0, NULL), 0);
 	ck_assert(threads_become(0));
 	ck_assert(does(SIGUSR1, SIG_DFL));
-	ck_assert_int_eq(tdt_dump_on_signal(0), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(0, NULL), 0);
 }
 
 TEST(the_handler_leaves_errno_alone)
 {
-	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, NULL), 0);
 	errno = EDOM;
 	raise(SIGUSR1);
 	ck_assert_int_eq(errno, EDOM);
@@ -128,7 +130,7 @@ TEST(the_handler_leaves_errno_alone)
 
 TEST(signals_during_a_dump_lead_to_one_more)
 {
-	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, NULL), 0);
 	atomic_store(&held, true);
 	raise(SIGUSR1);
 	ck_assert(reaches(&begun, 1));
@@ -143,10 +145,10 @@ TEST(signals_during_a_dump_lead_to_one_more)
 TEST(setting_and_unsetting_dump_nothing)
 {
 	for (int i = 0; i < 200; i++) {
-		ck_assert_int_eq(tdt_dump_on_signal(i % 2 ? SIGUSR1 : SIGUSR2), 0);
-		ck_assert_int_eq(tdt_dump_on_signal(0), 0);
+		ck_assert_int_eq(tdt_dump_on_signal(i % 2 ? SIGUSR1 : SIGUSR2, NULL), 0);
+		ck_assert_int_eq(tdt_dump_on_signal(0, NULL), 0);
 	}
-	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, NULL), 0);
 	usleep(100000);
 	ck_assert_int_eq(atomic_load(&begun), 0);
 	ck_assert(threads_become(1));
@@ -157,16 +159,16 @@ TEST(another_signal_takes_over)
 {
 	signal(SIGUSR1, SIG_IGN);
 	signal(SIGHUP, SIG_DFL); /* nohup has it ignored */
-	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
-	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
-	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR2), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, NULL), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, NULL), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR2, NULL), 0);
 	ck_assert(does(SIGUSR1, SIG_IGN));
 	expect_dump(SIGUSR2);
-	ck_assert_int_eq(tdt_dump_on_signal(SIGHUP), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGHUP, NULL), 0);
 	ck_assert(does(SIGUSR2, SIG_DFL));
 	expect_dump(SIGHUP);
 	ck_assert(threads_become(1));
-	ck_assert_int_eq(tdt_dump_on_signal(0), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(0, NULL), 0);
 	ck_assert(does(SIGHUP, SIG_DFL));
 }
 
@@ -178,26 +180,26 @@ static void theirs(int signo)
 TEST(a_signal_that_somebody_handles_is_left_to_him)
 {
 	signal(SIGUSR1, theirs);
-	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), -EBUSY);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, NULL), -EBUSY);
 	ck_assert_int_eq(errno, EBUSY);
 	ck_assert(does(SIGUSR1, theirs));
 	ck_assert_int_eq(threads_named("tdt-dump"), 0);
-	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR2), 0);
-	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), -EBUSY);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR2, NULL), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, NULL), -EBUSY);
 	expect_dump(SIGUSR2);
 	signal(SIGUSR2, theirs); /* taken from us */
-	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR2), -EBUSY);
-	ck_assert_int_eq(tdt_dump_on_signal(0), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR2, NULL), -EBUSY);
+	ck_assert_int_eq(tdt_dump_on_signal(0, NULL), 0);
 	ck_assert(does(SIGUSR2, theirs));
 }
 
 TEST(a_signal_that_the_host_took_back_dumps_again)
 {
-	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, NULL), 0);
 	signal(SIGUSR1, SIG_IGN);
-	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, NULL), 0);
 	expect_dump(SIGUSR1);
-	ck_assert_int_eq(tdt_dump_on_signal(0), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(0, NULL), 0);
 	ck_assert(does(SIGUSR1, SIG_IGN));
 }
 
@@ -209,7 +211,7 @@ TEST(what_can_t_dump_is_refused)
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		errno = 0;
-		ck_assert_int_eq(tdt_dump_on_signal(wrong[i]), -EINVAL);
+		ck_assert_int_eq(tdt_dump_on_signal(wrong[i], NULL), -EINVAL);
 		ck_assert_int_eq(errno, EINVAL);
 	}
 	ck_assert_int_eq(threads_named("tdt-dump"), 0);
@@ -231,18 +233,18 @@ TEST(dumps_go_to_the_file_of_the_last_call)
 	snprintf(path, sizeof path, "%s/%%p", folder);
 	snprintf(named, sizeof named, "%s/%ld", folder, (long)getpid());
 	errno = EDOM;
-	ck_assert_int_eq(tdt_dump_on_signal_to(SIGUSR1, path), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, TO(path)), 0);
 	ck_assert_int_eq(errno, EDOM);
 	strcpy(path, "it is copied");
 	expect_dump(SIGUSR1);
 	ck_assert(was_written(named));
-	ck_assert_int_eq(tdt_dump_on_signal_to(SIGUSR1, NULL), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, TO(NULL)), 0);
 	expect_dump(SIGUSR1);
-	ck_assert_int_eq(tdt_dump_on_signal_to(SIGUSR1, named), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, TO(named)), 0);
 	expect_dump(SIGUSR1);
 	ck_assert(was_written(named));
-	ck_assert_int_eq(tdt_dump_on_signal_to(0, named), 0);
-	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR2), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(0, TO(named)), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR2, NULL), 0);
 	expect_dump(SIGUSR2);
 	usleep(100000);
 	ck_assert_int_eq(rmdir(folder), 0); /* nothing was written since */
@@ -253,27 +255,27 @@ TEST(a_wrong_path_is_refused_and_changes_nothing)
 	char path[PATH_MAX + 1] = "/tmp/none/";
 
 	memset(path + 10, 'x', PATH_MAX - 10);
-	ck_assert_int_eq(tdt_dump_on_signal_to(SIGUSR1, path), -ENAMETOOLONG);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, TO(path)), -ENAMETOOLONG);
 	ck_assert_int_eq(errno, ENAMETOOLONG);
-	ck_assert_int_eq(tdt_dump_on_signal_to(SIGUSR1, ""), -EINVAL);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, TO("")), -EINVAL);
 	ck_assert(does(SIGUSR1, SIG_DFL));
-	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
-	ck_assert_int_eq(tdt_dump_on_signal_to(SIGUSR1, path), -ENAMETOOLONG);
-	ck_assert_int_eq(tdt_dump_on_signal_to(SIGKILL, "/tmp/none/dump"), -EINVAL);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, NULL), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, TO(path)), -ENAMETOOLONG);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGKILL, TO("/tmp/none/dump")), -EINVAL);
 	expect_dump(SIGUSR1);
 	path[PATH_MAX - 1] = '\0';
-	ck_assert_int_eq(tdt_dump_on_signal_to(SIGUSR1, path), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, TO(path)), 0);
 	expect_dump(SIGUSR1);
 }
 
 TEST(without_a_thread_nothing_is_changed)
 {
 	no_threads = true;
-	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), -EAGAIN);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, NULL), -EAGAIN);
 	ck_assert_int_eq(errno, EAGAIN);
 	ck_assert(does(SIGUSR1, SIG_DFL));
 	no_threads = false;
-	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, NULL), 0);
 	expect_dump(SIGUSR1);
 }
 
@@ -285,7 +287,7 @@ TEST(blocked_calls_go_on_after_the_signal)
 	char byte;
 	pid_t child;
 
-	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, NULL), 0);
 	ck_assert_int_eq(pipe(ends), 0);
 	child = fork();
 	if (child == 0) {
@@ -304,7 +306,7 @@ TEST(a_closed_stderr_and_a_closed_pipe_harm_nobody)
 {
 	int saved = dup(STDERR_FILENO), ends[2];
 
-	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, NULL), 0);
 	ck_assert_int_eq(pipe(ends), 0);
 	dup2(ends[1], STDERR_FILENO);
 	close(ends[0]);
@@ -327,7 +329,7 @@ static void reuse_descriptors(void)
 	int pair[2], saved, n = 0;
 	char byte;
 
-	MUST(tdt_dump_on_signal(SIGUSR1) == 0);
+	MUST(tdt_dump_on_signal(SIGUSR1, NULL) == 0);
 	MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
 	saved = fcntl(pair[0], F_DUPFD, 200); /* the end that all others are */
 	for (int fd = 3; fd < 100; fd++)
@@ -383,12 +385,12 @@ static int in_child(void)
 		raise(SIGUSR1); /* nobody dumps, here or there */
 		usleep(50000);
 		MUST(atomic_load(&begun) == 1);
-		MUST(tdt_dump_on_signal(SIGUSR1) == 0);
+		MUST(tdt_dump_on_signal(SIGUSR1, NULL) == 0);
 		usleep(50000);
 		MUST(atomic_load(&begun) == 1); /* what was raised before is forgotten */
 		raise(SIGUSR1);
 		MUST(reaches(&ended, 2));
-		MUST(tdt_dump_on_signal(0) == 0);
+		MUST(tdt_dump_on_signal(0, NULL) == 0);
 		MUST(does(SIGUSR1, SIG_DFL));
 		_exit(0);
 	}
@@ -400,7 +402,7 @@ TEST(a_child_ignores_the_signal_until_it_asks_for_it)
 {
 	if (!child_may_have_threads())
 		return;
-	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, NULL), 0);
 	expect_dump(SIGUSR1);
 	ck_assert_int_eq(in_child(), 0);
 	ck_assert_int_eq(atomic_load(&begun), 1);
@@ -414,7 +416,7 @@ TEST(a_child_may_be_forked_in_the_middle_of_a_dump)
 
 	if (!child_may_have_threads())
 		return;
-	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, NULL), 0);
 	atomic_store(&held, true);
 	raise(SIGUSR1);
 	ck_assert(reaches(&begun, 1));
@@ -422,8 +424,8 @@ TEST(a_child_may_be_forked_in_the_middle_of_a_dump)
 	child = fork();
 	if (child == 0) {
 		atomic_store(&held, false);
-		MUST(tdt_dump_on_signal(0) == 0);
-		MUST(tdt_dump_on_signal(SIGUSR2) == 0);
+		MUST(tdt_dump_on_signal(0, NULL) == 0);
+		MUST(tdt_dump_on_signal(SIGUSR2, NULL) == 0);
 		raise(SIGUSR2);
 		MUST(reaches(&ended, 1));
 		_exit(0);
@@ -449,7 +451,7 @@ TEST(threads_may_raise_it_all_at_once)
 	pthread_t threads[4];
 	int before;
 
-	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, NULL), 0);
 	for (int i = 0; i < 4; i++)
 		ck_assert_int_eq(pthread_create(&threads[i], NULL, raise_often, NULL), 0);
 	for (int i = 0; i < 4; i++)

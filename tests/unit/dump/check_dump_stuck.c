@@ -257,7 +257,7 @@ static void until_all_are_watched(void)
 	}
 }
 
-static int count(struct tdt_handle *handle, const struct tdt_trace_info *info, void *n)
+static int count(struct tdt_handle *handle, const struct tdt_task_info *info, void *n)
 {
 	(void)handle;
 	(void)info;
@@ -288,7 +288,7 @@ TEST(tasks_behind_one_that_blocks_their_worker_are_as_last_watched)
 	char *text;
 
 	start(1);
-	ck_assert_int_eq(tdt_watch(TDT_WATCH_MIN_NS), 0);
+	ck_assert_int_eq(tdt_watch(TDT_WATCH_MIN_NS, NULL), 0);
 	start_naps();
 	until_all_are_watched();
 	holder = spawn_reader();
@@ -320,7 +320,7 @@ TEST(tasks_behind_one_that_blocks_their_worker_are_as_last_watched)
 	expect_in(text, "tdt_sleep_ms");
 	free(text);
 	tdt_snapshot_free(snapshot);
-	tdt_watch(0);
+	tdt_watch(0, NULL);
 	tdt_handle_unref(holder);
 	end_naps();
 	stop();

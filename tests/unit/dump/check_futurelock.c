@@ -20,6 +20,7 @@
 
 #include "lib/idle.h"
 #include "lib/must.h"
+#include "lib/options.h"
 #include "lib/test.h"
 
 #define SECOND INT64_C(1000000000)
@@ -63,7 +64,7 @@ static struct tdt_handle *spawn(struct tdt_future future, const char *name)
 	return handle;
 }
 
-static int waits_for_mutex(struct tdt_handle *handle, const struct tdt_trace_info *info, void *arg)
+static int waits_for_mutex(struct tdt_handle *handle, const struct tdt_task_info *info, void *arg)
 {
 	(void)handle;
 	(void)arg;
@@ -117,7 +118,7 @@ static char *dump(enum tdt_print_format format)
 	FILE *out = open_memstream(&text, &size);
 
 	ck_assert_ptr_nonnull(out);
-	ck_assert_int_eq(tdt_dump(out, &options), 0);
+	ck_assert_int_eq(tdt_dump_with(out, &options), 0);
 	fclose(out);
 	return text;
 }
@@ -147,8 +148,8 @@ static void expect_no_part(const char *text, const char *part)
 
 static void expect_handed_trace(struct tdt_handle *task)
 {
-	struct tdt_trace *trace = tdt_backtrace_timed(task, 50 * SECOND);
-	const struct tdt_trace_info *info = tdt_trace_info(trace);
+	struct tdt_trace *trace = backtrace_timed(task, 50 * SECOND);
+	const struct tdt_task_info *info = tdt_trace_info(trace);
 
 	ck_assert_ptr_nonnull(trace);
 	ck_assert_uint_eq(info->n_waits, 1);
@@ -257,7 +258,7 @@ static void count_futurelocks(const struct tdt_snapshot *snapshot, size_t *hande
 	*handed = *locks = 0;
 	for (size_t i = 0; i < snapshot->n_groups; i++)
 		for (size_t k = 0; k < snapshot->groups[i]->n; k++) {
-			const struct tdt_trace_info *info = snapshot->groups[i]->tasks[k];
+			const struct tdt_task_info *info = snapshot->groups[i]->tasks[k];
 
 			for (uint32_t j = 0; j < info->n_waits; j++) {
 				*handed += info->waits[j]->handed_ns > 2 * (uint64_t)SECOND / 10;

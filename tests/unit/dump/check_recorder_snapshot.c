@@ -30,6 +30,7 @@
 #include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/no_memory.h"
+#include "lib/options.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
 #include "recording/read.h"
@@ -111,7 +112,10 @@ static struct snapshot read_snapshot(void)
 
 static struct snapshot take(uint64_t since_ns)
 {
-	ck_assert_int_eq(tdt_recorder_snapshot(path, since_ns), 0);
+	const struct tdt_recorder_snapshot_options options = { .size = sizeof options,
+							       .since_ns = since_ns };
+
+	ck_assert_int_eq(tdt_recorder_snapshot(path, &options), 0);
 	return read_snapshot();
 }
 
@@ -238,7 +242,7 @@ static void expect_form(const char *suffix, const char *bytes, size_t n)
 	int fd;
 
 	snprintf(path, sizeof path, "%s/rec%s", folder, suffix);
-	ck_assert_int_eq(tdt_recorder_snapshot(path, 0), 0);
+	ck_assert_int_eq(tdt_recorder_snapshot(path, NULL), 0);
 	fd = open(path, O_RDONLY);
 	ck_assert_int_eq(read(fd, start, sizeof start), sizeof start);
 	close(fd);
@@ -404,7 +408,7 @@ TEST(a_snapshot_that_is_taken_while_threads_write_has_no_gap_and_nothing_wrong, 
 	for (int i = 0; i < n; i++) {
 		for (int j = 0; j < WRITERS; j++)
 			least[i][j] = atomic_load(&written[j]);
-		ck_assert_int_eq(tdt_recorder_snapshot(path, 0), 0);
+		ck_assert_int_eq(tdt_recorder_snapshot(path, NULL), 0);
 		snapshots[i] = read_file();
 	}
 	atomic_store(&over, true);
@@ -427,7 +431,7 @@ CASE(file)
 TEST(without_a_recording_there_is_no_snapshot)
 {
 	begin();
-	ck_assert_int_eq(tdt_recorder_snapshot(path, 0), -ENODATA);
+	ck_assert_int_eq(tdt_recorder_snapshot(path, NULL), -ENODATA);
 	ck_assert_int_eq(errno, ENODATA);
 	ck_assert_int_eq(files(), 0);
 	end();
@@ -438,7 +442,7 @@ static int snapshot_to(const char *name)
 	char whole[IN_FOLDER_SIZE];
 
 	snprintf(whole, sizeof whole, "%s/%s", folder, name);
-	return tdt_recorder_snapshot(whole, 0);
+	return tdt_recorder_snapshot(whole, NULL);
 }
 
 static void make_link(const char *to, const char *name)
@@ -458,17 +462,17 @@ TEST(a_path_that_is_no_regular_file_is_refused)
 	start(0);
 	make_link("target", "dangling");
 	make_link("/dev/null", "null");
-	ck_assert_int_eq(tdt_recorder_snapshot(NULL, 0), -EINVAL);
-	ck_assert_int_eq(tdt_recorder_snapshot("", 0), -EINVAL);
+	ck_assert_int_eq(tdt_recorder_snapshot(NULL, NULL), -EINVAL);
+	ck_assert_int_eq(tdt_recorder_snapshot("", NULL), -EINVAL);
 	ck_assert_int_eq(snapshot_to("dangling"), -ELOOP);
 	ck_assert_int_eq(snapshot_to("null"), -ELOOP);
 	ck_assert_int_eq(snapshot_to("."), -EINVAL);
 	ck_assert_int_eq(snapshot_to("no/such"), -ENOENT);
-	ck_assert_int_eq(tdt_recorder_snapshot("/dev/full", 0), -EINVAL);
+	ck_assert_int_eq(tdt_recorder_snapshot("/dev/full", NULL), -EINVAL);
 	ck_assert_int_eq(stat("/dev/full", &about), 0);
 	ck_assert(S_ISCHR(about.st_mode));
 	memset(longest, 'x', sizeof longest - 3);
-	ck_assert_int_eq(tdt_recorder_snapshot(longest, 0), -ENAMETOOLONG);
+	ck_assert_int_eq(tdt_recorder_snapshot(longest, NULL), -ENAMETOOLONG);
 	ck_assert_int_eq(files(), 2);
 	end();
 }
@@ -481,7 +485,7 @@ static int snapshot_within(rlim_t bytes)
 	int error;
 
 	MUST(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-	error = tdt_recorder_snapshot(path, 0);
+	error = tdt_recorder_snapshot(path, NULL);
 	MUST(setrlimit(RLIMIT_FSIZE, &none) == 0);
 	return error;
 }
@@ -557,7 +561,7 @@ TEST(the_signal_of_the_limit_stays_the_programs_own)
 static int snapshot_there(void *nothing)
 {
 	(void)nothing;
-	return tdt_recorder_snapshot(path, 0);
+	return tdt_recorder_snapshot(path, NULL);
 }
 
 TEST(without_memory_there_is_no_snapshot)
@@ -630,17 +634,17 @@ TEST(a_signal_writes_a_snapshot)
 	hand_poll(&hand);
 	snprintf(pattern, sizeof pattern, "%s/%%p", folder);
 	snprintf(path, sizeof path, "%s/%d", folder, (int)getpid());
-	ck_assert_int_eq(tdt_recorder_on_signal(SIGUSR2, pattern), 0);
-	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR2), -EBUSY);
-	ck_assert_int_eq(tdt_dump_on_signal_to(SIGUSR1, "/dev/null"), 0);
-	ck_assert_int_eq(tdt_recorder_on_signal(SIGUSR1, pattern), -EBUSY);
+	ck_assert_int_eq(tdt_recorder_on_signal(SIGUSR2, pattern, NULL), 0);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR2, NULL), -EBUSY);
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, TO("/dev/null")), 0);
+	ck_assert_int_eq(tdt_recorder_on_signal(SIGUSR1, pattern, NULL), -EBUSY);
 	raise(SIGUSR1);
 	raise(SIGUSR2);
 	ck_assert(become_files(1));
 	snapshot = read_snapshot();
 	ck_assert_uint_eq(count(&snapshot, TDT_EVENT_POLL, hand_id(&hand)), 1);
 	free_snapshot(&snapshot);
-	ck_assert_int_eq(tdt_recorder_on_signal(0, NULL), 0);
+	ck_assert_int_eq(tdt_recorder_on_signal(0, NULL, NULL), 0);
 	ck_assert_ptr_eq(signal(SIGUSR2, SIG_DFL), SIG_DFL);
 	hand_end(&hand);
 	end();
@@ -651,10 +655,10 @@ TEST(a_signal_needs_a_path)
 	static char longest[PATH_MAX + 1];
 
 	memset(longest, 'x', PATH_MAX);
-	ck_assert_int_eq(tdt_recorder_on_signal(SIGUSR2, NULL), -EINVAL);
-	ck_assert_int_eq(tdt_recorder_on_signal(SIGUSR2, ""), -EINVAL);
-	ck_assert_int_eq(tdt_recorder_on_signal(SIGUSR2, longest), -ENAMETOOLONG);
-	ck_assert_int_eq(tdt_recorder_on_signal(SIGKILL, "x"), -EINVAL);
+	ck_assert_int_eq(tdt_recorder_on_signal(SIGUSR2, NULL, NULL), -EINVAL);
+	ck_assert_int_eq(tdt_recorder_on_signal(SIGUSR2, "", NULL), -EINVAL);
+	ck_assert_int_eq(tdt_recorder_on_signal(SIGUSR2, longest, NULL), -ENAMETOOLONG);
+	ck_assert_int_eq(tdt_recorder_on_signal(SIGKILL, "x", NULL), -EINVAL);
 	ck_assert_ptr_eq(signal(SIGUSR2, SIG_DFL), SIG_DFL);
 }
 

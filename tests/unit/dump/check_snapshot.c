@@ -282,7 +282,7 @@ TEST(a_task_that_does_not_answer_has_its_record)
 {
 	struct job job[2] = { 0 };
 	const struct tdt_snapshot *snapshot;
-	const struct tdt_trace_info *info;
+	const struct tdt_task_info *info;
 
 	for (int i = 0; i < 2; i++)
 		start(&job[i], poll_a);
@@ -306,10 +306,10 @@ TEST(a_task_that_does_not_answer_has_the_tree_it_was_last_watched_with)
 {
 	struct job job = { 0 };
 	const struct tdt_snapshot *snapshot;
-	const struct tdt_trace_info *info;
+	const struct tdt_task_info *info;
 
 	start(&job, poll_a);
-	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	for (int i = 0; i < 5; i++) {
 		poll_now(&job.task);
 		tdt__watch_tick();
@@ -325,7 +325,7 @@ TEST(a_task_that_does_not_answer_has_the_tree_it_was_last_watched_with)
 	ck_assert_uint_eq(info->polls_since, 0);
 	ck_assert_uint_eq(info->age_ns, info->state_ns); /* both as of the beginning */
 	tdt_snapshot_free(snapshot);
-	ck_assert_int_eq(tdt_watch(0), 0);
+	ck_assert_int_eq(tdt_watch(0, NULL), 0);
 	end(&job);
 }
 

@@ -22,6 +22,7 @@
 #include "lib/idle.h"
 #include "lib/leaf.h"
 #include "lib/must.h"
+#include "lib/options.h"
 #include "lib/sanitized.h"
 #include "lib/seeded.h"
 #include "lib/test.h"
@@ -168,7 +169,7 @@ TEST(a_worker_that_is_stuck_delays_it_until_the_deadline)
 	ck_assert_uint_eq(snapshot->tasks, 2);
 	ck_assert_uint_eq(snapshot->fresh, 0);
 	for (size_t i = 0; i < snapshot->n_groups; i++) {
-		const struct tdt_trace_info *info = snapshot->groups[i]->tasks[0];
+		const struct tdt_task_info *info = snapshot->groups[i]->tasks[0];
 
 		ck_assert_int_eq(info->state, strcmp(info->name, "stuck") == 0 ? TDT_TASK_RUNNING
 									       : TDT_TASK_WAITING);
@@ -404,7 +405,7 @@ static void look_at(const struct tdt_snapshot *snapshot)
 		MUST(group->n > 0 && (group->trace == NULL) == (group->answer == TDT_ANSWER_NONE));
 		tasks += group->n;
 		for (size_t j = 0; j < group->n; j++) {
-			const struct tdt_trace_info *info = group->tasks[j];
+			const struct tdt_task_info *info = group->tasks[j];
 
 			MUST(info->state == group->tasks[0]->state);
 			MUST(info->name == NULL || strcmp(info->name, "tick") == 0 ||
@@ -442,7 +443,7 @@ static void *take_on(void *argument)
 	return NULL;
 }
 
-static int ask(struct tdt_handle *handle, const struct tdt_trace_info *info, void *unused)
+static int ask(struct tdt_handle *handle, const struct tdt_task_info *info, void *unused)
 {
 	struct tdt_trace *trace;
 
@@ -450,7 +451,7 @@ static int ask(struct tdt_handle *handle, const struct tdt_trace_info *info, voi
 	(void)unused;
 	if (!one_in(20))
 		return atomic_load(&over);
-	trace = tdt_backtrace_timed(handle, one_in(2) ? 10 * SECOND : 1);
+	trace = backtrace_timed(handle, one_in(2) ? 10 * SECOND : 1);
 	MUST(trace != NULL || errno == ETIMEDOUT || errno == ESRCH);
 	tdt_trace_free(trace);
 	atomic_fetch_add(&asked, 1);

@@ -14,7 +14,7 @@
 static struct tdt_lock locks[2];
 static struct tdt_wait waits[2];
 static const struct tdt_wait *const wait_list[2] = { &waits[0], &waits[1] };
-static struct tdt_trace_info info;
+static struct tdt_task_info info;
 static struct tdt_task_record record;
 
 static bool read_here(void *arg, uint64_t address, void *to, size_t size)
@@ -33,7 +33,7 @@ static void begin(void)
 					      .object = (uintptr_t)&locks[i],
 					      .owner = 7 + i };
 	}
-	info = (struct tdt_trace_info){ .leaves = 2, .n_waits = 2, .waits = wait_list };
+	info = (struct tdt_task_info){ .leaves = 2, .n_waits = 2, .waits = wait_list };
 	record = (struct tdt_task_record){ .state = TDT_TASK_RECORD_IDLE,
 					   .polls = 3,
 					   .wait_polls = 3,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers tdt/async.h.  Async functions in plain C.  lines.sh checks that the lines in their
- * backtraces are right.
+ * Covers tdt/async.h, future/await_ready.  Async functions in plain C.  lines.sh checks that the
+ * lines in their backtraces are right.
  */
 
 #include <config.h>
@@ -138,6 +138,33 @@ TEST(nothing_runs_before_the_first_poll)
 	expect_drop(&future, "");
 	ck_assert_int_eq(step, 0);
 	ck_assert_int_eq(finis, 1);
+}
+
+static unsigned ready_awaits;
+
+static void count_ready(const struct tdt_async *async)
+{
+	ck_assert_ptr_nonnull(async);
+	ready_awaits++;
+}
+
+TEST(each_await_that_became_ready_is_marked)
+{
+	int step = 0;
+	struct tdt_future future = steps(0, &step);
+
+	if (&tdt__await_ready == NULL)
+		return; /* linked without a library that could want to know */
+	tdt__await_ready = count_ready;
+	b.pending = 2;
+	for (unsigned polls = 0; polls < 2; polls++) {
+		ck_assert_uint_eq(tdt_future_poll(&future, &cx), TDT_PENDING);
+		ck_assert_uint_eq(ready_awaits, 1);
+	}
+	ck_assert_uint_eq(tdt_future_poll(&future, &cx), TDT_READY);
+	ck_assert_uint_eq(ready_awaits, 3);
+	tdt__await_ready = NULL;
+	tdt_future_drop(&future);
 }
 
 CASE(ends, .setup = setup)

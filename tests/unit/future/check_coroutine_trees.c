@@ -340,8 +340,8 @@ TEST(a_task_in_a_coroutine_ends_at_its_own_frame_and_the_one_around_it_goes_on)
 
 	awaited = polling(&traced.future);
 	poll_now_start(&task, coroutine(waits, &awaited));
-	asks[0] = tdt_backtrace_async(traced.handle, &traces[0], NULL);
-	asks[1] = tdt_backtrace_async(task.traced.handle, &traces[1], NULL);
+	asks[0] = tdt_backtrace_async(traced.handle, NULL, &traces[0], NULL);
+	asks[1] = tdt_backtrace_async(task.traced.handle, NULL, &traces[1], NULL);
 	task.held = true;
 	poll_now_start(&requester, tdt_join_all(asks, 2));
 	poll_now(&task);
@@ -620,7 +620,7 @@ TEST(trees_at_random_are_whole)
 
 	seed = seed_of_run();
 	for (int round = 0; round < 300; round++) {
-		struct tdt_trace_info info = { .size = sizeof(info) };
+		struct tdt_task_info info = { .size = sizeof(info) };
 		struct tdt_trace *expected = tdt_trace_new(&info);
 		unsigned used = 0;
 		struct node *root = grow(pool, &used, 9);

@@ -25,6 +25,7 @@
 #include "lib/calls.h"
 #include "lib/host_plugins.h"
 #include "lib/must.h"
+#include "lib/options.h"
 #include "lib/poll_now.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
@@ -197,7 +198,7 @@ static void *ask_on(void *arg)
 	wait_for(&may_ask);
 	calls_seen_by(notice);
 	do {
-		tdt_trace_free(tdt_backtrace_timed(asked.traced.handle, 100 * MS));
+		tdt_trace_free(backtrace_timed(asked.traced.handle, 100 * MS));
 		atomic_store(&has_asked, true);
 	} while (!atomic_load(&over));
 	return arg;
@@ -219,14 +220,14 @@ static void just_end(void)
 static void ask_in_child(void)
 {
 	alarm(15);
-	tdt_trace_free(tdt_backtrace_timed(asked.traced.handle, 100 * MS));
-	tdt_dump(stdout, &(struct tdt_dump_options){ .size = sizeof(struct tdt_dump_options),
+	tdt_trace_free(backtrace_timed(asked.traced.handle, 100 * MS));
+	tdt_dump_with(stdout, &(struct tdt_dump_options){ .size = sizeof(struct tdt_dump_options),
 						     .timeout_ns = 100 * MS });
 }
 
 static void ask_now(void)
 {
-	tdt_trace_free(tdt_backtrace_timed(asked.traced.handle, 300 * MS));
+	tdt_trace_free(backtrace_timed(asked.traced.handle, 300 * MS));
 }
 
 static void dump_now(void)
@@ -234,7 +235,7 @@ static void dump_now(void)
 	struct tdt_dump_options options = { .size = sizeof options, .timeout_ns = 300 * MS };
 	FILE *nowhere = fopen("/dev/null", "we");
 
-	MUST(nowhere != NULL && tdt_dump(nowhere, &options) == 0);
+	MUST(nowhere != NULL && tdt_dump_with(nowhere, &options) == 0);
 	fclose(nowhere);
 }
 

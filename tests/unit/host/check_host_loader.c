@@ -26,6 +26,7 @@
 #include "lib/apart.h"
 #include "lib/host_plugins.h"
 #include "lib/must.h"
+#include "lib/options.h"
 #include "lib/poll_now.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
@@ -44,7 +45,7 @@ static char *text_of_dump(int64_t timeout_ns)
 	FILE *out = open_memstream(&text, &size);
 
 	MUST(out != NULL);
-	MUST(tdt_dump(out, &options) == 0);
+	MUST(tdt_dump_with(out, &options) == 0);
 	fclose(out);
 	return text;
 }
@@ -242,7 +243,7 @@ static void dump_now(struct tdt_handle *handle)
 
 static void ask_now(struct tdt_handle *handle)
 {
-	struct tdt_trace *trace = tdt_backtrace_timed(handle, SOON);
+	struct tdt_trace *trace = backtrace_timed(handle, SOON);
 
 	if (trace != NULL)
 		MUST(tdt_trace_root(trace) != NULL);
@@ -307,7 +308,7 @@ static void act_during_callback(void *arg)
 	start_idle();
 	stuck_task_start(&running, never_lets_go, NULL);
 	if (test->warm) {
-		MUST(tdt_watch(5 * MS) == 0);
+		MUST(tdt_watch(5 * MS, NULL) == 0);
 		free(text_of_dump(SOON));
 	}
 	MUST(pthread_create(&sitter, NULL, be_in_callback, NULL) == 0);

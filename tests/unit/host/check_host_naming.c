@@ -74,7 +74,7 @@ static int print_dump(FILE *out, enum tdt_print_format format, int64_t timeout_n
 					    .print = &print,
 					    .timeout_ns = timeout_ns };
 
-	return tdt_dump(out, &options);
+	return tdt_dump_with(out, &options);
 }
 
 static int dump_text(FILE *out)

@@ -25,6 +25,7 @@
 #include "lib/calls.h"
 #include "lib/host_plugins.h"
 #include "lib/must.h"
+#include "lib/options.h"
 #include "lib/seeded.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
@@ -145,7 +146,7 @@ static struct tdt_trace *ask_and_name(const struct stuck_task *task)
 	struct tdt_trace *trace;
 
 	apart_doing("the request");
-	trace = tdt_backtrace_timed(task->traced.handle, 15 * SECOND);
+	trace = backtrace_timed(task->traced.handle, 15 * SECOND);
 	MUST(trace != NULL && tdt_trace_info(trace)->state == TDT_TASK_RUNNING);
 	MUST(tdt_trace_root(trace) != NULL);
 	return trace;

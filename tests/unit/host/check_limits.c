@@ -155,7 +155,7 @@ static _Noreturn void be_host(void (*prepare)(void), int n)
 
 	if (prepare != NULL)
 		prepare();
-	MUST(tdt_listen() == 0);
+	MUST(tdt_listen(NULL) == 0);
 	host->door = visitor_door();
 	while (threads_named("tdt-recorder") == 0)
 		usleep(1000);
@@ -531,7 +531,7 @@ static void take_snapshot(void)
 {
 	struct sigaction action;
 	sigset_t pending;
-	int error = tdt_recorder_snapshot(in_dir("own.rec"), 0);
+	int error = tdt_recorder_snapshot(in_dir("own.rec"), NULL);
 
 	MUST(error == 0 || error == -EFBIG);
 	MUST(sigaction(SIGXFSZ, NULL, &action) == 0 && action.sa_handler == SIG_DFL);

@@ -31,6 +31,7 @@
 #include <tdt/tdt.h>
 
 #include "lib/must.h"
+#include "lib/options.h"
 #include "lib/refused.h"
 #include "lib/sanitized.h"
 #include "lib/seeded.h"
@@ -311,7 +312,7 @@ static int look_at(const struct tdt_trace *trace, const char *function, const ch
 
 static int ask(struct task *task, const char *function, const char *module, int lost_names)
 {
-	struct tdt_trace *trace = tdt_backtrace_timed(task->traced.handle, LATE);
+	struct tdt_trace *trace = backtrace_timed(task->traced.handle, LATE);
 	int lost;
 
 	MUST(trace != NULL);
@@ -323,7 +324,7 @@ static int ask(struct task *task, const char *function, const char *module, int 
 static int ask_stuck(struct task *task, int may_lose)
 {
 	struct tdt_trace *trace =
-	    tdt_backtrace_timed(task->traced.handle, may_lose != NOTHING ? SOON : LATE);
+	    backtrace_timed(task->traced.handle, may_lose != NOTHING ? SOON : LATE);
 
 	if (trace == NULL) {
 		MUST(errno == ETIMEDOUT);
@@ -345,7 +346,7 @@ static void dump(int lost)
 	FILE *out = open_memstream(&text, &size);
 
 	MUST(out != NULL);
-	MUST(tdt_dump(out, &options) == 0);
+	MUST(tdt_dump_with(out, &options) == 0);
 	MUST(fclose(out) == 0);
 	printf("# %.*s\n", (int)strcspn(text, "\n"), text);
 	MUST(strncmp(text, "4 tasks: 2 answered", 19) == 0);
@@ -360,7 +361,7 @@ static int watch(struct task *task)
 {
 	struct tdt_trace *last = NULL;
 
-	if (tdt_watch(1000000) != 0)
+	if (tdt_watch(1000000, NULL) != 0)
 		return LOST_WATCH;
 	while (last == NULL) {
 		int polls = atomic_load(&task->polls);
@@ -371,7 +372,7 @@ static int watch(struct task *task)
 		last = tdt_backtrace_last(task->traced.handle);
 	}
 	tdt_trace_free(last);
-	MUST(tdt_watch(0) == 0);
+	MUST(tdt_watch(0, NULL) == 0);
 	return NOTHING;
 }
 
@@ -387,14 +388,14 @@ static int dump_on_signal(const int pipe[2])
 	char byte;
 
 	MUST(old >= 0);
-	if (tdt_dump_on_signal(SIGVTALRM) != 0) {
+	if (tdt_dump_on_signal(SIGVTALRM, NULL) != 0) {
 		close(old);
 		return LOST_ON_SIGNAL;
 	}
 	MUST(dup2(pipe[1], STDERR_FILENO) == STDERR_FILENO);
 	MUST(setitimer(ITIMER_VIRTUAL, &once, NULL) == 0);
 	MUST(read(pipe[0], &byte, 1) == 1);
-	MUST(tdt_dump_on_signal(0) == 0);
+	MUST(tdt_dump_on_signal(0, NULL) == 0);
 	MUST(dup2(old, STDERR_FILENO) == STDERR_FILENO);
 	close(old);
 	return NOTHING;
@@ -413,7 +414,7 @@ static int child_lost(int may_lose)
 	while (atomic_load(&task.polls) == 0)
 		;
 	trace =
-	    tdt_backtrace_timed(task.traced.handle, (may_lose & LOST_CHILDS) != 0 ? SOON : LATE);
+	    backtrace_timed(task.traced.handle, (may_lose & LOST_CHILDS) != 0 ? SOON : LATE);
 	MUST(trace != NULL || errno == ETIMEDOUT);
 	return trace != NULL ? NOTHING : LOST_CHILDS;
 }
@@ -481,7 +482,7 @@ static void poll_there(void)
 
 	there_task->traced = tdt_traced(future);
 	tdt_future_poll(&there_task->traced.future, &cx);
-	requester = tdt_backtrace_async(there_task->traced.handle, &there_trace, NULL);
+	requester = tdt_backtrace_async(there_task->traced.handle, NULL, &there_trace, NULL);
 	tdt_future_poll(&requester, &requester_cx);
 	tdt_future_poll(&there_task->traced.future, &cx);
 	MUST(tdt_future_poll(&requester, &requester_cx) == TDT_READY && there_trace != NULL);

@@ -23,6 +23,7 @@
 #include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/no_memory.h"
+#include "lib/options.h"
 #include "lib/requester.h"
 #include "lib/test.h"
 #include "lib/unwinding.h"
@@ -236,7 +237,7 @@ TEST(without_a_listener_nothing_fires)
 	struct test_task task = { .leaf = { .name = 'a', .pending = 1 } };
 
 	stop_listening();
-	tdt_worker_thread_start();
+	tdt_worker_thread_start(NULL);
 	test_task_init(&task, NULL);
 	tdt_task_woken(task.handle);
 	test_task_poll(&task);
@@ -377,7 +378,7 @@ CASE(life)
 
 TEST(what_a_worker_tells_fires_as_it_is_told)
 {
-	tdt_worker_thread_start();
+	tdt_worker_thread_start(NULL);
 	tdt_worker_now(123456789);
 	tdt_worker_thread_park();
 	tdt_worker_thread_unpark();
@@ -713,7 +714,7 @@ TEST(it_takes_no_lock_and_no_memory_and_reads_no_clock)
 	/* They can be counted. */
 	locks = 0;
 	test_task_init(&task, &(struct tdt_future){ NULL, clone_and_drop, drop_nothing });
-	ck_assert_ptr_null(tdt_backtrace_timed(task.handle, 0));
+	ck_assert_ptr_null(backtrace_timed(task.handle, 0));
 	ck_assert_int_gt(locks, 0);
 	test_task_fini(&task);
 }
@@ -739,7 +740,7 @@ static void *come_and_go(void *nothing)
 static void *ask(void *handle)
 {
 	while (!atomic_load(&done))
-		tdt_trace_free(tdt_backtrace_timed(handle, 100000));
+		tdt_trace_free(backtrace_timed(handle, 100000));
 	return NULL;
 }
 

@@ -95,6 +95,8 @@ static struct two_frames tree_of(const struct tdt_outside_trees *request, uint64
 						.id = id,
 						.record = RECORD(id),
 						.answer = TDT_OUTSIDE_FRESH,
+						.wait_size = sizeof(struct tdt_outside_wait),
+						.entries = sizeof message.tree,
 						.tree = { .polls = 2, .n = 2, .leaves = 1 } } };
 
 	message.tree.header.kind = TDT_OUTSIDE_TREE;
@@ -494,7 +496,7 @@ TEST(a_target_that_dies_or_refuses_leaves_what_had_come)
 
 static int lie; /* the number of the lie that the target tells */
 
-#define LIES 13
+#define LIES 16
 
 /* Change a tree to something that makes no sense. */
 static size_t damage_tree(struct two_frames *message)
@@ -538,6 +540,15 @@ static size_t damage_tree(struct two_frames *message)
 	case 11:
 		header->size = 40; /* less than a tree */
 		return 40;
+	case 12:
+		message->tree.entries = 8;
+		return sizeof *message;
+	case 13:
+		message->tree.entries += 16;
+		return sizeof *message;
+	case 14:
+		message->tree.wait_size = 8;
+		return sizeof *message;
 	default:
 		header->size = 5; /* less than a header */
 		return 5;
@@ -556,6 +567,54 @@ static void serve_lie(int connection, struct tdt_outside_header *hello)
 	size = damage_tree(&message);
 	say(connection, &message, size);
 	say_done(connection, &request);
+}
+
+/* A tree of a later release: its struct and its waits are longer, as is the end of the answer. */
+static void serve_longer(int connection, struct tdt_outside_header *hello)
+{
+	struct {
+		struct tdt_outside_tree tree;
+		uint64_t later[3];
+		struct tdt_registry_entry entry[2];
+		struct {
+			struct tdt_outside_wait known;
+			uint64_t later;
+		} wait[2];
+	} message = { .later = { 1, 2, 3 } };
+	struct tdt_outside_trees request;
+	struct {
+		struct tdt_outside_done known;
+		uint64_t later;
+	} done = { .later = 4 };
+
+	say_hello(connection, hello);
+	request = take_request(connection);
+	memcpy(&message.entry, tree_of(&request, 5).entry, sizeof message.entry);
+	message.tree = tree_of(&request, 5).tree;
+	message.tree.header.size = sizeof message;
+	message.tree.entries = offsetof(__typeof__(message), entry);
+	message.tree.wait_size = sizeof message.wait[0];
+	message.tree.n_waits = 2;
+	message.wait[0].known = (struct tdt_outside_wait){ .kind = TDT_WAIT_IO, .object = 7 };
+	message.wait[1].known = (struct tdt_outside_wait){ .kind = 99, .owner = 8 };
+	say(connection, &message.tree.header, sizeof message);
+	done.known = done_of(&request);
+	done.known.header.size = sizeof done;
+	say(connection, &done.known.header, sizeof done);
+}
+
+TEST(longer_messages_of_a_later_library_are_understood)
+{
+	struct tdt__answers answers = { 0 };
+
+	if (!is_possible())
+		return;
+	ck_assert_int_eq(request_trees_of(serve_longer, &answers, &all, 10), 0);
+	ck_assert_uint_eq(answers.n, 1);
+	ck_assert_uint_eq(tdt__answer_entries(answers.answer[0])[1].pc, 3);
+	ck_assert_uint_eq(tdt__answer_wait(answers.answer[0], 0)->object, 7);
+	ck_assert_uint_eq(tdt__answer_wait(answers.answer[0], 1)->owner, 8);
+	tdt__answers_fini(&answers);
 }
 
 CASE(lies)

@@ -195,7 +195,7 @@ static struct tdt__findings *read_history(void)
 	return findings;
 }
 
-static const struct tdt_trace_info *panicked(const struct tdt__findings *findings, size_t i)
+static const struct tdt_task_info *panicked(const struct tdt__findings *findings, size_t i)
 {
 	return tdt_trace_info(findings->public.panics[i]->trace);
 }
@@ -210,7 +210,7 @@ TEST(the_last_panics_are_read_the_last_one_first)
 	ck_assert_uint_eq(findings->public.panicked, TDT__PANICS + 2);
 	ck_assert_uint_eq(findings->public.n_panics, TDT__PANICS);
 	for (size_t i = 0; i < TDT__PANICS; i++) {
-		const struct tdt_trace_info *info = panicked(findings, i);
+		const struct tdt_task_info *info = panicked(findings, i);
 
 		ck_assert_uint_eq(info->id, TDT__PANICS + 2 - i);
 		ck_assert_int_eq(info->state, TDT_TASK_PANICKED);
@@ -329,7 +329,7 @@ TEST(a_worker_is_parked_and_a_thread_that_has_ended_is_gone)
 	ck_assert_int_eq(pthread_create(&thread, NULL, poll_once, &ended), 0);
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
 	wait_for_end(ended);
-	tdt_worker_thread_start();
+	tdt_worker_thread_start(NULL);
 	tdt_worker_thread_park();
 	usleep(20000);
 	look_around();

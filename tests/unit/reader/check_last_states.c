@@ -59,7 +59,7 @@ static size_t describe(char *to, const struct tdt__seen_task *task)
 {
 	static const char *const words[] = { "waiting",	 "polling",  "ready",
 					     "panicked", "runnable", "unknown" };
-	const struct tdt_trace_info *info = &task->member.info;
+	const struct tdt_task_info *info = &task->member.info;
 	size_t n = (size_t)sprintf(to, "%" PRIu64 " %s", info->id, words[info->state]);
 
 	if (task->last != NULL)
@@ -326,7 +326,7 @@ TEST(a_listing_proves_a_state_if_no_later_event_is_lost)
 
 TEST(polls_are_counted_from_a_listing_on)
 {
-	const struct tdt_trace_info *info;
+	const struct tdt_task_info *info;
 
 	begin();
 	list_state(maker_ring(maker, TDT_RING_SERVICE, 64, 0), 200, 7, 1);
@@ -345,7 +345,7 @@ TEST(polls_are_counted_from_a_listing_on)
 
 TEST(facts_of_a_task_are_relative_to_the_end)
 {
-	const struct tdt_trace_info *info;
+	const struct tdt_task_info *info;
 
 	begin();
 	maker_identity(maker, ring, TDT_EVENT_SPAWN, 50, 7, 0, 3, "conn", "a.c", 12);

@@ -393,7 +393,7 @@ TEST(the_last_tree_is_that_of_the_library)
 	struct tdt_trace *last = NULL;
 	uint64_t pc[64];
 
-	ck_assert_int_eq(tdt_watch(1000000), 0);
+	ck_assert_int_eq(tdt_watch(1000000, NULL), 0);
 	traced = make("watched", pend);
 	for (int i = 0; i < 10000 && last == NULL; i++) {
 		poll_task(&traced);
@@ -401,7 +401,7 @@ TEST(the_last_tree_is_that_of_the_library)
 		last = tdt_backtrace_last(traced.handle);
 	}
 	ck_assert_ptr_nonnull(last);
-	ck_assert_int_eq(tdt_watch(0), 0);
+	ck_assert_int_eq(tdt_watch(0, NULL), 0);
 	look_around();
 	ck_assert_int_eq(tdt__tree_read(&reader, task_named("watched"), &tree), 0);
 	ck_assert_uint_eq(tree.stacks->leaves, 1);

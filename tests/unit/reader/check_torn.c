@@ -236,7 +236,7 @@ static size_t read_panic(unsigned words, bool backwards)
 	happens = NULL;
 	n = findings->public.n_panics;
 	for (size_t i = 0; i < n; i++) {
-		const struct tdt_trace_info *info = findings->public.panics[i]->tasks[0];
+		const struct tdt_task_info *info = findings->public.panics[i]->tasks[0];
 
 		ck_assert_uint_eq(info->line, info->id);
 		ck_assert_uint_eq(info->polls, info->id);

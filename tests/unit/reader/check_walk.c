@@ -116,7 +116,7 @@ static void functions_of(const struct tdt_snapshot *snapshot, char *text, size_t
 }
 
 static struct tdt__tasks listed;
-static struct tdt_trace_info dumped; /* what the last dump says of the task */
+static struct tdt_task_info dumped; /* what the last dump says of the task */
 
 static void list_tasks(void)
 {

@@ -308,7 +308,7 @@ TEST(neither_the_door_nor_the_recorder_takes_address_space_when_a_reader_comes,
 	struct footprint before;
 	pthread_t thread;
 
-	ck_assert_int_eq(tdt_listen(), 0);
+	ck_assert_int_eq(tdt_listen(NULL), 0);
 	UNTIL(threads_named("tdt-recorder") == 1);
 	MUST(pthread_create(&thread, NULL, poll_for_long, &task) == 0);
 	close(visitor_come(visitor_door()));

@@ -306,7 +306,7 @@ TEST(without_stacks_none_are_recorded)
 
 	options.stacks = TDT_STACKS_OFF;
 	start();
-	ck_assert_int_eq(tdt_watch(1), 0);
+	ck_assert_int_eq(tdt_watch(1, NULL), 0);
 	poll_task(&task);
 	ck_assert_uint_eq(recorded_count(TDT_RING_POLLS, TDT_EVENT_POLL, 0), 1);
 	ck_assert_uint_eq(recorded_count(TDT_RING_POLLS, TDT_EVENT_STACK, 0), 0);

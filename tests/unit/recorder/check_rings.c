@@ -238,7 +238,7 @@ TEST(a_worker_that_stops_gives_its_ring_back_at_once)
 
 	start(TDT_RING_SIZE_MIN, 0);
 	hand_begin(&hand, 9, TDT_READY, NULL);
-	tdt_worker_thread_start();
+	tdt_worker_thread_start(NULL);
 	hand_poll(&hand);
 	ring = recorded_ring_of((uint32_t)gettid(), TDT_RING_POLLS);
 	ck_assert_uint_eq(ring->own, TDT__RING_TAKEN);
@@ -395,7 +395,7 @@ TEST(a_thread_that_found_no_ring_takes_the_next_one_that_is_free)
 	while (!tdt__block_plan(&plan));
 	sem_init(&missed_one, 0, 0);
 	sem_init(&ring_is_free, 0, 0);
-	tdt_worker_thread_start();
+	tdt_worker_thread_start(NULL);
 	start(TDT_RING_SIZE_MIN, plan.total_size);
 	hand_begin(&hand, 99, TDT_READY, NULL);
 	hand_begin(&other, 99, TDT_READY, NULL);

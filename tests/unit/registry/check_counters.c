@@ -147,7 +147,7 @@ TEST(dumps_and_captures_are_counted)
 	const struct tdt_waker *own = NULL;
 	struct tdt_trace *none = NULL;
 	struct tdt_traced task = tdt_traced((struct tdt_future){ &own, poll_leaf, drop_nothing });
-	struct tdt_future requester = tdt_backtrace_async(task.handle, &none, NULL);
+	struct tdt_future requester = tdt_backtrace_async(task.handle, NULL, &none, NULL);
 	struct tdt_context cx = { &idle_waker };
 
 	tdt_future_poll(&requester, &cx);

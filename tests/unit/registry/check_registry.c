@@ -89,6 +89,9 @@ TEST(the_registry_leads_to_the_records)
 	ck_assert_uint_eq(tdt__registry.version, TDT_REGISTRY_VERSION);
 	ck_assert_uint_eq(tdt__registry.size, sizeof(struct tdt_registry));
 	ck_assert_uint_eq(tdt__registry.record_size, sizeof(struct tdt_task_record));
+	ck_assert_uint_eq(tdt__registry.thread_size, sizeof(struct tdt_registry_thread));
+	ck_assert_uint_eq(tdt__registry.fiber_size, sizeof(struct tdt_registry_fiber));
+	ck_assert_uint_eq(tdt__registry.features, TDT_REGISTRY_WAKES | TDT_REGISTRY_PARENTS);
 	ck_assert_uint_eq(tdt__registry.slabs, 0);
 	task = trace_with(&attr);
 	sum = look();
@@ -249,7 +252,7 @@ TEST(a_worker_that_parks_says_so_to_readers)
 	ck_assert_ptr_nonnull(self);
 	ck_assert_uint_eq(self->id, id);
 	ck_assert_uint_eq(self->worker, 0);
-	tdt_worker_thread_start();
+	tdt_worker_thread_start(NULL);
 	tdt_worker_now(1234);
 	ck_assert_uint_eq(self->worker, 1);
 	ck_assert_uint_eq(self->now, 1234);
@@ -271,7 +274,7 @@ static tdt_poll_t wait_for_named(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-static int copy_wait_name(struct tdt_handle *handle, const struct tdt_trace_info *info, void *name)
+static int copy_wait_name(struct tdt_handle *handle, const struct tdt_task_info *info, void *name)
 {
 	(void)handle;
 	ck_assert_uint_eq(info->n_waits, 1);
@@ -603,7 +606,7 @@ static void *come_and_go(void *unused)
 	return unused;
 }
 
-static int count(struct tdt_handle *handle, const struct tdt_trace_info *info, void *n)
+static int count(struct tdt_handle *handle, const struct tdt_task_info *info, void *n)
 {
 	(void)handle;
 	*(int *)n += info->name != NULL && strcmp(info->name, "mine") == 0;

@@ -617,7 +617,7 @@ TEST(a_connect_waits_and_can_be_cancelled)
 	interruptions = 1; /* a signal is no connection */
 	expect_pending(&second, &cx);
 	ck_assert_int_eq(interruptions, 0);
-	ck_assert_uint_eq(drive(tdt_timeout(second, 20, &elapsed)), TDT_READY);
+	ck_assert_uint_eq(drive(tdt_timeout_ms(second, 20, &elapsed)), TDT_READY);
 	ck_assert(elapsed);
 	ck_assert_int_eq(error[1], 1);
 	tdt_tcp_free(tcps[0]);
@@ -1032,7 +1032,7 @@ static void *write_at_random(void *arg)
 		ssize_t written = 0;
 		size_t size = rand_r(&end->seed) % 2 ? 1 : 1 << 20;
 
-		MUST(drive(tdt_timeout(tdt_tcp_write(end->tcp, plenty, size, &written),
+		MUST(drive(tdt_timeout_ms(tdt_tcp_write(end->tcp, plenty, size, &written),
 				       rand_r(&end->seed) % 3, NULL)) == TDT_READY);
 		if (written < 0)
 			break;
@@ -1050,7 +1050,7 @@ static void *read_at_random(void *arg)
 	while (times-- > 0) {
 		ssize_t got = 1;
 
-		MUST(drive(tdt_timeout(tdt_tcp_read(end->tcp, buffer, sizeof(buffer), &got),
+		MUST(drive(tdt_timeout_ms(tdt_tcp_read(end->tcp, buffer, sizeof(buffer), &got),
 				       rand_r(&end->seed) % 3, NULL)) == TDT_READY);
 		if (got <= 0)
 			break;

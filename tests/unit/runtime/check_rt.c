@@ -20,6 +20,7 @@
 
 #include "lib/leaf.h"
 #include "lib/must.h"
+#include "lib/options.h"
 #include "lib/request_waiting.h"
 #include "lib/test.h"
 #include "lib/threads.h"
@@ -44,7 +45,7 @@ static void spawn(struct tdt_rt *rt, struct leaf *leaf)
 
 static bool ended(struct tdt_handle *handle)
 {
-	struct tdt_trace *trace = tdt_backtrace_timed(handle, 1000000000);
+	struct tdt_trace *trace = backtrace_timed(handle, 1000000000);
 	int error = errno;
 
 	tdt_trace_free(trace);

@@ -13,6 +13,7 @@
 #include "lib/idle.h"
 #include "lib/leaf.h"
 #include "lib/must.h"
+#include "lib/options.h"
 #include "lib/request_waiting.h"
 #include "lib/test.h"
 
@@ -253,7 +254,7 @@ static void *play(void *unused)
 	     0);
 	/* The other one has played its last turn, but may not have returned yet. */
 	for (;;) {
-		struct tdt_trace *trace = tdt_backtrace_timed(handle, 0);
+		struct tdt_trace *trace = backtrace_timed(handle, 0);
 
 		tdt_trace_free(trace);
 		if (trace == NULL && errno == ESRCH)

@@ -114,7 +114,8 @@ TEST(no_memory_to_block_on_a_future)
 	if (!no_memory_possible())
 		return;
 	rt = tdt_rt_new(&config);
-	ck_assert_int_eq(tdt_watch(0), 0); /* the library's threads take memory, too: not here */
+	/* The library's threads take memory, too: not here. */
+	ck_assert_int_eq(tdt_watch(0, NULL), 0);
 	no_memory_begin(0);
 	result = tdt_rt_block_on(rt, leaf_future(&leaf));
 	no_memory_end();

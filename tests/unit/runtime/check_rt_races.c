@@ -26,6 +26,7 @@
 #include "lib/idle.h"
 #include "lib/leaf.h"
 #include "lib/must.h"
+#include "lib/options.h"
 #include "lib/request_waiting.h"
 #include "lib/sanitized.h"
 #include "lib/seeded.h"
@@ -257,7 +258,7 @@ TEST(tasks_behind_one_that_blocks_run_elsewhere)
 
 		ck_assert_ptr_nonnull(handle);
 		for (;;) {
-			trace = tdt_backtrace_timed(handle, 1000000);
+			trace = backtrace_timed(handle, 1000000);
 			tdt_trace_free(trace);
 			if (trace == NULL && errno == ESRCH)
 				break;

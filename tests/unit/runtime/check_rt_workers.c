@@ -37,8 +37,8 @@ static atomic_int started, stopped, parks, unparks;
 static pthread_t threads[WORKERS];
 static atomic_int turns;
 
-void __real_tdt_worker_thread_start(void);
-void __wrap_tdt_worker_thread_start(void);
+void __real_tdt_worker_thread_start(const struct tdt_worker_attr *attr);
+void __wrap_tdt_worker_thread_start(const struct tdt_worker_attr *attr);
 void __real_tdt_worker_thread_stop(void);
 void __wrap_tdt_worker_thread_stop(void);
 void __real_tdt_worker_thread_park(void);
@@ -52,12 +52,12 @@ void __wrap_tdt_task_woken(struct tdt_handle *handle);
 void __real_tdt__idle_park(struct tdt_rt *rt, struct tdt__worker *worker);
 void __wrap_tdt__idle_park(struct tdt_rt *rt, struct tdt__worker *worker);
 
-void __wrap_tdt_worker_thread_start(void)
+void __wrap_tdt_worker_thread_start(const struct tdt_worker_attr *attr)
 {
 	MUST(stage == OUTSIDE);
 	stage = STARTED;
 	threads[atomic_fetch_add(&started, 1) % WORKERS] = pthread_self();
-	__real_tdt_worker_thread_start();
+	__real_tdt_worker_thread_start(attr);
 }
 
 void __wrap_tdt_worker_thread_stop(void)

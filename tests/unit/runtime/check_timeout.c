@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Covers runtime/timeout.  tdt_timeout(): which side wins, and what is dropped when. */
+/* Covers runtime/timeout.  tdt_timeout_ms(): which side wins, and what is dropped when. */
 
 #include <config.h>
 
@@ -32,7 +32,7 @@ CASE(timeout, .setup = setup, .teardown = driven_teardown)
 
 TEST(a_future_that_is_ready_at_once_wins, .to = 2)
 {
-	struct tdt_future timeout = tdt_timeout(test_future(&a), (uint64_t)_i, &elapsed);
+	struct tdt_future timeout = tdt_timeout_ms(test_future(&a), (uint64_t)_i, &elapsed);
 
 	ck_assert_uint_eq(tdt_future_poll(&timeout, &cx), TDT_READY);
 	ck_assert(!elapsed);
@@ -44,7 +44,7 @@ TEST(a_future_that_is_ready_at_once_wins, .to = 2)
 
 TEST(a_future_that_is_ready_later_wins_and_cancels_the_timer)
 {
-	struct tdt_future timeout = tdt_timeout(test_future(&a), HOUR, &elapsed);
+	struct tdt_future timeout = tdt_timeout_ms(test_future(&a), HOUR, &elapsed);
 
 	a.pending = 1;
 	ck_assert_uint_eq(tdt_future_poll(&timeout, &cx), TDT_PENDING);
@@ -58,7 +58,7 @@ TEST(a_future_that_is_ready_later_wins_and_cancels_the_timer)
 
 TEST(when_time_is_up_the_future_is_dropped_at_once)
 {
-	struct driven *task = driven_new(tdt_timeout(test_future(&a), 20, &elapsed));
+	struct driven *task = driven_new(tdt_timeout_ms(test_future(&a), 20, &elapsed));
 	uint64_t before = driven_now_ns();
 
 	a.pending = 9;
@@ -76,7 +76,7 @@ TEST(when_time_is_up_the_future_is_dropped_at_once)
 
 TEST(the_future_wins_when_both_are_due)
 {
-	struct driven *task = driven_new(tdt_timeout(test_future(&a), 1, &elapsed));
+	struct driven *task = driven_new(tdt_timeout_ms(test_future(&a), 1, &elapsed));
 
 	a.pending = 1;
 	ck_assert_uint_eq(driven_poll(task), TDT_PENDING);
@@ -88,7 +88,7 @@ TEST(the_future_wins_when_both_are_due)
 
 TEST(no_time_polls_the_future_once)
 {
-	struct tdt_future timeout = tdt_timeout(test_future(&a), 0, &elapsed);
+	struct tdt_future timeout = tdt_timeout_ms(test_future(&a), 0, &elapsed);
 
 	a.pending = 9;
 	elapsed = false;
@@ -100,7 +100,7 @@ TEST(no_time_polls_the_future_once)
 
 TEST(it_panics_if_the_future_does)
 {
-	struct tdt_future timeout = tdt_timeout(test_future(&a), HOUR, &elapsed);
+	struct tdt_future timeout = tdt_timeout_ms(test_future(&a), HOUR, &elapsed);
 
 	a.pending = 1;
 	a.result = TDT_PANICKED;
@@ -115,7 +115,7 @@ TEST(it_panics_if_the_future_does)
 TEST(it_panics_where_there_is_no_timer)
 {
 	struct tdt__driver *driver = driven_driver();
-	struct tdt_future timeout = tdt_timeout(test_future(&a), 1, NULL);
+	struct tdt_future timeout = tdt_timeout_ms(test_future(&a), 1, NULL);
 
 	a.pending = 9;
 	driven_use(NULL);
@@ -129,7 +129,7 @@ TEST(it_panics_where_there_is_no_timer)
 
 TEST(dropping_it_drops_the_future_and_cancels_the_timer, .to = 2)
 {
-	struct tdt_future timeout = tdt_timeout(test_future(&a), HOUR, &elapsed);
+	struct tdt_future timeout = tdt_timeout_ms(test_future(&a), HOUR, &elapsed);
 
 	a.pending = 9;
 	if (_i == 1)
@@ -141,8 +141,8 @@ TEST(dropping_it_drops_the_future_and_cancels_the_timer, .to = 2)
 
 TEST(elapsed_may_be_null)
 {
-	ck_assert_uint_eq(drive(tdt_timeout(tdt_sleep_ms(HOUR), 1, NULL)), TDT_READY);
-	ck_assert_uint_eq(drive(tdt_timeout(tdt_sleep_ms(1), HOUR, NULL)), TDT_READY);
+	ck_assert_uint_eq(drive(tdt_timeout_ms(tdt_sleep_ms(HOUR), 1, NULL)), TDT_READY);
+	ck_assert_uint_eq(drive(tdt_timeout_ms(tdt_sleep_ms(1), HOUR, NULL)), TDT_READY);
 }
 
 TEST(timeouts_nest)
@@ -150,7 +150,7 @@ TEST(timeouts_nest)
 	bool inner = false;
 
 	ck_assert_uint_eq(
-	    drive(tdt_timeout(tdt_timeout(tdt_sleep_ms(HOUR), 5, &inner), HOUR, &elapsed)),
+	    drive(tdt_timeout_ms(tdt_timeout_ms(tdt_sleep_ms(HOUR), 5, &inner), HOUR, &elapsed)),
 	    TDT_READY);
 	ck_assert(inner);
 	ck_assert(!elapsed);
@@ -161,11 +161,12 @@ TEST(none_is_refused)
 	struct tdt_future timeout;
 
 	errno = 0;
-	timeout = tdt_timeout(TDT_FUTURE_NONE, 1, &elapsed);
+	timeout = tdt_timeout_ms(TDT_FUTURE_NONE, 1, &elapsed);
 	ck_assert(tdt_future_is_none(&timeout));
 	ck_assert_int_eq(errno, EINVAL);
 	errno = 0;
-	timeout = tdt_timeout((struct tdt_future){ &a, test_future(&a).poll, NULL }, 1, &elapsed);
+	timeout = tdt_timeout_ms((struct tdt_future){ &a, test_future(&a).poll, NULL }, 1,
+				 &elapsed);
 	ck_assert(tdt_future_is_none(&timeout));
 	ck_assert_int_eq(errno, EINVAL);
 }
@@ -176,7 +177,7 @@ static int make_a_timeout(void *argument)
 
 	if (tdt_future_is_none(&inner))
 		return -errno;
-	timeout = tdt_timeout(inner, 1, argument);
+	timeout = tdt_timeout_ms(inner, 1, argument);
 	if (tdt_future_is_none(&timeout)) {
 		tdt_future_drop(&inner);
 		return -ENOMEM;

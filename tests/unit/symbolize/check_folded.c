@@ -138,7 +138,7 @@ TEST(a_built_trace_keeps_its_own_copy)
 {
 	char name[] = "b";
 	const char *also[] = { name, NULL };
-	struct tdt_trace_info info = { .size = sizeof info };
+	struct tdt_task_info info = { .size = sizeof info };
 	struct tdt_frame frame = {
 		.size = sizeof frame, .kind = TDT_NODE_FRAME, .function = "a", .also = also
 	};

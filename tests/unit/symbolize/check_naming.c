@@ -20,6 +20,7 @@
 
 #include "lib/idle.h"
 #include "lib/must.h"
+#include "lib/options.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
 #include "probes/probes.h"
@@ -135,7 +136,7 @@ static void ask(struct tdt_handle *handle)
 {
 	/* Under valgrind, and with signals delayed, a poll that goes on may not be read. */
 	bool may_fail = handle != waiting.handle && (TSAN || in_valgrind());
-	struct tdt_trace *trace = tdt_backtrace_timed(handle, may_fail ? SECOND : 30 * SECOND);
+	struct tdt_trace *trace = backtrace_timed(handle, may_fail ? SECOND : 30 * SECOND);
 
 	if (trace == NULL && may_fail)
 		return;
@@ -148,7 +149,7 @@ static void dump(void)
 {
 	FILE *out = fopen("/dev/null", "we");
 
-	ck_assert_int_eq(tdt_dump_all(out), 0);
+	ck_assert_int_eq(tdt_dump(out), 0);
 	fclose(out);
 }
 
@@ -187,13 +188,13 @@ TEST(requests_and_dumps_are_named_by_who_asks)
 
 TEST(watched_polls_name_nothing)
 {
-	ck_assert_int_eq(tdt_watch(1000000), 0);
+	ck_assert_int_eq(tdt_watch(1000000, NULL), 0);
 	let_it_poll();
 	ck_assert_int_eq(atomic_load(&by_requesters), 0); /* the ticker names nothing, too */
 	ck_assert_int_eq(atomic_load(&by_pollers), 0);
 	dump_names();
 	check_requesters();
-	ck_assert_int_eq(tdt_watch(0), 0);
+	ck_assert_int_eq(tdt_watch(0, NULL), 0);
 }
 
 #if TDT_PROBES

@@ -41,7 +41,7 @@ struct seen {
 	const char *file;
 };
 
-static int see(struct tdt_handle *handle, const struct tdt_trace_info *info, void *arg)
+static int see(struct tdt_handle *handle, const struct tdt_task_info *info, void *arg)
 {
 	struct seen *seen = arg;
 

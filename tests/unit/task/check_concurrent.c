@@ -17,6 +17,7 @@
 
 #include "lib/bell.h"
 #include "lib/must.h"
+#include "lib/options.h"
 #include "lib/seeded.h"
 #include "lib/test.h"
 
@@ -163,7 +164,7 @@ static void *work(void *argument)
 	struct job *job;
 
 	seed_thread((unsigned)(uintptr_t)argument);
-	tdt_worker_thread_start();
+	tdt_worker_thread_start(NULL);
 	while ((job = dequeue()) != NULL) {
 		job_poll(job);
 		job_unref(job);
@@ -325,7 +326,7 @@ static void ask_async(struct tdt_handle *handle)
 	struct tdt_context cx = { &bell->waker };
 	struct tdt_trace *trace = NULL;
 	int error = 1;
-	struct tdt_future requester = tdt_backtrace_async(handle, &trace, &error);
+	struct tdt_future requester = tdt_backtrace_async(handle, NULL, &trace, &error);
 	bool patient = !one_in(4);
 	tdt_poll_t result;
 
@@ -350,10 +351,10 @@ static void *ask(void *argument)
 		if (one_in(3)) {
 			ask_async(handle);
 		} else if (one_in(2)) {
-			trace = tdt_backtrace_timed(handle, random_below(&choices, 100000));
+			trace = backtrace_timed(handle, random_below(&choices, 100000));
 			take_answer(trace, -errno, true);
 		} else {
-			trace = tdt_backtrace_timed(handle, 30 * SECOND);
+			trace = backtrace_timed(handle, 30 * SECOND);
 			take_answer(trace, -errno, false);
 		}
 		tdt_handle_unref(handle);

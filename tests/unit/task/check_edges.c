@@ -23,11 +23,11 @@
 
 /* What is known of a task, by its trace or its record. */
 struct known {
-	struct tdt_trace_info info;
+	struct tdt_task_info info;
 	struct tdt_wait waits[4];
 };
 
-static void keep(struct known *known, const struct tdt_trace_info *info)
+static void keep(struct known *known, const struct tdt_task_info *info)
 {
 	known->info = *info;
 	ck_assert_uint_le(info->n_waits, 4);
@@ -35,7 +35,7 @@ static void keep(struct known *known, const struct tdt_trace_info *info)
 		known->waits[i] = *info->waits[i];
 }
 
-static int keep_record(struct tdt_handle *handle, const struct tdt_trace_info *info, void *known)
+static int keep_record(struct tdt_handle *handle, const struct tdt_task_info *info, void *known)
 {
 	(void)handle;
 	keep(known, info);
@@ -228,7 +228,7 @@ TEST(a_trace_is_awaited_from_its_task)
 	ck_assert(tdt_mutex_try_lock(mutex));
 	poll_now_start(&first, holder());
 	first.held = true;
-	poll_now_start(&second, tdt_backtrace_async(first.traced.handle, &trace, NULL));
+	poll_now_start(&second, tdt_backtrace_async(first.traced.handle, NULL, &trace, NULL));
 	expect_waits_for(second.traced.handle, TDT_WAIT_TASK, first.traced.handle, id_of(&first));
 	poll_now_end(&second);
 	poll_now_end(&first);
@@ -324,7 +324,7 @@ TEST(a_limit_of_time_is_awaited_beside_what_it_limits)
 
 	rt_setup();
 	ck_assert(tdt_mutex_try_lock(mutex));
-	task = tdt_rt_spawn(rt, tdt_timeout(tdt_mutex_lock(mutex), UINT64_MAX, NULL), NULL);
+	task = tdt_rt_spawn(rt, tdt_timeout_ms(tdt_mutex_lock(mutex), UINT64_MAX, NULL), NULL);
 	known = ask(task);
 	ck_assert_uint_eq(known.info.leaves, 2);
 	ck_assert_uint_eq(known.info.n_waits, 2);
@@ -531,7 +531,7 @@ static tdt_poll_t spawn_and_stay(void *state, struct tdt_context *cx)
 	return TDT_PENDING;
 }
 
-static int keep_of_id(struct tdt_handle *handle, const struct tdt_trace_info *info, void *known)
+static int keep_of_id(struct tdt_handle *handle, const struct tdt_task_info *info, void *known)
 {
 	(void)handle;
 	if (info->id == ((struct known *)known)->info.id)

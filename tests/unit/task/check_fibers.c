@@ -29,6 +29,7 @@
 #include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/no_memory.h"
+#include "lib/options.h"
 #include "lib/refused.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
@@ -107,7 +108,7 @@ static char *dump_text(void)
 	FILE *out = open_memstream(&text, &size);
 
 	ck_assert_ptr_nonnull(out);
-	ck_assert_int_eq(tdt_dump_all(out), 0);
+	ck_assert_int_eq(tdt_dump(out), 0);
 	fclose(out);
 	return text;
 }
@@ -128,7 +129,7 @@ static void expect_misuse(enum tdt_misuse_kind kind)
 
 static enum tdt_task_state seen_state;
 
-static int note_state(struct tdt_handle *handle, const struct tdt_trace_info *info, void *arg)
+static int note_state(struct tdt_handle *handle, const struct tdt_task_info *info, void *arg)
 {
 	(void)handle;
 	(void)arg;
@@ -207,7 +208,7 @@ static void notes_itself(struct fibered *it)
 	MUST(state_of(handle) == TDT_TASK_RUNNING);
 	errno = 0;
 	MUST(tdt_backtrace(handle) == NULL && errno == EDEADLK);
-	MUST(tdt_backtrace_timed(handle, 0) == NULL && errno == EDEADLK);
+	MUST(backtrace_timed(handle, 0) == NULL && errno == EDEADLK);
 	fibered_yield(it);
 	MUST(tdt_current_task_id() == tdt_handle_id(handle));
 }
@@ -245,7 +246,7 @@ static void spawns(struct fibered *it)
 
 static uint64_t parent;
 
-static int note_parent(struct tdt_handle *handle, const struct tdt_trace_info *info, void *arg)
+static int note_parent(struct tdt_handle *handle, const struct tdt_task_info *info, void *arg)
 {
 	(void)handle;
 	(void)arg;
@@ -313,7 +314,7 @@ static struct tdt_trace *ask_at_gate(const struct fibered *it)
 	while (atomic_load(&gate.entered) == 0)
 		usleep(1000);
 	usleep(20000);
-	return tdt_backtrace_timed(handle_of(it), 30 * INT64_C(1000000000));
+	return backtrace_timed(handle_of(it), 30 * INT64_C(1000000000));
 }
 
 static void expect_stays(const char *path)
@@ -378,7 +379,7 @@ TEST(a_running_fiber_with_a_small_stack_is_sent_no_signal, .to = 2)
 		usleep(1000);
 	untouched = low + SMALL_STACK / 4;
 	memset(it.stack, PAINT, (size_t)(untouched - it.stack));
-	trace = tdt_backtrace_timed(handle_of(&it), 200000000);
+	trace = backtrace_timed(handle_of(&it), 200000000);
 	gate_open();
 	pthread_join(thread, NULL);
 	while (untouched > it.stack && (unsigned char)untouched[-1] == PAINT)
@@ -412,7 +413,7 @@ TEST(a_fiber_whose_thread_is_on_the_stack_of_another_is_not_read, .to = 2)
 	ck_assert_ptr_null(strstr(path, "resumes_one"));
 	free(path);
 	tdt_trace_free(trace);
-	ck_assert_ptr_null(tdt_backtrace_timed(handle_of(&a), 100000000));
+	ck_assert_ptr_null(backtrace_timed(handle_of(&a), 100000000));
 	ck_assert_int_eq(errno, ETIMEDOUT);
 	if (!_i) /* on a busy machine the signal may come too late */
 		expect_dump("on a stack that is not known as its own");
@@ -508,10 +509,10 @@ TEST(the_scheduler_itself_reads_its_suspended_fibers)
 {
 	struct fibered it = { .run = runs };
 
-	tdt_worker_thread_start();
+	tdt_worker_thread_start(NULL);
 	start(&it, NULL);
 	expect_path(&it, IN_OUTER); /* which would be EDEADLK for a future that it polls */
-	expect_trace(tdt_backtrace_timed(handle_of(&it), 0), TDT_TASK_WAITING, IN_OUTER);
+	expect_trace(backtrace_timed(handle_of(&it), 0), TDT_TASK_WAITING, IN_OUTER);
 	fibered_fini(&it);
 	tdt_worker_thread_stop();
 }
@@ -562,7 +563,7 @@ TEST(an_async_request_for_a_suspended_fiber_is_ready_at_once)
 	struct tdt_future asks;
 
 	start(&it, NULL);
-	asks = tdt_backtrace_async(handle_of(&it), &answer, &answer_error);
+	asks = tdt_backtrace_async(handle_of(&it), NULL, &answer, &answer_error);
 	ck_assert_int_eq(tdt_future_poll(&asks, &cx), TDT_READY);
 	ck_assert_int_eq(answer_error, 0);
 	expect_trace(answer, TDT_TASK_WAITING, IN_OUTER);
@@ -576,7 +577,7 @@ static void asks_itself(struct fibered *it)
 	struct tdt_future *asks = it->arg;
 	struct tdt_context cx = { &counter };
 
-	*asks = tdt_backtrace_async(handle_of(it), &answer, &answer_error);
+	*asks = tdt_backtrace_async(handle_of(it), NULL, &answer, &answer_error);
 	MUST(tdt_future_poll(asks, &cx) == TDT_PENDING);
 	wakes = 0;
 	inner(it);
@@ -602,7 +603,7 @@ static void asks_and_ends(struct fibered *it)
 	struct tdt_future *asks = it->arg;
 	struct tdt_context cx = { &counter };
 
-	*asks = tdt_backtrace_async(handle_of(it), &answer, &answer_error);
+	*asks = tdt_backtrace_async(handle_of(it), NULL, &answer, &answer_error);
 	MUST(tdt_future_poll(asks, &cx) == TDT_PENDING);
 }
 
@@ -910,13 +911,13 @@ TEST(a_future_on_a_fiber_is_one_task_and_shows_its_stack_if_no_poll_answers)
 	ck_assert_int_eq(tdt_future_poll(&traced.future, &cx), TDT_PENDING);
 	ck_assert_ptr_eq(handle_of(&it), traced.handle);
 	/* Nobody polls it: the waker of this runtime only counts. */
-	expect_trace(tdt_backtrace_timed(traced.handle, 50000000), TDT_TASK_WAITING, IN_OUTER);
-	tdt_worker_thread_start(); /* and here the poll could not come */
+	expect_trace(backtrace_timed(traced.handle, 50000000), TDT_TASK_WAITING, IN_OUTER);
+	tdt_worker_thread_start(NULL); /* and here the poll could not come */
 	expect_path(&it, IN_OUTER);
 	tdt_worker_thread_stop();
 	expect_dump("1 task: 1 answered");
 	ck_assert_int_eq(tdt_future_poll(&traced.future, &cx), TDT_PENDING);
-	expect_trace(tdt_backtrace_timed(traced.handle, 50000000), TDT_TASK_WAITING, IN_OTHER);
+	expect_trace(backtrace_timed(traced.handle, 50000000), TDT_TASK_WAITING, IN_OTHER);
 	ck_assert_int_eq(tdt_future_poll(&traced.future, &cx), TDT_READY);
 	ck_assert(it.ended);
 	end_traced(&traced);
@@ -932,7 +933,7 @@ TEST(a_poll_that_answers_is_preferred)
 	char *path;
 
 	ck_assert_int_eq(tdt_future_poll(&traced.future, &cx), TDT_PENDING);
-	asks = tdt_backtrace_async(traced.handle, &answer, &answer_error);
+	asks = tdt_backtrace_async(traced.handle, NULL, &answer, &answer_error);
 	ck_assert_int_eq(tdt_future_poll(&asks, &cx), TDT_PENDING);
 	ck_assert_int_eq(tdt_future_poll(&traced.future, &cx), TDT_PENDING);
 	ck_assert_int_eq(tdt_future_poll(&asks, &cx), TDT_READY);
@@ -954,7 +955,7 @@ TEST(a_stack_that_has_ended_is_not_shown_for_its_future)
 
 	ck_assert_int_eq(tdt_future_poll(&traced.future, &cx), TDT_PENDING);
 	fibered_fini(&it);
-	ck_assert_ptr_null(tdt_backtrace_timed(traced.handle, 1000000));
+	ck_assert_ptr_null(backtrace_timed(traced.handle, 1000000));
 	ck_assert_int_eq(errno, ETIMEDOUT);
 	ck_assert_ptr_null(tdt_fiber_of(NULL, NULL, 0));
 	end_traced(&traced);
@@ -1003,7 +1004,7 @@ TEST(a_future_polled_in_a_fiber_ends_its_tree_as_ever)
 
 	start(&it, NULL);
 	expect_path(&it, "fibered_entry blocks_on fibered_yield");
-	asks = tdt_backtrace_async(traced.handle, &answer, &answer_error);
+	asks = tdt_backtrace_async(traced.handle, NULL, &answer, &answer_error);
 	ck_assert_int_eq(tdt_future_poll(&asks, &cx), TDT_PENDING);
 	fibered_resume(&it);
 	ck_assert_int_eq(tdt_future_poll(&asks, &cx), TDT_READY);
@@ -1100,7 +1101,7 @@ static struct tdt_traced trace_own(tdt_coroutine_fn *fn, int *times)
 /* Whether the suspended stack of the task, which nobody polls, shows `function`. */
 static void expect_standing(struct tdt_handle *handle, const char *function)
 {
-	struct tdt_trace *trace = tdt_backtrace_timed(handle, 1000000);
+	struct tdt_trace *trace = backtrace_timed(handle, 1000000);
 	char *path;
 
 	ck_assert_ptr_nonnull(trace);
@@ -1119,13 +1120,13 @@ TEST(a_coroutine_shows_where_it_waits_if_no_poll_answers, .to = 2)
 	struct tdt_traced traced = trace_own(_i ? awaits_another : waits_inside, &times);
 	struct tdt_context cx = { &counter };
 
-	ck_assert_ptr_null(tdt_backtrace_timed(traced.handle, 0));
+	ck_assert_ptr_null(backtrace_timed(traced.handle, 0));
 	for (int i = 0; i < 2; i++) {
 		ck_assert_int_eq(tdt_future_poll(&traced.future, &cx), TDT_PENDING);
 		expect_standing(traced.handle, "waits_inside waits_first");
 	}
 	ck_assert_int_eq(tdt_future_poll(&traced.future, &cx), TDT_READY);
-	ck_assert_ptr_null(tdt_backtrace_timed(traced.handle, 0));
+	ck_assert_ptr_null(backtrace_timed(traced.handle, 0));
 	ck_assert_int_eq(errno, ESRCH);
 	end_traced(&traced);
 }
@@ -1154,13 +1155,13 @@ TEST(a_coroutine_that_goes_to_another_task_is_shown_there_alone)
 	here = TDT_FUTURE_NONE;
 	tdt_future_poll(&next.future, &cx);
 	expect_standing(next.handle, "waits_inside waits_first");
-	ck_assert_ptr_null(tdt_backtrace_timed(first.handle, 0));
+	ck_assert_ptr_null(backtrace_timed(first.handle, 0));
 	tdt_future_poll(&co, &cx); /* and to none */
-	ck_assert_ptr_null(tdt_backtrace_timed(next.handle, 0));
+	ck_assert_ptr_null(backtrace_timed(next.handle, 0));
 	tdt_future_poll(&next.future, &cx);
 	expect_standing(next.handle, "waits_inside waits_first");
 	tdt_future_drop(&co);
-	ck_assert_ptr_null(tdt_backtrace_timed(next.handle, 0));
+	ck_assert_ptr_null(backtrace_timed(next.handle, 0));
 	end_traced(&first);
 	end_traced(&next);
 }
@@ -1270,14 +1271,14 @@ TEST(a_fiber_takes_no_room_for_a_last_tree)
 {
 	struct fibered it = { .run = runs };
 
-	ck_assert_int_eq(tdt_watch(1000000), 0);
+	ck_assert_int_eq(tdt_watch(1000000, NULL), 0);
 	start(&it, NULL);
 	usleep(20000);
 	fibered_resume(&it);
 	ck_assert_ptr_null(tdt_backtrace_last(handle_of(&it)));
 	ck_assert_uint_eq(tdt__last_tree_promises(), 0);
 	expect_path(&it, IN_OTHER);
-	ck_assert_int_eq(tdt_watch(0), 0);
+	ck_assert_int_eq(tdt_watch(0, NULL), 0);
 	fibered_fini(&it);
 }
 
@@ -1367,7 +1368,7 @@ static size_t suspend_painted(struct fibered *it, bool requested)
 	test_waker_init(&waker);
 	fibered_resume(it);
 	if (requested) {
-		request = tdt_backtrace_async(handle_of(it), &trace, NULL);
+		request = tdt_backtrace_async(handle_of(it), NULL, &trace, NULL);
 		ck_assert_int_eq(tdt_future_poll(&request, &cx), TDT_PENDING);
 	}
 	sp = paint(it);
@@ -1401,7 +1402,7 @@ TEST(a_suspend_needs_little_of_the_stack, .to = 3)
 	size_t without, first, later;
 
 	if (_i == 1)
-		ck_assert_int_eq(tdt_watch(1000000), 0);
+		ck_assert_int_eq(tdt_watch(1000000, NULL), 0);
 	if (_i == 2)
 		ck_assert_int_eq(tdt_recorder_start(NULL), 0);
 	start(&it, "small");

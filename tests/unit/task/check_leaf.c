@@ -22,6 +22,7 @@
 
 #include "lib/must.h"
 #include "lib/no_memory.h"
+#include "lib/options.h"
 #include "lib/printed.h"
 #include "lib/refused.h"
 #include "lib/requester.h"
@@ -88,20 +89,20 @@ static void expect_path(struct tdt_handle *task, const char *expected)
 
 static void expect_no_answer(struct tdt_handle *task)
 {
-	ck_assert_ptr_null(tdt_backtrace_timed(task, 5 * MS));
+	ck_assert_ptr_null(backtrace_timed(task, 5 * MS));
 	ck_assert_int_eq(errno, ETIMEDOUT);
 }
 
-static int note_state(struct tdt_handle *handle, const struct tdt_trace_info *info, void *state)
+static int note_state(struct tdt_handle *handle, const struct tdt_task_info *info, void *state)
 {
 	(void)handle;
-	*(struct tdt_trace_info *)state = *info;
+	*(struct tdt_task_info *)state = *info;
 	return 0;
 }
 
-static struct tdt_trace_info record_of(struct tdt_handle *task)
+static struct tdt_task_info record_of(struct tdt_handle *task)
 {
-	struct tdt_trace_info info;
+	struct tdt_task_info info;
 
 	MUST(tdt_task_inspect(task, note_state, &info) == 0);
 	return info;
@@ -190,7 +191,7 @@ TEST(a_task_runs_between_two_lists_and_is_ready_at_its_end)
 {
 	struct tdt_leaf leaf = NAMED(calls);
 	struct tdt_handle *task = task_new(0), *kept = tdt_handle_ref(task);
-	struct tdt_trace_info info = record_of(task);
+	struct tdt_task_info info = record_of(task);
 
 	ck_assert_int_eq(info.state, TDT_TASK_RUNNING);
 	ck_assert_uint_eq(info.thread, (uint32_t)gettid());
@@ -309,7 +310,7 @@ TEST(it_answers_in_polls_of_other_tasks_and_on_workers)
 	test_task_init(&other, &child);
 	test_task_poll(&other);
 	ck_assert_int_eq(busy.polls, 1);
-	tdt_worker_thread_start();
+	tdt_worker_thread_start(NULL);
 	expect_path(task, "serve query send");
 	tdt_leaf_at(task, NULL);
 	ck_assert_ptr_null(tdt_backtrace(task));
@@ -437,7 +438,7 @@ static char *dump(int64_t timeout_ns, enum tdt_print_format format)
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	MUST(out != NULL && tdt_dump(out, &options) == 0);
+	MUST(out != NULL && tdt_dump_with(out, &options) == 0);
 	fclose(out);
 	return text;
 }
@@ -831,7 +832,7 @@ static void expect_one_list(const struct tdt_trace *trace)
 static void *request_lists(void *times)
 {
 	for (int i = 0; i < *(int *)times; i++) {
-		struct tdt_trace *trace = tdt_backtrace_timed(race.task, 10000 * MS);
+		struct tdt_trace *trace = backtrace_timed(race.task, 10000 * MS);
 
 		MUST(trace != NULL);
 		expect_one_list(trace);

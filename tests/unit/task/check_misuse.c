@@ -147,7 +147,7 @@ TEST(a_poll_in_a_fiber_may_end_on_another_thread, .to = 6)
 	if (_i / 2 == 1)
 		MUST(tdt_recorder_start(&small) == 0);
 	if (_i / 2 == 2)
-		MUST(tdt_watch(1000000) == 0);
+		MUST(tdt_watch(1000000, NULL) == 0);
 	MUST(pthread_create(&thread, NULL, carry, &carried) == 0);
 	MUST(pthread_join(thread, NULL) == 0);
 	carry(&carried);
@@ -227,7 +227,7 @@ static char *dump(void)
 	size_t n;
 	FILE *file = open_memstream(&text, &n);
 
-	MUST(file != NULL && tdt_dump_all(file) == 0 && fclose(file) == 0);
+	MUST(file != NULL && tdt_dump(file) == 0 && fclose(file) == 0);
 	return text;
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Covers task/panics.  Tasks that panicked: what is kept of them, and the hook. */
+/* Covers task/panics, task/panic_hooks.  Tasks that panicked: what is kept, and hooks. */
 
 #include <config.h>
 
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,7 +83,7 @@ static void fall(uint64_t id, const char *name)
 /* What tdt_panics() has shown. */
 struct shown {
 	size_t n, most;
-	struct tdt_trace_info info[32];
+	struct tdt_task_info info[32];
 	char name[32][TDT_TASK_NAME_MAX + 1];
 	char file[16]; /* of the last one */
 };
@@ -90,7 +91,7 @@ struct shown {
 static int show(const struct tdt_trace *trace, void *arg)
 {
 	struct shown *shown = arg;
-	const struct tdt_trace_info *info = tdt_trace_info(trace);
+	const struct tdt_task_info *info = tdt_trace_info(trace);
 
 	shown->info[shown->n] = *info;
 	if (info->name != NULL)
@@ -198,7 +199,7 @@ TEST(the_tree_of_the_last_poll_is_kept_if_it_was_captured)
 	struct falling falling = { 0 };
 	struct tdt_traced task = trace(&falling, 5, NULL);
 	struct tdt_trace *answer = NULL;
-	struct tdt_future requester = tdt_backtrace_async(task.handle, &answer, NULL);
+	struct tdt_future requester = tdt_backtrace_async(task.handle, NULL, &answer, NULL);
 	struct tdt_context cx = { &idle_waker };
 	struct shown shown = { 0 };
 
@@ -220,13 +221,13 @@ TEST(otherwise_the_last_watched_tree_is_kept)
 	struct tdt_traced task;
 	struct shown shown = { 0 };
 
-	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	task = trace(&falling, 5, NULL);
 	poll_once(&task);
 	poll_once(&task); /* in the same interval: it is not captured */
 	poll_once(&task);
 	end_traced(&task);
-	tdt_watch(0);
+	tdt_watch(0, NULL);
 	ck_assert_int_eq(tdt_panics(show, &shown), 0);
 	ck_assert_uint_eq(shown.info[0].leaves, 1);
 	ck_assert_uint_eq(shown.info[0].polls, 3);
@@ -246,12 +247,12 @@ TEST(a_lack_of_memory_is_reported)
 	struct falling falling = { .pending = 1 };
 	struct tdt_traced task;
 
-	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	task = trace(&falling, 5, NULL);
 	poll_once(&task);
 	poll_once(&task);
 	end_traced(&task);
-	tdt_watch(0);
+	tdt_watch(0, NULL);
 	visit(NULL); /* what is made once is made */
 	no_memory_each(visit, NULL, 2);
 }
@@ -266,7 +267,7 @@ static char *dump(enum tdt_print_format format)
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	MUST(out != NULL && tdt_dump(out, &options) == 0 && fclose(out) == 0);
+	MUST(out != NULL && tdt_dump_with(out, &options) == 0 && fclose(out) == 0);
 	return text;
 }
 
@@ -298,22 +299,23 @@ TEST(a_dump_shows_them)
 /* --- The hook --------------------------------------------------------------------------- */
 
 static int hooked;
-static struct tdt_trace_info hooked_info;
+static struct tdt_task_info hooked_info;
 static char hooked_name[TDT_TASK_NAME_MAX + 1];
 static struct shown seen_in_hook;
 
-static void hook(const struct tdt_trace_info *task)
+static void hook(const struct tdt_task_info *task, void *arg)
 {
+	(void)arg;
 	hooked++;
 	hooked_info = *task;
 	snprintf(hooked_name, sizeof hooked_name, "%s", task->name != NULL ? task->name : "");
 	ck_assert_int_eq(tdt_panics(show, &seen_in_hook), 0);
 }
 
-static void other_hook(const struct tdt_trace_info *task)
+static void other_hook(const struct tdt_task_info *task, void *arg)
 {
 	(void)task;
-	hooked += 100;
+	hooked += *(const int *)arg;
 }
 
 TEST(the_hook_is_called_once_for_each)
@@ -321,7 +323,7 @@ TEST(the_hook_is_called_once_for_each)
 	struct falling falling = { .pending = 1 };
 	struct tdt_traced task = trace(&falling, 5, "falling"), dropped;
 
-	tdt_on_panic(hook);
+	ck_assert_int_eq(tdt_panic_hook_add(hook, NULL), 0);
 	poll_once(&task);
 	ck_assert_int_eq(hooked, 0);
 	poll_once(&task);
@@ -337,12 +339,88 @@ TEST(the_hook_is_called_once_for_each)
 	dropped = trace(&(struct falling){ 0 }, 6, NULL);
 	end_traced(&dropped);
 	ck_assert_int_eq(hooked, 1);
-	tdt_on_panic(other_hook);
+	ck_assert_int_eq(tdt_panic_hook_remove(hook, NULL), 0);
 	fall(7, NULL);
-	ck_assert_int_eq(hooked, 101);
-	tdt_on_panic(NULL);
+	ck_assert_int_eq(hooked, 1);
+}
+
+TEST(several_hooks_are_called_each_with_its_argument)
+{
+	static int ten = 10, hundred = 100;
+
+	ck_assert_int_eq(tdt_panic_hook_add(other_hook, &ten), 0);
+	ck_assert_int_eq(tdt_panic_hook_add(other_hook, &hundred), 0);
+	ck_assert_int_eq(tdt_panic_hook_add(other_hook, &ten), -EEXIST);
+	fall(7, NULL);
+	ck_assert_int_eq(hooked, 110);
+	ck_assert_int_eq(tdt_panic_hook_remove(other_hook, &ten), 0);
 	fall(8, NULL);
-	ck_assert_int_eq(hooked, 101);
+	ck_assert_int_eq(hooked, 210);
+	ck_assert_int_eq(tdt_panic_hook_remove(other_hook, &ten), -ENOENT);
+	ck_assert_int_eq(errno, ENOENT);
+	ck_assert_int_eq(tdt_panic_hook_remove(other_hook, &hundred), 0);
+}
+
+static int removed_inside;
+
+static void removes_itself(const struct tdt_task_info *task, void *arg)
+{
+	(void)task;
+	removed_inside = tdt_panic_hook_remove(removes_itself, arg);
+}
+
+TEST(a_hook_is_not_removed_from_within)
+{
+	ck_assert_int_eq(tdt_panic_hook_add(removes_itself, NULL), 0);
+	fall(7, NULL);
+	ck_assert_int_eq(removed_inside, -EDEADLK);
+	ck_assert_int_eq(tdt_panic_hook_remove(removes_itself, NULL), 0);
+}
+
+/* A hook that stays until it is let go. */
+static atomic_int entered, let_go, left;
+
+static void stays(const struct tdt_task_info *task, void *arg)
+{
+	(void)task;
+	(void)arg;
+	atomic_store(&entered, 1);
+	while (!atomic_load(&let_go))
+		sched_yield();
+	atomic_store(&left, 1);
+}
+
+static void *falls(void *nothing)
+{
+	fall(7, NULL);
+	return nothing;
+}
+
+static void *removes(void *nothing)
+{
+	MUST(tdt_panic_hook_remove(stays, NULL) == 0);
+	MUST(atomic_load(&left)); /* not before */
+	return nothing;
+}
+
+TEST(removing_a_hook_waits_for_the_threads_in_it)
+{
+	pthread_t in_hook, remover;
+
+	ck_assert_int_eq(tdt_panic_hook_add(stays, NULL), 0);
+	ck_assert_int_eq(pthread_create(&in_hook, NULL, falls, NULL), 0);
+	while (!atomic_load(&entered))
+		sched_yield();
+	ck_assert_int_eq(pthread_create(&remover, NULL, removes, NULL), 0);
+	/* Others are added and removed meanwhile. */
+	ck_assert_int_eq(tdt_panic_hook_add(other_hook, &hooked), 0);
+	ck_assert_int_eq(tdt_panic_hook_remove(other_hook, &hooked), 0);
+	atomic_store(&let_go, 1);
+	pthread_join(remover, NULL);
+	pthread_join(in_hook, NULL);
+	atomic_store(&entered, 0);
+	fall(8, NULL);
+	ck_assert_int_eq(atomic_load(&entered), 0);
 }
 
 /* --- Threads ---------------------------------------------------------------------------- */
@@ -368,7 +446,7 @@ static void *fall_often(void *arg)
 
 static int expect_whole(const struct tdt_trace *trace, void *n)
 {
-	const struct tdt_trace_info *info = tdt_trace_info(trace);
+	const struct tdt_task_info *info = tdt_trace_info(trace);
 
 	ck_assert_uint_eq(strtoull(info->name, NULL, 10), info->id);
 	++*(int *)n;

@@ -14,6 +14,7 @@
 #include <tdt/tdt.h>
 
 #include "lib/listed.h"
+#include "lib/options.h"
 #include "lib/requester.h"
 #include "lib/test.h"
 
@@ -52,12 +53,12 @@ static void expect_gone(struct tdt_handle *handle)
 	struct tdt_context cx = { &waker.waker };
 	struct tdt_trace *trace = (void *)1;
 	int error = 1;
-	struct tdt_future requester = tdt_backtrace_async(handle, &trace, &error);
+	struct tdt_future requester = tdt_backtrace_async(handle, NULL, &trace, &error);
 
 	test_waker_init(&waker);
 	errno = 0;
 	expect_no_trace(tdt_backtrace(handle), ESRCH);
-	expect_no_trace(tdt_backtrace_timed(handle, 0), ESRCH);
+	expect_no_trace(backtrace_timed(handle, 0), ESRCH);
 	expect_no_trace(tdt_backtrace_with(handle, NULL), ESRCH);
 	ck_assert_int_eq(tdt_future_poll(&requester, &cx), TDT_READY);
 	ck_assert(trace == NULL && error == -ESRCH);
@@ -148,16 +149,16 @@ TEST(arguments_that_make_no_sense_are_einval)
 	test_task_init(&task, NULL);
 	errno = 0;
 	expect_no_trace(tdt_backtrace(NULL), EINVAL);
-	expect_no_trace(tdt_backtrace_timed(NULL, 1), EINVAL);
-	expect_no_trace(tdt_backtrace_timed(task.handle, -1), EINVAL);
+	expect_no_trace(backtrace_timed(NULL, 1), EINVAL);
+	expect_no_trace(backtrace_timed(task.handle, -1), EINVAL);
 	expect_no_trace(tdt_backtrace_with(NULL, NULL), EINVAL);
 	expect_no_trace(tdt_backtrace_with(task.handle, &options), EINVAL);
 	for (options.size = 0; options.size < sizeof(size_t); options.size++)
 		expect_no_trace(tdt_backtrace_with(task.handle, &options), EINVAL);
-	requester = tdt_backtrace_async(NULL, &trace, NULL);
+	requester = tdt_backtrace_async(NULL, NULL, &trace, NULL);
 	ck_assert(tdt_future_is_none(&requester) && errno == EINVAL);
 	errno = 0;
-	requester = tdt_backtrace_async(task.handle, NULL, NULL);
+	requester = tdt_backtrace_async(task.handle, NULL, NULL, NULL);
 	ck_assert(tdt_future_is_none(&requester) && errno == EINVAL);
 	ck_assert_int_eq(listed(task.handle), 0);
 	test_task_fini(&task);
@@ -188,7 +189,7 @@ TEST(who_gives_up_leaves_nothing_behind)
 	test_task_poll(&task);
 	errno = 0;
 	for (int i = 0; i < 100; i++) {
-		expect_no_trace(tdt_backtrace_timed(task.handle, 0), ETIMEDOUT);
+		expect_no_trace(backtrace_timed(task.handle, 0), ETIMEDOUT);
 		expect_no_trace(tdt_backtrace_with(task.handle, &options), ETIMEDOUT);
 		ck_assert_int_eq(listed(task.handle), 0);
 	}
@@ -215,7 +216,7 @@ TEST(a_task_nobody_polls_times_out)
 
 static void *ask_for_ever(void *argument)
 {
-	return tdt_backtrace_timed(argument, INT64_MAX);
+	return backtrace_timed(argument, INT64_MAX);
 }
 
 TEST(the_longest_timeout_is_no_overflow)
@@ -246,10 +247,10 @@ static void ask_in_poll(void *argument)
 
 	errno = 0;
 	expect_no_trace(tdt_backtrace(two->own), EDEADLK);
-	expect_no_trace(tdt_backtrace_timed(two->own, 0), EDEADLK);
+	expect_no_trace(backtrace_timed(two->own, 0), EDEADLK);
 	expect_no_trace(tdt_backtrace_with(two->own, NULL), EDEADLK);
 	expect_no_trace(tdt_backtrace(two->other), EDEADLK);
-	expect_no_trace(tdt_backtrace_timed(two->other, 0), ETIMEDOUT);
+	expect_no_trace(backtrace_timed(two->other, 0), ETIMEDOUT);
 	expect_no_trace(tdt_backtrace_with(two->other, &options), ETIMEDOUT);
 }
 
@@ -280,12 +281,12 @@ TEST(a_worker_that_runs_tasks_may_ask_only_with_a_limit)
 
 	test_task_init(&task, NULL);
 	test_task_init(&other, NULL);
-	tdt_worker_thread_start();
+	tdt_worker_thread_start(NULL);
 	test_task_poll(&task);
 	errno = 0;
 	expect_no_trace(tdt_backtrace(task.handle), EDEADLK);
 	expect_no_trace(tdt_backtrace(other.handle), EDEADLK);
-	expect_no_trace(tdt_backtrace_timed(task.handle, 0), ETIMEDOUT);
+	expect_no_trace(backtrace_timed(task.handle, 0), ETIMEDOUT);
 	tdt_worker_thread_stop();
 	expect_no_trace(tdt_backtrace(task.handle), ETIMEDOUT);
 	test_task_fini(&other);
@@ -302,7 +303,7 @@ TEST(a_thread_that_is_reported_as_a_worker_and_runs_no_tasks_may_ask)
 
 	test_task_init(&ended, NULL);
 	test_task_init(&task, NULL);
-	tdt_worker_thread_start();
+	tdt_worker_thread_start(NULL);
 	expect_no_trace(tdt_backtrace(task.handle), ETIMEDOUT);
 	test_task_poll(&ended);
 	expect_no_trace(tdt_backtrace(task.handle), ETIMEDOUT);

@@ -14,6 +14,7 @@
 
 #include "lib/idle.h"
 #include "lib/listed.h"
+#include "lib/options.h"
 #include "lib/requester.h"
 #include "lib/test.h"
 
@@ -30,7 +31,7 @@ static void ask_many(struct test_requester *requester, struct tdt_handle *handle
 static void expect_one_answer(struct test_requester *requester, uint64_t polls)
 {
 	for (int i = 0; i < MANY; i++) {
-		const struct tdt_trace_info *info = test_answer(&requester[i]);
+		const struct tdt_task_info *info = test_answer(&requester[i]);
 
 		ck_assert_uint_eq(info->polls, polls);
 		ck_assert_uint_eq(info->leaves, 1);
@@ -125,7 +126,7 @@ TEST(nobody_asks_nobody_is_woken)
 
 static void *ask_blocking(void *argument)
 {
-	return tdt_backtrace_timed(argument, INT64_C(60000000000));
+	return backtrace_timed(argument, INT64_C(60000000000));
 }
 
 TEST(threads_that_block_are_answered_by_one_poll)
@@ -175,7 +176,7 @@ TEST(no_time_is_enough_where_the_wake_polls)
 
 	test_task_init(&task, NULL);
 	poll_now(&runtime.waker);
-	trace = tdt_backtrace_timed(task.handle, 0);
+	trace = backtrace_timed(task.handle, 0);
 	ck_assert_ptr_nonnull(trace);
 	ck_assert_uint_eq(tdt_trace_info(trace)->leaves, 1);
 	tdt_trace_free(trace);
@@ -197,7 +198,8 @@ static tdt_poll_t await_own_backtrace(void *state, struct tdt_context *cx)
 	struct introspective *self = state;
 
 	if (tdt_future_is_none(&self->requester))
-		self->requester = tdt_backtrace_async(self->handle, &self->trace, &self->error);
+		self->requester = tdt_backtrace_async(self->handle, NULL, &self->trace,
+						      &self->error);
 	return tdt_future_poll(&self->requester, cx);
 }
 
@@ -272,7 +274,7 @@ TEST(a_requester_need_not_want_to_know_the_error)
 	test_waker_init(&waker);
 	test_task_init(&task, NULL);
 	tdt_future_drop(&task.future);
-	requester = tdt_backtrace_async(task.handle, &trace, NULL);
+	requester = tdt_backtrace_async(task.handle, NULL, &trace, NULL);
 	ck_assert_int_eq(tdt_future_poll(&requester, &cx), TDT_READY);
 	ck_assert_ptr_null(trace);
 	tdt_future_drop(&requester);
@@ -313,7 +315,7 @@ TEST(a_question_that_was_never_polled_is_none)
 
 	test_task_init(&task, NULL);
 	test_task_poll(&task);
-	requester = tdt_backtrace_async(task.handle, &trace, NULL);
+	requester = tdt_backtrace_async(task.handle, NULL, &trace, NULL);
 	ck_assert_int_eq(task.waker.wakes, 0);
 	tdt_future_drop(&requester);
 	test_task_fini(&task);
@@ -366,7 +368,7 @@ TEST(a_requester_whose_waker_cannot_be_cloned_is_told_so)
 		requester = (struct test_requester){ .error = 1 };
 		test_waker_init(&requester.waker);
 		requester.future =
-		    tdt_backtrace_async(task.handle, &requester.trace, &requester.error);
+		    tdt_backtrace_async(task.handle, NULL, &requester.trace, &requester.error);
 		for (int i = 0; i < polls; i++)
 			ck_assert_int_eq(tdt_future_poll(&requester.future, &cx), TDT_PENDING);
 		requester.waker.fail_clone = true;

@@ -29,13 +29,13 @@
 struct met {
 	int n;
 	uint64_t id[MANY];
-	struct tdt_trace_info info; /* of the last */
+	struct tdt_task_info info; /* of the last */
 	struct tdt_wait wait;
 };
 
 static struct met met;
 
-static int meet(struct tdt_handle *handle, const struct tdt_trace_info *info, void *arg)
+static int meet(struct tdt_handle *handle, const struct tdt_task_info *info, void *arg)
 {
 	struct met *all = arg;
 
@@ -240,7 +240,7 @@ TEST(those_that_run_are_told_from_those_that_wait)
 
 /* --- What the callback may do --------------------------------------------------------------- */
 
-static int stop_at_third(struct tdt_handle *handle, const struct tdt_trace_info *info, void *n)
+static int stop_at_third(struct tdt_handle *handle, const struct tdt_task_info *info, void *n)
 {
 	(void)handle;
 	(void)info;
@@ -266,7 +266,7 @@ TEST(a_callback_ends_the_iteration)
 static struct tdt_handle *kept;
 
 /* End the task that is met, spawn another, and go through all. */
-static int meddle(struct tdt_handle *handle, const struct tdt_trace_info *info, void *arg)
+static int meddle(struct tdt_handle *handle, const struct tdt_task_info *info, void *arg)
 {
 	int *left = arg, n = 0;
 
@@ -424,7 +424,7 @@ TEST(a_trace_tells_what_all_leaves_wait_for)
 	struct tdt_future future = test_busy_future(&busy);
 	struct test_requester requester;
 	struct test_task task;
-	const struct tdt_trace_info *info;
+	const struct tdt_task_info *info;
 
 	test_task_init(&task, &future);
 	tags = 300; /* more than a record can count */
@@ -596,7 +596,7 @@ static void *churn(void *thread)
 	return NULL;
 }
 
-static int check_all(struct tdt_handle *handle, const struct tdt_trace_info *info, void *unused)
+static int check_all(struct tdt_handle *handle, const struct tdt_task_info *info, void *unused)
 {
 	char name[64];
 

@@ -201,6 +201,34 @@ TEST(what_cannot_be_traced_comes_back_as_it_was)
 	ck_assert(child.polls == 0 && child.drops == 0);
 }
 
+static int keep_parent(struct tdt_handle *handle, const struct tdt_task_info *info, void *parent)
+{
+	(void)handle;
+	*(uint64_t *)parent = info->parent;
+	return 0;
+}
+
+TEST(a_task_may_be_spawned_on_behalf_of_another)
+{
+	struct test_future child = { .name = 'a' }, other = { .name = 'b' };
+	struct tdt_traced traced = tdt_traced_with(
+	    test_future(&child), TDT_TASK_ATTR(.parent = 4711, .flags = TDT_ATTR_PARENT));
+	uint64_t parent = 0;
+
+	ck_assert_ptr_nonnull(traced.handle);
+	ck_assert_int_eq(tdt_task_inspect(traced.handle, keep_parent, &parent), 0);
+	ck_assert_uint_eq(parent, 4711);
+	tdt_future_drop(&traced.future);
+	tdt_handle_unref(traced.handle);
+	/* Without the flag the field does not count, and unknown flags are refused. */
+	traced = tdt_traced_with(test_future(&other), TDT_TASK_ATTR(.parent = 4711));
+	ck_assert_int_eq(tdt_task_inspect(traced.handle, keep_parent, &parent), 0);
+	ck_assert_uint_eq(parent, 0);
+	tdt_future_drop(&traced.future);
+	tdt_handle_unref(traced.handle);
+	expect_untraced(test_future(&other), TDT_TASK_ATTR(.flags = 2), EINVAL);
+}
+
 /* What a trace of a task with these attributes says of it; for the caller to free. */
 static struct tdt_trace *trace_with(const struct tdt_task_attr *attr)
 {
@@ -232,7 +260,7 @@ TEST(attributes_of_another_size_follow_the_size_rules)
 	} large = { .attr = attr_of_size(sizeof(large)) };
 	struct tdt_task_attr small = attr_of_size(offsetof(struct tdt_task_attr, line));
 	struct tdt_trace *trace = trace_with(&small);
-	const struct tdt_trace_info *info = tdt_trace_info(trace);
+	const struct tdt_task_info *info = tdt_trace_info(trace);
 
 	ck_assert_str_eq(info->name, "n");
 	ck_assert_str_eq(info->file, "f.c");
@@ -256,7 +284,7 @@ TEST(a_task_knows_where_it_was_traced)
 	struct test_requester requester;
 	struct tdt_traced traced = tdt_traced(test_future(&task.leaf));
 	uint32_t line = __LINE__ - 1;
-	const struct tdt_trace_info *info;
+	const struct tdt_task_info *info;
 
 	test_waker_init(&task.waker);
 	task.cx.waker = &task.waker.waker;
@@ -498,7 +526,7 @@ TEST(a_signal_handler_may_ask_which_task_is_polled)
 static uint64_t ask_at(struct test_task *task, uint64_t now, uint64_t polls)
 {
 	struct test_requester requester;
-	const struct tdt_trace_info *info;
+	const struct tdt_task_info *info;
 	uint64_t waited;
 
 	test_ask(&requester, task->handle);
@@ -552,7 +580,7 @@ static void report_wait(void)
 static bool moves_at(struct test_task *task, uint64_t now, uint64_t waited)
 {
 	struct test_requester requester;
-	const struct tdt_trace_info *info;
+	const struct tdt_task_info *info;
 	bool moved;
 
 	test_ask(&requester, task->handle);

@@ -110,7 +110,7 @@ static int ask_async(struct tdt_handle *handle)
 	struct tdt_future requester;
 
 	errno = 0;
-	requester = tdt_backtrace_async(handle, &trace, &error);
+	requester = tdt_backtrace_async(handle, NULL, &trace, &error);
 	if (tdt_future_is_none(&requester))
 		return -errno;
 	MUST(tdt_future_poll(&requester, &cx) == TDT_READY);

@@ -16,6 +16,7 @@
 #include <tdt/integrate/hooks.h>
 
 #include "lib/idle.h"
+#include "lib/options.h"
 #include "lib/requester.h"
 #include "lib/test.h"
 #include "lib/unwinding.h"
@@ -69,7 +70,7 @@ TEST(who_asked_a_poll_that_throws_is_told_what_it_had_captured)
 		test_ask(&requester[i], task.handle);
 	ck_assert(test_throws(&task.future, &task.cx));
 	for (int i = 0; i < 2; i++) {
-		const struct tdt_trace_info *info = test_answer(&requester[i]);
+		const struct tdt_task_info *info = test_answer(&requester[i]);
 
 		ck_assert_int_eq(info->state, TDT_TASK_PANICKED);
 		ck_assert_uint_eq(info->leaves, 1);
@@ -276,7 +277,7 @@ TEST(a_thread_that_is_cancelled_in_a_poll_ends_the_task)
 
 static void *ask_on_thread(void *argument)
 {
-	return tdt_backtrace_timed(argument, INT64_MAX);
+	return backtrace_timed(argument, INT64_MAX);
 }
 
 static bool is_asked(const struct tdt_handle *handle)

@@ -19,8 +19,8 @@
 #define MANY 2000
 #define DEPTH 30
 
-static struct tdt_trace_info tasks[MANY];
-static const struct tdt_trace_info *pointers[MANY];
+static struct tdt_task_info tasks[MANY];
+static const struct tdt_task_info *pointers[MANY];
 static struct tdt_snapshot_group groups[MANY];
 static const struct tdt_snapshot_group *list[MANY];
 
@@ -31,7 +31,7 @@ static struct tdt_snapshot snapshot_of(size_t n, size_t each, const struct tdt_t
 					 .n_groups = n / each };
 
 	for (size_t i = 0; i < n; i++) {
-		tasks[i] = (struct tdt_trace_info)TASK(.id = i + 1, .name = "x");
+		tasks[i] = (struct tdt_task_info)TASK(.id = i + 1, .name = "x");
 		pointers[i] = &tasks[i];
 	}
 	for (size_t i = 0; i < n / each; i++) {

@@ -29,13 +29,13 @@ static struct dumped *some(void)
 		{ .kind = TDT_WAIT_IO, .object = 7 },
 	};
 	static const struct tdt_wait *const list[] = { &waits[0], &waits[1] };
-	static const struct tdt_trace_info tasks[2] = {
+	static const struct tdt_task_info tasks[2] = {
 		TASK(.id = 1, .name = "a", .state_ns = 5, .waits = list, .n_waits = 2, .parent = 9,
 		     .woken_ns = 10, .woken_by = UINT64_MAX),
 		TASK(.id = 2, .polls_since = 3, .age_ns = 4, .asked = 1, .requested = 127,
 		     .spawned_ns = 60, .polled_ns = 50),
 	};
-	static const struct tdt_trace_info silent =
+	static const struct tdt_task_info silent =
 	    BARE(.id = 3, .state = TDT_TASK_RUNNING, .thread = 6, .syscall = "read");
 	static const struct tdt_misuse misuse = {
 		.size = sizeof misuse, .kind = TDT_MISUSE_ORDER, .name = "\xff", .reason = "b"

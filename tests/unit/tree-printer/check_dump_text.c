@@ -78,21 +78,21 @@ TEST(no_tasks_are_told)
 	dumped_expect(dumped_new(), PRINT(FOLDED), "");
 }
 
-static struct tdt_trace_info *tasks_new(size_t n)
+static struct tdt_task_info *tasks_new(size_t n)
 {
-	struct tdt_trace_info *tasks = calloc(n, sizeof(*tasks));
+	struct tdt_task_info *tasks = calloc(n, sizeof(*tasks));
 
 	ck_assert_ptr_nonnull(tasks);
 	for (size_t i = 0; i < n; i++)
 		tasks[i] =
-		    (struct tdt_trace_info)TASK(.id = i + 1, .state_ns = 60 * SECOND - i * 1000000,
+		    (struct tdt_task_info)TASK(.id = i + 1, .state_ns = 60 * SECOND - i * 1000000,
 						.file = "x.c", .line = 3, .parent = 4);
 	return tasks;
 }
 
 TEST(of_many_tasks_some_are_named_and_all_counted)
 {
-	struct tdt_trace_info *tasks = tasks_new(10000);
+	struct tdt_task_info *tasks = tasks_new(10000);
 	struct dumped *dumped = dumped_new();
 
 	tasks[0].name = "one";
@@ -116,7 +116,7 @@ TEST(of_many_tasks_some_are_named_and_all_counted)
 
 TEST(a_group_tells_only_what_all_share)
 {
-	struct tdt_trace_info tasks[2] = { TASK(.id = 1, .file = "x.c", .line = 3, .parent = 4),
+	struct tdt_task_info tasks[2] = { TASK(.id = 1, .file = "x.c", .line = 3, .parent = 4),
 					   TASK(.id = 2, .file = "x.c", .line = 4, .parent = 4) };
 	struct dumped *dumped = dumped_new();
 
@@ -146,7 +146,7 @@ TEST(times_of_a_group_are_a_range)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct tdt_trace_info tasks[2] = { TASK(.id = 1, .state_ns = cases[i].oldest),
+		struct tdt_task_info tasks[2] = { TASK(.id = 1, .state_ns = cases[i].oldest),
 						   TASK(.id = 2, .state_ns = cases[i].youngest) };
 		struct dumped *dumped = dumped_new();
 		char expected[200];
@@ -161,15 +161,15 @@ TEST(times_of_a_group_are_a_range)
 
 TEST(groups_tell_where_their_trees_are_from)
 {
-	struct tdt_trace_info run[2] = { TASK(.id = 1, .state = TDT_TASK_RUNNING, .thread = 10,
+	struct tdt_task_info run[2] = { TASK(.id = 1, .state = TDT_TASK_RUNNING, .thread = 10,
 					      .syscall = "read", .state_ns = SECOND),
 					 TASK(.id = 2, .state = TDT_TASK_RUNNING, .thread = 11,
 					      .syscall = "read", .state_ns = SECOND) };
-	struct tdt_trace_info old[2] = { TASK(.id = 3, .age_ns = 2 * SECOND, .polls_since = 1),
+	struct tdt_task_info old[2] = { TASK(.id = 3, .age_ns = 2 * SECOND, .polls_since = 1),
 					 TASK(.id = 4, .age_ns = SECOND, .polls_since = 1200) };
-	struct tdt_trace_info gone[2] = { BARE(.id = 5), BARE(.id = 6) };
-	struct tdt_trace_info bare[2] = { BARE(.id = 7, .polls = 1), BARE(.id = 8, .polls = 1) };
-	struct tdt_trace_info fiber[2] = { BARE(.id = 9), BARE(.id = 10) };
+	struct tdt_task_info gone[2] = { BARE(.id = 5), BARE(.id = 6) };
+	struct tdt_task_info bare[2] = { BARE(.id = 7, .polls = 1), BARE(.id = 8, .polls = 1) };
+	struct tdt_task_info fiber[2] = { BARE(.id = 9), BARE(.id = 10) };
 	struct dumped *dumped = dumped_new();
 
 	dumped_group(dumped, TDT_ANSWER_RUNNING, "a:1*", run, 2);
@@ -212,13 +212,13 @@ TEST(groups_tell_where_their_trees_are_from)
 
 TEST(from_outside_each_tree_tells_how_it_was_had)
 {
-	struct tdt_trace_info asked[2] = { TASK(.id = 1, .asked = 1), TASK(.id = 2, .asked = 1) };
-	struct tdt_trace_info some[2] = { TASK(.id = 3, .asked = 1), TASK(.id = 4) };
-	struct tdt_trace_info old[2] = { TASK(.id = 5, .age_ns = 3000000),
+	struct tdt_task_info asked[2] = { TASK(.id = 1, .asked = 1), TASK(.id = 2, .asked = 1) };
+	struct tdt_task_info some[2] = { TASK(.id = 3, .asked = 1), TASK(.id = 4) };
+	struct tdt_task_info old[2] = { TASK(.id = 5, .age_ns = 3000000),
 					 TASK(.id = 6, .age_ns = 3000000, .polls_since = 2) };
-	struct tdt_trace_info silent[2] = { TASK(.id = 7, .age_ns = SECOND, .asked = 1),
+	struct tdt_task_info silent[2] = { TASK(.id = 7, .age_ns = SECOND, .asked = 1),
 					    BARE(.id = 8, .asked = 1) };
-	struct tdt_trace_info bare[2] = { BARE(.id = 9), BARE(.id = 10, .state = TDT_TASK_READY,
+	struct tdt_task_info bare[2] = { BARE(.id = 9), BARE(.id = 10, .state = TDT_TASK_READY,
 							      .asked = 1) };
 	struct dumped *dumped = dumped_new();
 
@@ -249,7 +249,7 @@ TEST(from_outside_each_tree_tells_how_it_was_had)
 
 TEST(a_task_that_moved_because_it_was_asked_has_waited_until_then)
 {
-	struct tdt_trace_info tasks[2] = { TASK(.id = 1, .asked = 1, .moved = 1,
+	struct tdt_task_info tasks[2] = { TASK(.id = 1, .asked = 1, .moved = 1,
 						.state_ns = SECOND),
 					   TASK(.id = 2, .asked = 1, .state_ns = SECOND) };
 	struct dumped *dumped = dumped_new();
@@ -267,9 +267,9 @@ TEST(a_task_that_moved_because_it_was_asked_has_waited_until_then)
 
 TEST(a_tree_says_if_it_may_lack_leaves)
 {
-	struct tdt_trace_info part[2] = { TASK(.id = 1, .leaves_known = TDT_LEAVES_PART),
+	struct tdt_task_info part[2] = { TASK(.id = 1, .leaves_known = TDT_LEAVES_PART),
 					  TASK(.id = 2, .leaves_known = TDT_LEAVES_PART) };
-	struct tdt_trace_info unknown = TASK(.id = 3, .leaves_known = TDT_LEAVES_UNKNOWN);
+	struct tdt_task_info unknown = TASK(.id = 3, .leaves_known = TDT_LEAVES_UNKNOWN);
 	struct dumped *dumped = dumped_new();
 
 	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", part, 2);
@@ -286,12 +286,12 @@ TEST(of_a_recording_times_are_before_its_end)
 {
 	static const struct tdt_wait wait = { .kind = TDT_WAIT_MUTEX, .object = 0x10, .owner = 7 };
 	static const struct tdt_wait *const waits = &wait;
-	struct tdt_trace_info ran = TASK(.id = 1, .state = TDT_TASK_RUNNING, .state_ns = SECOND,
+	struct tdt_task_info ran = TASK(.id = 1, .state = TDT_TASK_RUNNING, .state_ns = SECOND,
 					 .thread = 11, .age_ns = 3000000);
-	struct tdt_trace_info old[2] = { TASK(.id = 3, .age_ns = 3000000),
+	struct tdt_task_info old[2] = { TASK(.id = 3, .age_ns = 3000000),
 					 TASK(.id = 4, .age_ns = 4000000, .polls_since = 2) };
-	struct tdt_trace_info late = TASK(.id = 2);
-	struct tdt_trace_info lost[3] = { BARE(.id = 5, .state = TDT_TASK_UNKNOWN, .n_waits = 1,
+	struct tdt_task_info late = TASK(.id = 2);
+	struct tdt_task_info lost[3] = { BARE(.id = 5, .state = TDT_TASK_UNKNOWN, .n_waits = 1,
 					       .waits = &waits, .polls = 2, .polled_ns = SECOND),
 					  BARE(.id = 6, .state = TDT_TASK_UNKNOWN, .n_waits = 1,
 					       .waits = &waits),
@@ -328,7 +328,7 @@ TEST(of_a_recording_times_are_before_its_end)
 
 TEST(groups_and_tasks_tell_of_leaves_that_may_be_over)
 {
-	struct tdt_trace_info tasks[3] = { TASK(.id = 1, .leaves_unsure = 2),
+	struct tdt_task_info tasks[3] = { TASK(.id = 1, .leaves_unsure = 2),
 					   TASK(.id = 2, .leaves_unsure = 2),
 					   TASK(.id = 3, .leaves_unsure = 3) };
 	struct dumped *dumped = dumped_new();
@@ -349,7 +349,7 @@ TEST(what_most_of_a_group_wait_for_is_told_first)
 {
 	struct tdt_wait waits[40];
 	const struct tdt_wait *list[40];
-	struct tdt_trace_info *tasks = tasks_new(40);
+	struct tdt_task_info *tasks = tasks_new(40);
 	struct dumped *dumped = dumped_new();
 
 	for (uint64_t i = 0; i < 40; i++) {
@@ -385,7 +385,7 @@ TEST(many_that_wait_for_an_object_each_are_one_line)
 {
 	struct tdt_wait waits[200];
 	const struct tdt_wait *list[200];
-	struct tdt_trace_info *tasks = tasks_new(200);
+	struct tdt_task_info *tasks = tasks_new(200);
 	struct dumped *dumped = dumped_new();
 
 	for (uint64_t i = 0; i < 200; i++) {
@@ -435,7 +435,7 @@ TEST(a_deadlock_of_one_waits_for_itself)
 {
 	static const struct tdt_wait wait = { .kind = TDT_WAIT_MUTEX, .object = 0x10, .owner = 1 };
 	static const struct tdt_wait *const waits[] = { &wait };
-	static const struct tdt_trace_info task = TASK(.id = 1, .waits = waits, .n_waits = 1);
+	static const struct tdt_task_info task = TASK(.id = 1, .waits = waits, .n_waits = 1);
 	struct dumped *dumped = dumped_new();
 
 	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", &task, 1);
@@ -449,7 +449,7 @@ TEST(a_deadlock_of_one_waits_for_itself)
 
 TEST(a_long_ring_is_cut_and_closed)
 {
-	struct tdt_trace_info *tasks = tasks_new(1000);
+	struct tdt_task_info *tasks = tasks_new(1000);
 	struct dumped *dumped = dumped_new();
 
 	dumped_cycle(dumped, true, tasks, 1000);
@@ -462,7 +462,7 @@ TEST(a_long_ring_is_cut_and_closed)
 
 TEST(a_ring_says_if_it_is_unproven)
 {
-	static const struct tdt_trace_info task = TASK(.id = 1);
+	static const struct tdt_task_info task = TASK(.id = 1);
 	struct dumped *dumped = dumped_new();
 
 	dumped_group(dumped, TDT_ANSWER_NONE, NULL, &task, 1);
@@ -478,7 +478,7 @@ TEST(a_ring_says_if_it_is_unproven)
 
 TEST(deadlocks_are_red_where_there_are_colors)
 {
-	static const struct tdt_trace_info tasks[3] = { TASK(.id = 1, .name = "a"), TASK(.id = 2),
+	static const struct tdt_task_info tasks[3] = { TASK(.id = 1, .name = "a"), TASK(.id = 2),
 							TASK(.id = 3) };
 	struct dumped *dumped = dumped_new();
 
@@ -516,7 +516,7 @@ TEST(what_is_suspicious_is_colored_and_nothing_else)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct tdt_trace_info tasks[2] = {
+		struct tdt_task_info tasks[2] = {
 			TASK(.id = 1, .state = cases[i].state, .state_ns = cases[i].state_ns),
 			TASK(.id = 2, .state = cases[i].state, .state_ns = cases[i].state_ns)
 		};
@@ -535,7 +535,7 @@ TEST(what_is_suspicious_is_colored_and_nothing_else)
 }
 
 /* The tree of one frame that has no name, which may be because there was no time to find one. */
-static struct tdt_trace *nameless(const struct tdt_trace_info *info, bool unnamed)
+static struct tdt_trace *nameless(const struct tdt_task_info *info, bool unnamed)
 {
 	struct tdt_frame frame = {
 		.size = sizeof(frame), .kind = TDT_NODE_FRAME, .pc = 0x10, .unnamed = unnamed
@@ -549,7 +549,7 @@ static struct tdt_trace *nameless(const struct tdt_trace_info *info, bool unname
 
 TEST(only_frames_that_were_not_named_in_time_are_marked_so)
 {
-	static const struct tdt_trace_info tasks[2] = { TASK(.id = 1), TASK(.id = 2) };
+	static const struct tdt_task_info tasks[2] = { TASK(.id = 1), TASK(.id = 2) };
 	struct dumped *dumped = dumped_new();
 
 	for (int i = 0; i < 2; i++) {
@@ -566,7 +566,7 @@ TEST(no_name_harms_a_terminal)
 {
 	static const struct tdt_wait wait = { .kind = TDT_WAIT_TASK, .owner = 2 };
 	static const struct tdt_wait *const waits[] = { &wait };
-	static const struct tdt_trace_info tasks[2] = {
+	static const struct tdt_task_info tasks[2] = {
 		TASK(.id = 1, .name = "\033[2J\"é", .waits = waits, .n_waits = 1,
 		     .state = TDT_TASK_RUNNING, .syscall = "\033x"),
 		TASK(.id = 2, .name = "\n", .state = TDT_TASK_RUNNING),
@@ -587,7 +587,7 @@ TEST(no_name_harms_a_terminal)
 
 TEST(trees_are_printed_as_the_options_say)
 {
-	static const struct tdt_trace_info task = TASK(.id = 1);
+	static const struct tdt_task_info task = TASK(.id = 1);
 	struct dumped *dumped = dumped_new();
 
 	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1(tdt__x:2(b:3(c:4*)))", &task, 1);
@@ -601,7 +601,7 @@ TEST(trees_are_printed_as_the_options_say)
 
 TEST(groups_that_read_the_same_are_told_apart)
 {
-	struct tdt_trace_info tasks[6] = { TASK(.id = 1, .name = "one"),
+	struct tdt_task_info tasks[6] = { TASK(.id = 1, .name = "one"),
 					   TASK(.id = 2),
 					   TASK(.id = 3),
 					   TASK(.id = 4),
@@ -644,7 +644,7 @@ TEST(folded_stacks_count_tasks)
 
 TEST(tasks_of_one_name_are_folded_under_it)
 {
-	static const struct tdt_trace_info tasks[2] = { TASK(.id = 1, .name = "a;b"),
+	static const struct tdt_task_info tasks[2] = { TASK(.id = 1, .name = "a;b"),
 							TASK(.id = 2, .name = "a;b") };
 	struct dumped *dumped = dumped_new();
 
@@ -660,12 +660,12 @@ CASE(size)
 TEST(a_hundred_thousand_tasks_that_wait_for_each_other_are_printed)
 {
 	enum { N = 100000 };
-	struct tdt_trace_info *tasks = tasks_new(N);
+	struct tdt_task_info *tasks = tasks_new(N);
 	struct tdt_wait *waits = calloc(N, sizeof(*waits));
 	const struct tdt_wait **list = calloc(N, sizeof(*list));
 	struct tdt_snapshot_group *groups = calloc(N / 2 + 1, sizeof(*groups));
 	const struct tdt_snapshot_group **grouped = calloc(N / 2 + 1, sizeof(*grouped));
-	const struct tdt_trace_info **pointers = calloc(N, sizeof(*pointers));
+	const struct tdt_task_info **pointers = calloc(N, sizeof(*pointers));
 	struct tdt_snapshot snapshot = { .size = sizeof(snapshot), .tasks = N, .groups = grouped,
 					 .n_groups = N / 2 + 1 };
 	struct tdt_trace *trace = grow("a:1*");
@@ -711,7 +711,7 @@ CASE(errors)
 
 TEST(what_is_no_snapshot_is_refused)
 {
-	static const struct tdt_trace_info task = TASK(.id = 1), no_size = { .id = 1 },
+	static const struct tdt_task_info task = TASK(.id = 1), no_size = { .id = 1 },
 					   no_state = TASK(.state = (enum tdt_task_state)6);
 	struct tdt_misuse misuse = { .size = sizeof(misuse),
 				     .kind = TDT_MISUSE_ORDER,
@@ -735,9 +735,9 @@ TEST(what_is_no_snapshot_is_refused)
 	dumped->snapshot.size = sizeof(dumped->snapshot);
 	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", &no_size, 1);
 	REFUSED(NULL, -EINVAL);
-	*(const struct tdt_trace_info **)(uintptr_t)dumped->groups[0].tasks = &no_state;
+	*(const struct tdt_task_info **)(uintptr_t)dumped->groups[0].tasks = &no_state;
 	REFUSED(NULL, -EINVAL);
-	*(const struct tdt_trace_info **)(uintptr_t)dumped->groups[0].tasks = &task;
+	*(const struct tdt_task_info **)(uintptr_t)dumped->groups[0].tasks = &task;
 	dumped->groups[0].n = 0;
 	REFUSED(NULL, -EINVAL);
 	dumped->groups[0].n = 1;

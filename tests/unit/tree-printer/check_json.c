@@ -30,7 +30,7 @@ static struct tdt_trace *everything(void)
 		{ .size = sizeof waits[0], .kind = TDT_WAIT_TIMER, .name = "\xff" }
 	};
 	static const struct tdt_wait *const list[] = { &waits[0], &waits[1] };
-	struct tdt_trace_info info = { .size = sizeof(info),
+	struct tdt_task_info info = { .size = sizeof(info),
 				       .id = UINT64_MAX,
 				       .name = "n\"é",
 				       .file = "f.c",
@@ -131,7 +131,7 @@ TEST(json_has_the_plumbing_too)
 TEST(every_word_of_the_json_reads_back)
 {
 	for (int state = TDT_TASK_WAITING; state <= TDT_TASK_UNKNOWN; state++) {
-		struct tdt_trace_info info = { .size = sizeof(info),
+		struct tdt_task_info info = { .size = sizeof(info),
 					       .state = (enum tdt_task_state)state };
 		struct tdt_trace *trace = tdt_trace_new(&info), *again;
 		char *text = print(trace, OPTIONS(JSON));
@@ -146,7 +146,7 @@ TEST(every_word_of_the_json_reads_back)
 		const struct tdt_wait wait = { .size = sizeof wait,
 					       .kind = (enum tdt_wait_kind)kind };
 		const struct tdt_wait *const list[] = { &wait };
-		struct tdt_trace_info info = { .size = sizeof(info), .waits = list, .n_waits = 1 };
+		struct tdt_task_info info = { .size = sizeof(info), .waits = list, .n_waits = 1 };
 		struct tdt_trace *trace = tdt_trace_new(&info), *again;
 		char *text = print(trace, OPTIONS(JSON));
 
@@ -174,7 +174,7 @@ TEST(every_word_of_the_json_reads_back)
 
 TEST(json_is_ascii_and_valid_whatever_a_name_holds)
 {
-	struct tdt_trace_info info = { .size = sizeof(info),
+	struct tdt_task_info info = { .size = sizeof(info),
 				       .name = "\xff\xe9t\xc3\xa9\xed\xa0\x80\x1b" };
 	struct tdt_trace *trace = tdt_trace_new(&info), *again;
 	char *text = print(trace, OPTIONS(JSON));
@@ -194,7 +194,7 @@ TEST(strings_are_escaped_as_json_wants_it)
 	static const char name[] = "\x01\b\t\n\f\r\x1f \"\\/\x7f\xc2\x80\xe2\x80\xa8\xef\xbf\xbf"
 				   "\xf0\x90\x80\x80\xf0\x9f\x98\x80\xf4\x8f\xbf\xbf"
 				   "\xf4\x90\x80\x80\xc0\x80\xe2\x80";
-	struct tdt_trace_info info = { .size = sizeof(info), .name = name };
+	struct tdt_task_info info = { .size = sizeof(info), .name = name };
 	struct tdt_trace *trace = tdt_trace_new(&info);
 	char *text = print(trace, OPTIONS(JSON));
 

@@ -45,7 +45,7 @@ TEST(folded_has_a_line_for_each_place_that_leaves_wait_in)
 
 TEST(folded_names_hold_no_separator)
 {
-	struct tdt_trace_info info = { .size = sizeof(info), .id = 1, .name = "a;b\nc" };
+	struct tdt_task_info info = { .size = sizeof(info), .id = 1, .name = "a;b\nc" };
 	struct tdt_trace *trace = tdt_trace_new(&info);
 
 	add(trace, NULL, (struct tdt_frame)FRAME(.function = "f;\n;g h"), 1);

@@ -8,9 +8,11 @@
 #include <config.h>
 
 #include <check.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
 #include <stdbool.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,9 +72,9 @@ TEST(print_is_print_with_defaults)
 }
 
 /* What is printed of a trace that has nothing else. */
-static void expect_info(const struct tdt_trace_info *of, const char *expected)
+static void expect_info(const struct tdt_task_info *of, const char *expected)
 {
-	struct tdt_trace_info info = *of;
+	struct tdt_task_info info = *of;
 	struct tdt_trace *trace;
 
 	info.size = sizeof(info);
@@ -84,7 +86,7 @@ static void expect_info(const struct tdt_trace_info *of, const char *expected)
 TEST(the_task_s_line_tells_what_is_known)
 {
 	static const struct {
-		struct tdt_trace_info info;
+		struct tdt_task_info info;
 		const char *line;
 	} cases[] = {
 		{ { .id = 1 }, "task 1 pending, has not run yet\n" },
@@ -148,7 +150,7 @@ TEST(the_task_s_line_tells_what_is_known)
 TEST(the_task_s_line_tells_where_it_runs_and_how_old_the_tree_is)
 {
 	static const struct {
-		struct tdt_trace_info info;
+		struct tdt_task_info info;
 		const char *line;
 	} cases[] = {
 		{ { .id = 7,
@@ -188,7 +190,7 @@ TEST(the_task_s_line_tells_where_it_runs_and_how_old_the_tree_is)
 TEST(the_last_wake_up_is_told_where_it_is_news)
 {
 	static const struct {
-		struct tdt_trace_info info;
+		struct tdt_task_info info;
 		const char *line;
 	} cases[] = {
 		/* It ended the wait before this one. */
@@ -226,7 +228,7 @@ TEST(owners_have_their_names_where_these_are_known)
 		  .owner_name = "connection 3"),
 	};
 	const struct tdt_wait *const list[] = { &waits[0], &waits[1], &waits[2] };
-	const struct tdt_trace_info info = { .id = 7, .leaves = 3, .n_waits = 3, .waits = list };
+	const struct tdt_task_info info = { .id = 7, .leaves = 3, .n_waits = 3, .waits = list };
 
 	expect_info(&info,
 		    "task 7 pending, 3 leaves\n"
@@ -272,7 +274,7 @@ TEST(what_the_tree_doesn_t_say_of_waits_stands_below_the_line)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct tdt_wait *const list[] = { &cases[i].wait };
-		const struct tdt_trace_info info = {
+		const struct tdt_task_info info = {
 			.id = 1, .leaves = 1, .waits = list, .n_waits = 1
 		};
 		char expected[200];
@@ -300,7 +302,7 @@ TEST(the_name_of_what_a_task_waits_for_is_shown)
 
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		const struct tdt_wait *const list[] = { &cases[i].wait };
-		const struct tdt_trace_info info = {
+		const struct tdt_task_info info = {
 			.id = 1, .leaves = 1, .waits = list, .n_waits = 1
 		};
 		char expected[200];
@@ -311,11 +313,46 @@ TEST(the_name_of_what_a_task_waits_for_is_shown)
 	}
 }
 
+struct taken {
+	char text[512];
+	size_t n, most; /* bytes that are taken before the writer fails */
+};
+
+static int take_bytes(void *arg, const char *bytes, size_t n)
+{
+	struct taken *taken = arg;
+
+	if (taken->n + n > taken->most)
+		return -ENOSPC;
+	memcpy(taken->text + taken->n, bytes, n);
+	taken->n += n;
+	return 0;
+}
+
+TEST(a_trace_may_be_written_by_a_function_of_the_caller)
+{
+	const struct tdt_task_info info = { .size = sizeof info, .id = 1, .name = "a", .polls = 1 };
+	struct tdt_trace *trace = tdt_trace_new(&info);
+	struct taken taken = { .most = sizeof taken.text };
+	struct tdt_print_options options = { .size = sizeof options,
+					     .write = take_bytes,
+					     .arg = &taken };
+
+	ck_assert_int_eq(tdt_trace_print_with(trace, NULL, &options), 0);
+	ck_assert_ptr_eq(strstr(taken.text, "task 1 \"a\" pending"), taken.text);
+	taken.most = 0;
+	ck_assert_int_eq(tdt_trace_print_with(trace, NULL, &options), -ENOSPC);
+	ck_assert_int_eq(errno, ENOSPC);
+	options.write = NULL;
+	ck_assert_int_eq(tdt_trace_print_with(trace, NULL, &options), -EINVAL);
+	tdt_trace_free(trace);
+}
+
 TEST(of_many_waits_the_first_are_told_and_the_others_counted)
 {
 	struct tdt_wait waits[10];
 	const struct tdt_wait *list[10];
-	const struct tdt_trace_info info = { .id = 1, .leaves = 10, .waits = list, .n_waits = 10 };
+	const struct tdt_task_info info = { .id = 1, .leaves = 10, .waits = list, .n_waits = 10 };
 
 	for (uint64_t i = 0; i < 10; i++) {
 		waits[i] = (struct tdt_wait)WAIT(.kind = TDT_WAIT_TASK, .owner = i + 2);
@@ -328,7 +365,7 @@ TEST(of_many_waits_the_first_are_told_and_the_others_counted)
 	    "   waits for task 6\n   waits for task 7\n   waits for task 8\n   waits for task 9\n"
 	    "   and for others (2 leaves)\n");
 	expect_info(
-	    &(const struct tdt_trace_info){ .id = 1, .leaves = 9, .waits = list, .n_waits = 9 },
+	    &(const struct tdt_task_info){ .id = 1, .leaves = 9, .waits = list, .n_waits = 9 },
 	    "task 1 pending, 9 leaves\n"
 	    "   waits for task 2\n   waits for task 3\n   waits for task 4\n   waits for task 5\n"
 	    "   waits for task 6\n   waits for task 7\n   waits for task 8\n   waits for task 9\n"
@@ -348,7 +385,7 @@ TEST(equal_waits_of_a_task_are_told_once)
 		WAIT(.kind = TDT_WAIT_TIMER, .object = 0x7f12),
 	};
 	const struct tdt_wait *list[8];
-	const struct tdt_trace_info info = { .id = 1, .leaves = 8, .waits = list, .n_waits = 8 };
+	const struct tdt_task_info info = { .id = 1, .leaves = 8, .waits = list, .n_waits = 8 };
 
 	for (int i = 0; i < 8; i++)
 		list[i] = &waits[i];
@@ -555,9 +592,9 @@ TEST(plumbing_that_branches_is_shown)
 	expect_tree("foo:1(tdt__poll:8(tdt__a:6* tdt__b:7*))", OPTIONS(ASCII),
 		    "- foo at x.c:1\n"
 		    " `- tdt__poll at x.c:8 (2 leaves)\n");
-	expect_tree("foo:1(tdt_timeout:8*(bar:2*))", OPTIONS(ASCII),
+	expect_tree("foo:1(tdt_timeout_ms:8*(bar:2*))", OPTIONS(ASCII),
 		    "- foo at x.c:1\n"
-		    " `- tdt_timeout at x.c:8 (1 leaf)\n"
+		    " `- tdt_timeout_ms at x.c:8 (1 leaf)\n"
 		    "    `- bar at x.c:2\n");
 }
 
@@ -578,14 +615,14 @@ TEST(the_call_that_is_waited_in_is_shown)
 
 TEST(of_several_calls_the_innermost_is_shown)
 {
-	expect_tree("foo:1(tdt_timeout:8(tdt_sleep:6*))", OPTIONS(ASCII),
+	expect_tree("foo:1(tdt_timeout_ms:8(tdt_sleep:6*))", OPTIONS(ASCII),
 		    "- foo at x.c:1\n"
 		    " `- tdt_sleep at x.c:6\n");
-	expect_tree("foo:1(tdt_timeout:8*(tdt_sleep:6*))", OPTIONS(ASCII),
+	expect_tree("foo:1(tdt_timeout_ms:8*(tdt_sleep:6*))", OPTIONS(ASCII),
 		    "- foo at x.c:1\n"
-		    " `- tdt_timeout at x.c:8 (1 leaf)\n"
+		    " `- tdt_timeout_ms at x.c:8 (1 leaf)\n"
 		    "    `- tdt_sleep at x.c:6\n");
-	expect_tree("foo:1(tdt_timeout:8(bar:2(tdt_sleep:6*)))", OPTIONS(ASCII),
+	expect_tree("foo:1(tdt_timeout_ms:8(bar:2(tdt_sleep:6*)))", OPTIONS(ASCII),
 		    "- foo at x.c:1\n"
 		    " `- bar at x.c:2\n"
 		    "    `- tdt_sleep at x.c:6\n");
@@ -779,7 +816,7 @@ static const char evil[] =
 
 TEST(nothing_in_a_name_reaches_a_terminal_as_it_is)
 {
-	struct tdt_trace_info info = {
+	struct tdt_task_info info = {
 		.size = sizeof(info), .id = 1, .name = evil, .file = evil, .leaves = 1
 	};
 	struct tdt_trace *trace = tdt_trace_new(&info);
@@ -824,7 +861,7 @@ static void encode(char *bytes, uint32_t code)
 static void expect_name(uint32_t code, bool escaped)
 {
 	char name[8], text[16], expected[64];
-	struct tdt_trace_info info = { .size = sizeof(info), .id = 1, .name = name, .leaves = 1 };
+	struct tdt_task_info info = { .size = sizeof(info), .id = 1, .name = name, .leaves = 1 };
 	struct tdt_trace *trace;
 
 	encode(name, code);

@@ -14,18 +14,18 @@
 
 /* A task that answered, with what its leaves wait for: tasks, by id; 0: something else. */
 struct task {
-	struct tdt_trace_info info; /* first */
+	struct tdt_task_info info; /* first */
 	struct tdt_wait waits[MOST_WAITS];
 	const struct tdt_wait *list[MOST_WAITS];
 	enum tdt__proof proof;
 };
 
 static struct task tasks[MOST];
-static const struct tdt_trace_info *infos[MOST];
+static const struct tdt_task_info *infos[MOST];
 static size_t n;
 static struct tdt__cycles cycles;
 
-static enum tdt__proof proof_of(const struct tdt_trace_info *info)
+static enum tdt__proof proof_of(const struct tdt_task_info *info)
 {
 	return ((const struct task *)info)->proof;
 }

@@ -107,7 +107,7 @@ static struct tdt__stacks *stacks_of_three(void)
 	return NULL;
 }
 
-static const struct tdt_trace_info info = { .size = sizeof info, .id = 5, .polls = 1 };
+static const struct tdt_task_info info = { .size = sizeof info, .id = 5, .polls = 1 };
 
 TEST(a_tree_has_their_names_and_their_bytes_are_escaped)
 {

@@ -154,7 +154,7 @@ TEST(stacks_of_another_process_are_named_by_its_files_and_printed)
 {
 	const struct tdt_wait wait = { .size = sizeof wait, .kind = TDT_WAIT_TIMER };
 	const struct tdt_wait *const waits[] = { &wait };
-	struct tdt_trace_info info = {
+	struct tdt_task_info info = {
 		.size = sizeof info,
 		.id = 42,
 		.name = "theirs",
@@ -180,7 +180,7 @@ TEST(stacks_of_another_process_are_named_by_its_files_and_printed)
 TEST(where_the_file_is_missing_modules_and_offsets_are_told)
 {
 	struct tdt_trace *trace =
-		tdt__trace_of(&(struct tdt_trace_info){ .size = sizeof(struct tdt_trace_info) },
+		tdt__trace_of(&(struct tdt_task_info){ .size = sizeof(struct tdt_task_info) },
 			      their_stacks("/nowhere/theirs.so"));
 	char *text;
 

@@ -18,7 +18,7 @@
 
 static struct tdt_trace *new_trace(void)
 {
-	struct tdt_trace_info info = { .size = sizeof(info), .id = 7 };
+	struct tdt_task_info info = { .size = sizeof(info), .id = 7 };
 	struct tdt_trace *trace = tdt_trace_new(&info);
 
 	ck_assert_ptr_nonnull(trace);
@@ -53,7 +53,7 @@ CASE(tree)
 TEST(a_new_trace_is_its_root_and_info)
 {
 	char name[] = "bar";
-	struct tdt_trace_info info = { .size = sizeof(info),
+	struct tdt_task_info info = { .size = sizeof(info),
 				       .id = UINT64_MAX,
 				       .name = name,
 				       .file = "x.c",
@@ -67,7 +67,7 @@ TEST(a_new_trace_is_its_root_and_info)
 				       .polls = 8 };
 	struct tdt_trace *trace = tdt_trace_new(&info);
 	const struct tdt_node *root = tdt_trace_root(trace);
-	const struct tdt_trace_info *got = tdt_trace_info(trace);
+	const struct tdt_task_info *got = tdt_trace_info(trace);
 
 	name[0] = 'X';
 	ck_assert_str_eq(got->name, "bar");
@@ -103,10 +103,10 @@ TEST(a_built_trace_has_no_raw_stacks)
 TEST(info_of_another_size_follows_the_size_rules)
 {
 	struct {
-		struct tdt_trace_info info;
+		struct tdt_task_info info;
 		unsigned char more[8];
 	} large = { .info = { .size = sizeof(large), .id = 5 } };
-	struct tdt_trace_info info = { .size = offsetof(struct tdt_trace_info, line),
+	struct tdt_task_info info = { .size = offsetof(struct tdt_task_info, line),
 				       .id = 5,
 				       .line = 77 };
 	struct tdt_trace *trace = tdt_trace_new(&info);
@@ -132,7 +132,7 @@ TEST(info_of_another_size_follows_the_size_rules)
 	errno = 0;
 	ck_assert_ptr_null(tdt_trace_new(NULL));
 	ck_assert_int_eq(errno, EINVAL);
-	info = (struct tdt_trace_info){ .size = sizeof(info), .state = (enum tdt_task_state)6 };
+	info = (struct tdt_task_info){ .size = sizeof(info), .state = (enum tdt_task_state)6 };
 	errno = 0;
 	ck_assert_ptr_null(tdt_trace_new(&info));
 	ck_assert_int_eq(errno, EINVAL);
@@ -181,7 +181,7 @@ TEST(what_leaves_wait_for_is_copied)
 		{ .size = sizeof *waits, .kind = TDT_WAIT_IO, .object = 3 },
 	};
 	const struct tdt_wait *const list[] = { &waits[0], &waits[1] };
-	struct tdt_trace_info info = { .size = sizeof(info), .n_waits = 2, .waits = list };
+	struct tdt_task_info info = { .size = sizeof(info), .n_waits = 2, .waits = list };
 	struct tdt_trace *trace = tdt_trace_new(&info);
 
 	ck_assert_ptr_nonnull(trace);
@@ -386,7 +386,7 @@ static int build(void *argument)
 				       .owner = 2,
 				       .owner_name = "owner" };
 	const struct tdt_wait *const waits[] = { &wait };
-	struct tdt_trace_info info = { .size = sizeof(info),
+	struct tdt_task_info info = { .size = sizeof(info),
 				       .name = "name",
 				       .file = "file",
 				       .syscall = "read",

@@ -41,12 +41,12 @@
 
 static void watch_by_hand(void)
 {
-	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 }
 
 static void watch_no_more(void)
 {
-	ck_assert_int_eq(tdt_watch(0), 0);
+	ck_assert_int_eq(tdt_watch(0, NULL), 0);
 }
 
 static struct tdt_trace *last_of(struct tdt_handle *handle)
@@ -270,7 +270,7 @@ TEST(what_makes_no_sense_is_refused)
 	ck_assert_ptr_null(tdt_backtrace_last(NULL));
 	ck_assert_int_eq(errno, EINVAL);
 	errno = 0;
-	ck_assert_int_eq(tdt_watch(-1), -EINVAL);
+	ck_assert_int_eq(tdt_watch(-1, NULL), -EINVAL);
 	ck_assert_int_eq(errno, EINVAL);
 	ck_assert_uint_eq(tdt__registry.watch_ns, INT64_MAX);
 }
@@ -693,10 +693,10 @@ TEST(each_task_of_a_burst_has_a_tree_after_its_only_poll)
 
 TEST(each_task_that_was_there_before_the_watch_has_a_tree_after_its_next_poll)
 {
-	ck_assert_int_eq(tdt_watch(0), 0);
+	ck_assert_int_eq(tdt_watch(0, NULL), 0);
 	spawn_burst(SOME);
 	poll_burst();
-	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	poll_burst();
 	expect_a_tree_each();
 	end_burst();
@@ -707,14 +707,14 @@ TEST(a_watch_that_is_turned_on_again_and_again_makes_no_more_room_each_time)
 {
 	uint32_t made;
 
-	ck_assert_int_eq(tdt_watch(0), 0);
+	ck_assert_int_eq(tdt_watch(0, NULL), 0);
 	spawn_burst(SOME);
-	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	made = tdt__last_tree_made();
 	ck_assert_uint_ge(made, SOME);
 	for (int i = 0; i < 20; i++) {
-		ck_assert_int_eq(tdt_watch(0), 0);
-		ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+		ck_assert_int_eq(tdt_watch(0, NULL), 0);
+		ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	}
 	ck_assert_uint_eq(tdt__last_tree_made(), made);
 	end_burst();
@@ -731,11 +731,11 @@ TEST(tasks_that_find_no_room_of_their_size_have_room_of_that_size_made)
 	uint32_t made;
 	enum tdt_cut cut;
 
-	ck_assert_int_eq(tdt_watch(0), 0);
+	ck_assert_int_eq(tdt_watch(0, NULL), 0);
 	burst_size = SOME;
 	for (int i = 0; i < burst_size; i++)
 		test_task_init(&burst[i], &child);
-	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	poll_burst();
 	made = tdt__last_tree_made();
 	tdt__watch_tick();
@@ -775,7 +775,7 @@ TEST(what_was_promised_to_tasks_that_end_without_a_tree_is_there_for_others)
 	end_burst();
 	ck_assert_uint_eq(tdt__last_tree_promises(), n);
 	spawn_burst(SOME);
-	ck_assert_int_eq(tdt_watch(0), 0);
+	ck_assert_int_eq(tdt_watch(0, NULL), 0);
 	poll_burst();
 	ck_assert_uint_eq(tdt__last_tree_promises(), n);
 	end_burst();
@@ -897,7 +897,7 @@ TEST(off_it_captures_no_more_and_on_again_it_does)
 
 	test_task_init(&task, NULL);
 	test_task_poll(&task);
-	ck_assert_int_eq(tdt_watch(0), 0);
+	ck_assert_int_eq(tdt_watch(0, NULL), 0);
 	ck_assert_uint_eq(tdt__registry.watch_ns, 0);
 	for (unsigned i = 1; i < 4; i++) {
 		tdt__watch_tick();
@@ -935,11 +935,11 @@ TEST(a_ticker_advances_the_epoch_with_whatever_interval_is_set)
 
 	test_task_init(&task, NULL);
 	for (int i = 0; i < 3; i++) {
-		ck_assert_int_eq(tdt_watch(1), 0);
+		ck_assert_int_eq(tdt_watch(1, NULL), 0);
 		ck_assert_uint_eq(tdt__registry.watch_ns, TDT_WATCH_MIN_NS);
 		poll_until_watched(&task);
 		poll_until_watched(&task);
-		ck_assert_int_eq(tdt_watch(i == 0 ? 3600 * SECOND : 0), 0);
+		ck_assert_int_eq(tdt_watch(i == 0 ? 3600 * SECOND : 0, NULL), 0);
 	}
 	ck_assert_int_eq(threads_named("tdt-watch"), 1);
 	test_task_fini(&task);
@@ -951,7 +951,7 @@ TEST(a_child_of_fork_is_not_watched_until_it_says_so)
 	int status;
 	pid_t child;
 
-	ck_assert_int_eq(tdt_watch(1), 0);
+	ck_assert_int_eq(tdt_watch(1, NULL), 0);
 	test_task_init(&task, NULL);
 	test_task_poll(&task);
 	child = fork();
@@ -966,7 +966,7 @@ TEST(a_child_of_fork_is_not_watched_until_it_says_so)
 #ifdef TSAN
 		printf("# not tried: a child starts no thread under ThreadSanitizer\n");
 #else
-		MUST(tdt_watch(1) == 0);
+		MUST(tdt_watch(1, NULL) == 0);
 		poll_until_watched(&task);
 		poll_until_watched(&task);
 		MUST(threads_named("tdt-watch") == 1);
@@ -1020,7 +1020,7 @@ static void expect_of_environment(const char *text, int64_t first, uint64_t ns)
 	if (child == 0) {
 		MUST(setenv("TDT_WATCH", text, 1) == 0);
 		if (first >= 0)
-			MUST(tdt_watch(first) == 0);
+			MUST(tdt_watch(first, NULL) == 0);
 		MUST(first > 0 || tdt__registry.watch_ns == 0);
 		errno = 0;
 		test_task_init(&task, NULL);

@@ -107,7 +107,7 @@ static void family_init(struct family *family)
 	    tdt_traced(((struct tdt_future){ &family->depth, deep_poll, drop_nothing }));
 	family->task = tdt_traced(family->inner.future);
 	ck_assert_ptr_nonnull(family->task.handle);
-	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	for (int i = 0; i < 5; i++) {
 		poll_once(&family->task);
 		tdt__watch_tick();
@@ -210,7 +210,7 @@ TEST(without_memory_watching_does_not_begin_and_can_later)
 	do {
 		errno = 0;
 		no_memory_begin(first);
-		error = tdt_watch(INT64_MAX);
+		error = tdt_watch(INT64_MAX, NULL);
 		no_memory_end();
 		if (error != 0) {
 			ck_assert_msg(error == -ENOMEM || error == -EAGAIN, "%d", error);
@@ -247,14 +247,14 @@ TEST(without_a_thread_watching_does_not_begin_and_can_later)
 	no_threads = true;
 	for (int i = 0; i < 3; i++) {
 		errno = 0;
-		ck_assert_int_eq(tdt_watch(INT64_MAX), -EAGAIN);
+		ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), -EAGAIN);
 		ck_assert_int_eq(errno, EAGAIN);
 		ck_assert_uint_eq(tdt__registry.watch_ns, 0);
 		ck_assert_uint_eq(tdt__epoch_now(), 0);
 	}
-	ck_assert_int_eq(tdt_watch(0), 0);
+	ck_assert_int_eq(tdt_watch(0, NULL), 0);
 	no_threads = false;
-	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	ck_assert_uint_eq(tdt__registry.watch_ns, INT64_MAX);
 }
 
@@ -269,7 +269,7 @@ TEST(a_ticker_without_memory_has_tasks_left_out_and_goes_on_later)
 
 	if (!no_memory_possible())
 		return;
-	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	for (int i = 0; i < TASKS; i++)
 		task[i] = tdt_traced(((struct tdt_future){ &depth, deep_poll, drop_nothing }));
 	for (int epoch = 0; epoch < 20; epoch++) {
@@ -313,7 +313,7 @@ TEST(reading_reports_every_lack_of_memory)
 	struct tdt_traced task =
 	    tdt_traced(((struct tdt_future){ &depth, deep_poll, drop_nothing }));
 
-	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	poll_once(&task);
 	no_memory_each(read_last, &task, 3);
 	end_traced(&task);
@@ -369,7 +369,7 @@ TEST(a_tree_from_before_a_module_went_is_marked_if_it_lies_in_one_that_may_go)
 	     *stays = plugin_open(PLUGINS "/plugin_b.so");
 	struct tdt_traced task = task_in(stays);
 
-	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	tdt__watch_tick();
 	poll_once(&task);
 	ck_assert_int_eq(guessed_nodes(&task), 0);
@@ -390,7 +390,7 @@ TEST(a_tree_in_modules_that_the_process_began_with_is_never_marked)
 	    tdt_traced(((struct tdt_future){ &depth, deep_poll, drop_nothing }));
 	void *plugin = plugin_open(PLUGINS "/plugin_a.so");
 
-	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	poll_once(&task);
 	ck_assert_int_eq(dlclose(plugin), 0);
 	ck_assert_int_eq(guessed_nodes(&task), 0);
@@ -404,7 +404,7 @@ TEST(a_capture_that_is_in_use_while_a_module_goes_is_told_later)
 	struct tdt_traced task = task_in(stays);
 	struct tdt__capture *used;
 
-	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	poll_once(&task);
 	used = tdt__spare_take();
 	ck_assert_int_eq(dlclose(plugin), 0);
@@ -435,7 +435,7 @@ TEST(a_task_that_is_polled_while_captures_are_renewed_has_its_tree)
 	void *plugin = plugin_open(PLUGINS "/plugin_a.so");
 	struct tdt_traced task = task_in(plugin);
 
-	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	poll_once(&task);
 	tdt__watch_tick();
 	ck_assert_uint_eq(polls_since(&task), 0);

@@ -129,7 +129,7 @@ static void *poll_them(void *argument)
 
 /* --- Reading ---------------------------------------------------------------------------------- */
 
-static int check_tree(struct tdt_handle *handle, const struct tdt_trace_info *info, void *argument)
+static int check_tree(struct tdt_handle *handle, const struct tdt_task_info *info, void *argument)
 {
 	struct tdt_trace *trace = tdt_backtrace_last(handle);
 	uint64_t pcs[2 * SPREAD], polls;
@@ -185,7 +185,7 @@ TEST(readers_see_whole_trees_of_the_right_task)
 	pthread_t thread[POLLERS + 3];
 	int n = 0;
 
-	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	trees_wanted = TREES;
 	atomic_store(&at_work, POLLERS);
 	for (unsigned i = 0; i < POLLERS; i++) {
@@ -198,7 +198,7 @@ TEST(readers_see_whole_trees_of_the_right_task)
 	ck_assert_int_eq(pthread_create(&thread[n++], NULL, tick, NULL), 0);
 	while (n > 0)
 		pthread_join(thread[--n], NULL);
-	ck_assert_int_eq(tdt_watch(0), 0);
+	ck_assert_int_eq(tdt_watch(0, NULL), 0);
 }
 
 /* --- The trees alone, as fast as it goes ------------------------------------------------------ */
@@ -267,7 +267,7 @@ TEST(a_tree_that_is_written_over_or_given_to_another_is_read_again)
 	unsigned seeds[] = { seed, seed + 1, seed + 2 };
 	pthread_t thread[3];
 
-	ck_assert_int_eq(tdt_watch(INT64_MAX), 0);
+	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	for (int i = 0; i < OWNERS; i++)
 		owner[i] = spawn((uint64_t)i + 1, &seed);
 	atomic_store(&at_work, 1);
@@ -287,7 +287,7 @@ static void *turn_on_and_off(void *argument)
 	unsigned random = *(const unsigned *)argument;
 
 	for (int i = 0; i < 300; i++)
-		MUST(tdt_watch(random_below(&random, 3) * (int64_t)TDT_WATCH_MIN_NS) == 0);
+		MUST(tdt_watch(random_below(&random, 3) * (int64_t)TDT_WATCH_MIN_NS, NULL) == 0);
 	return NULL;
 }
 
@@ -305,7 +305,7 @@ TEST(it_is_started_and_stopped_by_several_threads_at_once)
 				 0);
 	for (int i = 0; i < 3; i++)
 		pthread_join(thread[i], NULL);
-	ck_assert_int_eq(tdt_watch(0), 0);
+	ck_assert_int_eq(tdt_watch(0, NULL), 0);
 	ck_assert_uint_eq(tdt__epoch_now(), 0);
 }
 

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Asking a target for the trees of its tasks: see answer.h. */
+
+#include <config.h>
+
+#include "cli/answer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+int read_choice(struct tdt__task_choice *choice, int argc, char **argv)
+{
+	uint64_t *ids = calloc((size_t)argc + 1, sizeof *ids);
+
+	choice->ids = ids;
+	if (ids == NULL)
+		return report_no_memory();
+	for (int i = 0; i < argc; i++)
+		if (!program_number(argv[i], &ids[choice->n_ids++]))
+			return bad_usage("not the id of a task: ", argv[i]);
+	return PROGRAM_GOES_ON;
+}
+
+/* --- Requests ----------------------------------------------------------------------------- */
+
+#define REQUEST_TIME TDT__SECOND
+
+static void report_not_requested(const struct options *options,
+				 const struct tdt__answers *answers)
+{
+	if (answers->left_out == 0)
+		return;
+	report_trouble("%" PRIu64 " tasks were only read, not requested: each request wakes a "
+		       "task, so tdt makes %" PRIu64 " at most (--max-requests)",
+		       answers->left_out, options->max_requests);
+}
+
+/* Request the trees.  If that fails, there is still what can be read. */
+static void request_trees(const struct options *options, const struct outside *outside,
+			  size_t registry, const struct tdt__task_choice *choice,
+			  struct tdt__answers *answers)
+{
+	uint64_t start = tdt__clock();
+	struct tdt__trouble trouble;
+	struct tdt__door door;
+	int error = tdt__door_open(&door, &outside->target, &outside->found[registry], &trouble);
+
+	report_time(options, "going through the door", start);
+	if (error == 0) {
+		start = tdt__clock();
+		error = tdt__answers_request(answers, &door, choice,
+					     (uint32_t)options->max_requests,
+					     REQUEST_TIME, &trouble);
+		tdt__door_close(&door);
+		report_time(options, "requesting the trees", start);
+	}
+	if (error != 0)
+		report_trouble("%s.  So there are only the trees that can be read, as with "
+			       "--no-request", trouble.text);
+	report_not_requested(options, answers);
+}
+
+/* The ids of the tasks whose rings are unproven.  Returns 0 or -ENOMEM. */
+static int unproven_ids(struct tdt__task_choice *choice, uint64_t **ids, struct tdt__tasks *tasks)
+{
+	struct tdt__cycles cycles = { 0 };
+	int error = tdt__outside_cycles(&cycles, tasks);
+
+	*ids = error == 0 ? malloc((tasks->n + 1) * sizeof **ids) : NULL;
+	for (size_t i = 0; i < cycles.n && *ids != NULL; i++)
+		for (size_t k = 0; k < cycles.cycle[i].n && cycles.cycle[i].unproven; k++)
+			(*ids)[choice->n_ids++] = cycles.cycle[i].tasks[k]->id;
+	tdt__cycles_fini(&cycles);
+	choice->ids = *ids;
+	return *ids != NULL ? 0 : -ENOMEM;
+}
+
+/*
+ * A check may run every minute, and must not wake tasks: it requests only those of which an answer
+ * tells whether they are in a deadlock.
+ */
+static int request_unproven(const struct options *options, struct outside *outside, size_t registry,
+			    struct tdt__answers *answers)
+{
+	struct tdt__task_choice choice = { 0 };
+	struct tdt__tasks tasks;
+	uint64_t *ids = NULL;
+	int status = outside_tasks(outside, &tasks, registry, options);
+
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	if (unproven_ids(&choice, &ids, &tasks) != 0)
+		status = report_no_memory();
+	else if (choice.n_ids != 0)
+		request_trees(options, outside, registry, &choice, answers);
+	free(ids);
+	tdt__tasks_fini(&tasks);
+	return status;
+}
+
+/* --- Answers ------------------------------------------------------------------------------ */
+
+/* Say once why the stacks of running threads are missing, and what helps. */
+static void report_sampling(const struct tdt__sampling *sampling)
+{
+	if (sampling->refused == 0)
+		return;
+	report_trouble("stacks of running threads could not be read: %s: %s.  %s",
+		       sampling->stops ? "ptrace(2)" : "perf_event_open(2)",
+		       strerror(sampling->refused),
+		       sampling->stops ? "Without --ptrace samples are taken"
+				       : "What helps: sysctl kernel.perf_event_paranoid=2, to run "
+					 "tdt as root, or --ptrace");
+}
+
+
+/* Make the requests.  Returns PROGRAM_GOES_ON or TDT_TROUBLE. */
+static int make_answer_requests(const struct options *options, struct outside *outside,
+				size_t registry, const struct tdt__task_choice *choice,
+				struct tdt__answers *answers)
+{
+	if (options->core != NULL || options->max_requests == 0 ||
+	    outside->found[registry].registry.slabs == 0)
+		return PROGRAM_GOES_ON;
+	if (options->check.on)
+		return request_unproven(options, outside, registry, answers);
+	request_trees(options, outside, registry, choice, answers);
+	return PROGRAM_GOES_ON;
+}
+
+/* Read what there is now.  `start` is when the requests began. */
+static int read_answer(struct answer *answer, const struct options *options,
+		       const struct tdt__task_choice *choice, struct outside *outside,
+		       size_t registry, const struct tdt__answers *answers, uint64_t start)
+{
+	struct tdt__sampling sampling = { .stops = options->ptrace };
+	int status = outside_tasks(outside, &answer->tasks, registry, options);
+	uint64_t now = tdt__clock();
+
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	answer->findings = tdt__outside_dump(&answer->tasks, choice, answers, &sampling);
+	answer->ended = !tdt__target_is_there(&outside->target);
+	report_time(options, "reading the trees", now);
+	report_sampling(&sampling);
+	if (answer->findings == NULL) {
+		tdt__tasks_fini(&answer->tasks);
+		return report_no_memory();
+	}
+	answer->findings->public.took_ns = tdt__clock() - start;
+	return PROGRAM_GOES_ON;
+}
+
+int answer_take(struct answer *answer, const struct options *options,
+		const struct tdt__task_choice *choice, struct outside *outside, size_t registry)
+{
+	struct tdt__answers answers = { 0 };
+	uint64_t start = tdt__clock();
+	int status = make_answer_requests(options, outside, registry, choice, &answers);
+
+	if (status == PROGRAM_GOES_ON)
+		status = read_answer(answer, options, choice, outside, registry, &answers, start);
+	tdt__answers_fini(&answers);
+	return status;
+}
+
+void answer_fini(struct answer *answer)
+{
+	tdt__findings_free(answer->findings);
+	tdt__tasks_fini(&answer->tasks);
+}

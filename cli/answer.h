@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_CLI_ANSWER_H
+#define TDT_CLI_ANSWER_H
+
+/* What tdt bt and tdt diff ask a target for: the trees of its tasks, by requests or by reading. */
+
+#include "cli/tdt.h"
+#include "reader/dump.h"
+
+#define NAMING_TIME (20 * TDT__SECOND)
+
+struct answer {
+	struct tdt__tasks tasks;
+	struct tdt__findings *findings;
+	bool ended; /* the process has, meanwhile: so trees may be missing */
+};
+
+/*
+ * Ask one copy of the library in the target.  Returns PROGRAM_GOES_ON, and the caller calls
+ * answer_fini() before outside_close(); or TDT_TROUBLE.
+ */
+int answer_take(struct answer *answer, const struct options *options,
+		const struct tdt__task_choice *choice, struct outside *outside, size_t registry);
+void answer_fini(struct answer *answer);
+
+/*
+ * Read the ids of tasks from arguments.  The caller frees `choice->ids`, which is not const to it.
+ * Returns PROGRAM_GOES_ON or an exit status.
+ */
+int read_choice(struct tdt__task_choice *choice, int argc, char **argv);
+
+#endif

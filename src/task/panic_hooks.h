@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_TASK_PANIC_HOOKS_H
+#define TDT_SRC_TASK_PANIC_HOOKS_H
+
+/* The program's hooks for panics: tdt_panic_hook_add(). */
+
+#include <pthread.h>
+
+struct tdt_handle;
+
+/* For fork.c. */
+extern pthread_mutex_t tdt__panic_hooks_lock;
+void tdt__panic_hooks_forked(void);
+
+/* Call the program's hooks, after the task has ended.  No lock is held. */
+void tdt__panic_report(const struct tdt_handle *task);
+
+#endif

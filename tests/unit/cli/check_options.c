@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Covers cli/options, cli/option_table.  How command lines are read, whatever the command. */
+
+#include <config.h>
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "cli/options.h"
+#include "lib/test.h"
+
+static const struct program program = { .name = "tdt" };
+static struct options options;
+static char **rest;
+static int n_rest;
+
+/* Read the options of a command.  Returns what options_read() does. */
+static int reads(enum command_number command, ...)
+{
+	static char *arguments[8];
+	va_list list;
+	int n = 0;
+
+	arguments[n++] = (char *)(uintptr_t)"tdt";
+	va_start(list, command);
+	while ((arguments[n] = va_arg(list, char *)) != NULL)
+		n++;
+	va_end(list);
+	options = (struct options){ .max_requests = 1000, .task = TASK_NOT_GIVEN };
+	rest = arguments;
+	n_rest = n;
+	optind = 0; /* begin anew */
+	return options_read(&program, command, &options, &n_rest, &rest);
+}
+
+/* Each option has one meaning in a command. */
+TEST(no_command_has_two_options_of_one_name_or_letter)
+{
+	for (size_t i = 0; i < n_option_rows; i++)
+		for (size_t k = 0; k < i; k++) {
+			const struct option_row *a = &option_rows[i], *b = &option_rows[k];
+
+			if ((a->commands & b->commands) == 0)
+				continue;
+			ck_assert_str_ne(a->name, b->name);
+			ck_assert(a->letter == 0 || a->letter != b->letter);
+		}
+}
+
+TEST(each_option_says_what_it_does)
+{
+	for (size_t i = 0; i < n_option_rows; i++) {
+		ck_assert_uint_ne(option_rows[i].commands, 0);
+		ck_assert_uint_gt(strlen(option_rows[i].help), 5);
+	}
+	for (int i = 0; i < COMMANDS_OF_TDT; i++)
+		ck_assert(commands[i].brief != NULL && commands[i].word != NULL);
+}
+
+TEST(values_of_all_kinds_are_read)
+{
+	ck_assert_int_eq(reads(COMMAND_PS, "--longer=1.5s", "--state=polling,waiting", "--sort=age",
+			       "--reverse", "-p", "app", "7", NULL),
+			 PROGRAM_GOES_ON);
+	ck_assert_uint_eq(options.longer, 1500000000);
+	ck_assert_uint_eq(options.states, 1u << 0 | 1u << 2);
+	ck_assert_int_eq(options.key, BY_AGE);
+	ck_assert(options.reverse && !options.tree);
+	ck_assert_str_eq(options.target, "app");
+	ck_assert_int_eq(n_rest, 1);
+	ck_assert_str_eq(rest[0], "7");
+}
+
+TEST(an_option_of_another_command_is_none)
+{
+	ck_assert_int_eq(reads(COMMAND_TOP, "--reverse", NULL), EXIT_BAD_USAGE);
+	ck_assert_int_eq(reads(COMMAND_PS, "-n", "3", NULL), EXIT_BAD_USAGE);
+}
+
+TEST(values_have_bounds)
+{
+	ck_assert_int_eq(reads(COMMAND_PROFILE, "-F", "1000", NULL), PROGRAM_GOES_ON);
+	ck_assert_int_eq(reads(COMMAND_PROFILE, "-F", "1001", NULL), EXIT_BAD_USAGE);
+	ck_assert_int_eq(reads(COMMAND_PROFILE, "-F", "0", NULL), EXIT_BAD_USAGE);
+	ck_assert_int_eq(reads(COMMAND_PROFILE, "-d", "25h", NULL), EXIT_BAD_USAGE);
+	ck_assert_int_eq(reads(COMMAND_TOP, "-d", "99ms", NULL), EXIT_BAD_USAGE);
+	ck_assert_int_eq(reads(COMMAND_TOP, "-d", "100ms", NULL), PROGRAM_GOES_ON);
+	ck_assert_int_eq(reads(COMMAND_TOP, "-d", "5", NULL), EXIT_BAD_USAGE);
+}
+
+TEST(seconds_need_no_unit_where_they_are_asked_for)
+{
+	ck_assert_int_eq(reads(COMMAND_PRINT, "--since=0.25", NULL), PROGRAM_GOES_ON);
+	ck_assert_uint_eq(options.since, 250000000);
+	ck_assert_int_eq(reads(COMMAND_PRINT, "--since=0", NULL), EXIT_BAD_USAGE);
+}
+
+TEST(without_requests_there_are_none)
+{
+	ck_assert_int_eq(reads(COMMAND_BT, "--no-request", "--max-requests=5", NULL),
+			 PROGRAM_GOES_ON);
+	ck_assert_uint_eq(options.max_requests, 0);
+}
+
+TEST(a_limit_of_time_is_a_check)
+{
+	ck_assert_int_eq(reads(COMMAND_PS, NULL), PROGRAM_GOES_ON);
+	ck_assert(!options.check.on);
+	ck_assert_int_eq(reads(COMMAND_PS, "--polling-longer=1s", NULL), PROGRAM_GOES_ON);
+	ck_assert(options.check.on);
+}
