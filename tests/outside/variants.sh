@@ -96,7 +96,8 @@ if test "${TDT_TEST_FULL-}" = 1; then
 		"-O2 -march=x86-64-v3" "-O2 -mcmodel=large" "-O2 -fcf-protection=full" \
 		"-O2 -fstack-protector-all -fstack-clash-protection -D_FORTIFY_SOURCE=2" \
 		"-O2 -ftrivial-auto-var-init=zero -fPIE -pie -Wl,-z,now" "-O2 -fno-plt" \
-		"-O2 -fvisibility=hidden" "$cfi -fsanitize-cfi-cross-dso" "$cfi -fno-sanitize=cfi-icall"
+		"-O2 -fvisibility=hidden" "$cfi -fsanitize-cfi-cross-dso" \
+		"$cfi -fno-sanitize=cfi-icall"
 fi
 # shellcheck disable=SC2086 # lists of flags
 for compiler in "$TEST_GCC" "$TEST_CLANG"; do
