@@ -68,8 +68,9 @@ static int no_memory(void)
 /* Take over `trace`.  False: no memory, and the trace is freed. */
 static bool add_task(struct tasks *tasks, struct tdt_trace *trace)
 {
-	if (trace == NULL ||
-	    !tdt__array_grow(&tasks->task, tasks->n, &tasks->room, sizeof(*tasks->task)) ||
+	if (trace == NULL)
+		return false;
+	if (!tdt__array_grow(&tasks->task, tasks->n, &tasks->room, sizeof(*tasks->task)) ||
 	    joined_init(&tasks->task[tasks->n], trace) != 0) {
 		tdt_trace_free(trace);
 		return false;

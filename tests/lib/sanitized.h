@@ -47,21 +47,28 @@ static inline bool tsan_hung(int status)
 	return TSAN && WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
 }
 
-static inline bool in_valgrind(void)
+static inline bool has_preloaded(const char *part)
 {
 	const char *preloaded = getenv("LD_PRELOAD");
 
-	return preloaded != NULL && strstr(preloaded, "vgpreload") != NULL;
+	return preloaded != NULL && strstr(preloaded, part) != NULL;
+}
+
+static inline bool in_valgrind(void)
+{
+	return has_preloaded("vgpreload");
+}
+
+/* With the random delays of make check-delays. */
+static inline bool is_delayed(void)
+{
+	return has_preloaded("delays.so");
 }
 
 /* How often a test is to do what it does `n` times: valgrind and random delays make it slow. */
 static inline unsigned times_here(unsigned n)
 {
-	const char *preloaded = getenv("LD_PRELOAD");
-
-	return in_valgrind() || (preloaded != NULL && strstr(preloaded, "delays.so") != NULL)
-		       ? n / 50 + 1
-		       : n;
+	return in_valgrind() || is_delayed() ? n / 50 + 1 : n;
 }
 
 #endif

@@ -34,9 +34,9 @@ END
 build()
 {
 	rm -f shop libshop.so
-	"$1" $5 $3 $warnings $include -fPIC -shared "$fixtures/user_probes_library.c" \
+	$1 $5 $3 $warnings $include -fPIC -shared "$fixtures/user_probes_library.c" \
 		-o libshop.so &&
-		"$1" $5 $3 $warnings $include -c "$fixtures/user_probes.c" -o c.o &&
+		$1 $5 $3 $warnings $include -c "$fixtures/user_probes.c" -o c.o &&
 		"$2" $5 $4 $warnings $include -c "$fixtures/user_probes.cc" -o cxx.o &&
 		"$2" $5 c.o cxx.o -o shop -L. -Wl,-rpath,"$tmp" -lshop $libs -ltdt
 }

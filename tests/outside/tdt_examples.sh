@@ -18,7 +18,7 @@ test "${WITH_RUNTIME:?}" = yes || skip_all "there is no runtime"
 
 # --- What the examples name ---
 
-name=tdt_example
+name=tdt_ex_$$ # the same test may run elsewhere on the machine
 bank=$top_builddir/tests/outside/.libs/outside_bank
 test -x "$bank" || bank=$top_builddir/tests/outside/outside_bank
 mkdir "$tmp/bin" "$tmp/rings"
@@ -72,7 +72,8 @@ does()
 run()
 {
 	while IFS= read -r example; do
-		claim "$(echo "$example" | sed "s|$tmp|DIR|; s/\<$pid\>/PID/")" does "$example"
+		claim "$(echo "$example" | sed "s|$tmp|DIR|; s/$name/app/; s/\<$pid\>/PID/")" \
+			does "$example"
 	done <<END
 $(grep -e "$1" "$2")
 END

@@ -7,7 +7,7 @@
 # shellcheck source=tests/lib/tracing.sh
 . "$top_srcdir/tests/lib/tracing.sh"
 may_trace bpftrace bpftrace
-"$CC" -dM -E -x c /dev/null | grep -q __x86_64__ || skip_all "no site is patched here"
+$CC -dM -E -x c /dev/null | grep -q __x86_64__ || skip_all "no site is patched here"
 
 # A copy: see tracing.sh.
 cp "$top_builddir/tests/outside/patched" "$tmp/patched"

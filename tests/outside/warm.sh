@@ -14,10 +14,11 @@ capture()
 		"$top_builddir/tests/unit/capture/check_capture"
 }
 
-# Print the calls between the last two marks.
+# Print the calls between the last two marks, of the thread that makes the marks.
 between()
 {
-	awk '/ sched_yield\(/ { if (marks++ % 2 == 0) calls = ""; next }
+	awk '/ sched_yield\(/ { if (marks++ % 2 == 0) calls = ""; thread = $1; next }
+		$1 != thread || /<[.][.][.] sched_yield resumed>/ { next }
 		marks % 2 == 1 { calls = calls $0 "\n" }
 		END { if (marks != 6) print marks " marks"; printf "%s", calls }' "$tmp/calls"
 }

@@ -25,7 +25,7 @@
 #include "lib/test.h"
 
 #define MS INT64_C(1000000)
-#define SLOW (ASAN || TSAN || in_valgrind())
+#define SLOW (ASAN || TSAN || in_valgrind() || is_delayed())
 
 /* --- A runtime ------------------------------------------------------------------------- */
 

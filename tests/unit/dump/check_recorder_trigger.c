@@ -117,11 +117,13 @@ CASE(what, .timeout = 60)
 TEST(a_long_poll_triggers_a_snapshot)
 {
 	begin();
-	trigger.long_poll_ns = 500 * MS;
+	trigger.long_poll_ns = 3600000 * MS;
 	set();
 	poll_for_ms(5);
 	ck_assert(comes_none());
-	poll_for_ms(600);
+	trigger.long_poll_ns = 50 * MS;
+	set();
+	poll_for_ms(60);
 	ck_assert(come());
 	end();
 }

