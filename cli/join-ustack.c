@@ -15,6 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <tdt/dump.h>
+#include <tdt/tree.h>
+
 #include "base/array.h"
 #include "cli/join.h"
 #include "cli/options.h"
@@ -89,9 +92,8 @@ static struct tdt_trace *unshare(const struct tdt_task_info *task, const struct 
 	for (id = 1; nodes != NULL && id < n; id++) {
 		const struct tdt_node *parent = tdt_node_parent(nodes[id]);
 		/* Ids rise from parents to children: the parent's entry is its copy by now. */
-		nodes[id] = tdt_trace_add(
-		    trace, parent == root ? NULL : nodes[tdt_node_id(parent)],
-		    tdt_node_frame(nodes[id]), tdt_node_leaves(nodes[id]));
+		nodes[id] = tdt_trace_add(trace, parent == root ? NULL : nodes[tdt_node_id(parent)],
+					  tdt_node_frame(nodes[id]), tdt_node_leaves(nodes[id]));
 		if (nodes[id] == NULL)
 			break;
 	}
@@ -103,7 +105,7 @@ static struct tdt_trace *unshare(const struct tdt_task_info *task, const struct 
 	return trace;
 }
 
-static bool add_group(struct tasks *tasks, const struct tdt_snapshot_group *group)
+static bool add_tasks_of(struct tasks *tasks, const struct tdt_snapshot_group *group)
 {
 	for (size_t i = 0; i < group->n; i++)
 		if (!add_task(tasks, unshare(group->tasks[i], group->trace)))
@@ -118,9 +120,9 @@ static bool add_dump(struct tasks *tasks, struct dump *dump)
 	bool added = true;
 
 	for (size_t i = 0; i < snapshot->n_panics && added; i++)
-		added = add_group(tasks, snapshot->panics[i]);
+		added = add_tasks_of(tasks, snapshot->panics[i]);
 	for (size_t i = 0; i < snapshot->n_groups && added; i++)
-		added = add_group(tasks, snapshot->groups[i]);
+		added = add_tasks_of(tasks, snapshot->groups[i]);
 	dump_free(dump);
 	return added;
 }

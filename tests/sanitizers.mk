@@ -7,7 +7,7 @@
 
 .PHONY: check-sanitizers check-asan check-clang check-tsan check-valgrind check-bare check-step \
 	check-that-walk check-delays check-fibers check-flaky check-soak check-full \
-	check-instrumentation \
+	check-flags check-instrumentation \
 	check-host check-host-asan check-host-tsan coverage coverage-report
 
 # One after the other, and all of them.

@@ -13,6 +13,8 @@
  * Limits: a poll that began before the script is not seen.  A stack ends at the first function
  * compiled without frame pointers, and the caller of such a function (in libc, for example) may be
  * missing.
+ *
+ * Last run: November 2026, DTrace 2.0.1, Linux 6.18.
  */
 
 tdt$target:::task-poll-start

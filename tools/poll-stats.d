@@ -13,6 +13,8 @@
  *
  * Limits: the second part needs a runtime that reports wake-ups (tdt_task_woken).  A poll that
  * began before the script is not counted.
+ *
+ * Last run: November 2026, DTrace 2.0.1, Linux 6.18.
  */
 
 tdt$target:::task-wake

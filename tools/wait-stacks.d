@@ -14,6 +14,8 @@
  * time is not seen; a dump, or any wake-up, has it polled once.  Leaves inside a traced future
  * that a task awaits belong to that future.  A stack ends at the first function compiled without
  * frame pointers.
+ *
+ * Last run: November 2026, DTrace 2.0.1, Linux 6.18.
  */
 
 tdt$target:::task-waker-clone

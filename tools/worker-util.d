@@ -11,8 +11,10 @@
  * Limits: a worker is known from its first event on; a worker that is parked all the time has no
  * line.  Busy time counts in the second in which the poll ends, a sample finds the thread running,
  * or the worker parks.  So a poll that sleeps (which it must not) is shown late, with more than
- * 100 %.  Of a thread that reports no parks (tdt_worker_thread_park), or whose first park is still to
+ * 100 %.  Of a thread that reports no parks (tdt_worker_thread_park), or whose first park is yet to
  * come, only the polls count, because nothing tells its sleep from its other work.
+ *
+ * Last run: November 2026, DTrace 2.0.1, Linux 6.18.
  */
 
 tdt$target:::worker-thread-start,

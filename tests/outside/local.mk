@@ -281,6 +281,11 @@ check-full: all
 	@TDT_TEST_FULL=1; export TDT_TEST_FULL; $(MAKE) $(AM_MAKEFLAGS) check \
 		TESTS="`cd $(srcdir) && echo $$(grep -l TDT_TEST_FULL $(dist_check_SCRIPTS))`"
 
+# One tree by each compiler and set of flags.
+check-flags: all
+	@TDT_TEST_FULL=1; export TDT_TEST_FULL; \
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS=tests/outside/variants.sh
+
 # The trees of programs that are compiled with each option of tests/lib/instrumentation.sh, at each
 # level.  It takes some 15 minutes.
 check-instrumentation: all

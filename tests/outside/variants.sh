@@ -87,11 +87,17 @@ same_tree()
 echo 'int main(void) { return 0; }' >empty.c
 set -- -O2 "-O2 -flto"
 if test "${TDT_TEST_FULL-}" = 1; then
+	cfi='-O2 -flto -fvisibility=hidden -fuse-ld=lld -fsanitize=cfi'
 	for level in 0 1 3 s; do
 		set -- "$@" "-O$level -fomit-frame-pointer" "-O$level -fno-omit-frame-pointer"
 	done
 	set -- "$@" "-O2 -fno-omit-frame-pointer" "-O2 -gdwarf-4" "-O2 -gdwarf-5" "-O2 -no-pie" \
-		"-O2 -ffunction-sections -Wl,--gc-sections" "-Os -flto"
+		"-O2 -ffunction-sections -Wl,--gc-sections" "-Os -flto" "-Og" "-O2 -gz" \
+		"-O2 -march=x86-64-v3" "-O2 -mcmodel=large" "-O2 -fcf-protection=full" \
+		"-O2 -fstack-protector-all -fstack-clash-protection -D_FORTIFY_SOURCE=2" \
+		"-O2 -ftrivial-auto-var-init=zero -fPIE -pie -Wl,-z,now" "-O2 -fno-plt" \
+		"-O2 -fvisibility=hidden" "$cfi -fsanitize-cfi-cross-dso" \
+		"$cfi -fno-sanitize=cfi-icall"
 fi
 # shellcheck disable=SC2086 # lists of flags
 for compiler in "$TEST_GCC" "$TEST_CLANG"; do
