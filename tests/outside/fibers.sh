@@ -258,7 +258,12 @@ boost_fiber()
 	done >"$tmp/expected"
 	diff -u "$tmp/expected" "$tmp/got"
 }
-if echo '#include <boost/fiber/all.hpp>' | $CXX -std=c++17 -fsyntax-only -x c++ - 2>/dev/null; then
+with_boost_fiber()
+{
+	printf '#include <boost/fiber/all.hpp>\nint main() {}\n' |
+		$CXX -std=c++17 -x c++ - -o "$tmp/with" -lboost_fiber -lboost_context 2>/dev/null
+}
+if with_boost_fiber; then
 	claim "fiber-boost prints where fibers of Boost.Fiber wait" boost_fiber
 else
 	skip "fibers of Boost.Fiber" "there is no Boost.Fiber (Debian: libboost-fiber-dev)"

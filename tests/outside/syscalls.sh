@@ -22,15 +22,21 @@ phases="$phases|Snapshots|Dumps|Dumps on a signal|Coroutines|Fibers|Listening|fo
 tables()
 {
 	awk '
+		function add_calls(text, n, i, call) {
+			n = split(text, call, ", *")
+			for (i = 1; i <= n; i++)
+				print phase "|" call[i]
+		}
 		/^[.]SH / { inside = $0 ~ /SYSTEM CALLS/ }
 		/^[.]SS / { phase = substr($0, 5); gsub(/"/, "", phase) }
 		/^[.]TS/ { table = inside }
 		/^[.]TE/ { table = 0 }
-		table && /^[A-Za-z0-9_, ]+[|]/ {
-			n = split($0, row, "|") > 0 ? split(row[1], call, ", ") : 0
-			for (i = 1; i <= n; i++)
-				print phase "|" call[i]
-		}' "$top_srcdir/man/tdt.3" |
+		# The first cell of a row may be a block of lines.
+		table && /^T[{]$/ { block = 1; cell = ""; next }
+		block && /^T[}]/ { block = 0; add_calls(cell); next }
+		block { cell = cell (cell == "" ? "" : " ") $0; next }
+		table && /^[A-Za-z0-9_, ]+[|]/ { split($0, row, "|"); add_calls(row[1]) }
+		' "$top_srcdir/man/tdt.3" |
 	awk -F'|' '
 		function add(of, what)
 		{
