@@ -23,6 +23,7 @@ BENCHES = \
 if RUNTIME
 BENCHES += \
 	bench/asleep \
+	bench/callbacks \
 	bench/deadline \
 	bench/dump \
 	bench/echo \
@@ -67,6 +68,10 @@ bench_perfetto_LDADD = libbench.la libtdt-core.la
 bench_coroutine_SOURCES = bench/coroutine.c
 bench_coroutine_CFLAGS = $(AM_CFLAGS)
 bench_coroutine_LDADD = libbench.la libtdt.la
+
+bench_callbacks_SOURCES = bench/callbacks.c
+bench_callbacks_CFLAGS = $(AM_CFLAGS) $(LIBUV_CFLAGS)
+bench_callbacks_LDADD = libbench.la libtdt.la $(LIBUV_LIBS)
 
 bench_fiber_SOURCES = bench/fiber.c
 bench_fiber_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer

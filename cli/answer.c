@@ -39,28 +39,45 @@ static void report_not_requested(const struct options *options,
 		       answers->left_out, options->max_requests);
 }
 
+/* Whether the tree of each task was read as it is now. */
+static bool were_all_read(const struct tdt_snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->n_groups; i++)
+		if (snapshot->groups[i]->n != 0 &&
+		    snapshot->groups[i]->answer != TDT_ANSWER_FRESH &&
+		    snapshot->groups[i]->answer != TDT_ANSWER_RUNNING)
+			return false;
+	return true;
+}
+
+/* Nothing is missing if all trees could be read, as those of fibers can. */
+static void report_refused(const struct tdt__trouble *trouble, const struct tdt_snapshot *snapshot)
+{
+	if (trouble->text[0] != '\0' && !were_all_read(snapshot))
+		report_trouble("%s.  So there are only the trees that can be read, as with "
+			       "--no-request", trouble->text);
+}
+
 /* Request the trees.  If that fails, there is still what can be read. */
 static void request_trees(const struct options *options, const struct outside *outside,
 			  size_t registry, const struct tdt__task_choice *choice,
-			  struct tdt__answers *answers)
+			  struct tdt__answers *answers, struct tdt__trouble *refused)
 {
 	uint64_t start = tdt__clock();
-	struct tdt__trouble trouble;
 	struct tdt__door door;
-	int error = tdt__door_open(&door, &outside->target, &outside->found[registry], &trouble);
+	int error = tdt__door_open(&door, &outside->target, &outside->found[registry], refused);
 
 	report_time(options, "going through the door", start);
 	if (error == 0) {
 		start = tdt__clock();
 		error = tdt__answers_request(answers, &door, choice,
 					     (uint32_t)options->max_requests,
-					     REQUEST_TIME, &trouble);
+					     REQUEST_TIME, refused);
 		tdt__door_close(&door);
 		report_time(options, "requesting the trees", start);
 	}
-	if (error != 0)
-		report_trouble("%s.  So there are only the trees that can be read, as with "
-			       "--no-request", trouble.text);
+	if (error == 0)
+		refused->text[0] = '\0';
 	report_not_requested(options, answers);
 }
 
@@ -84,7 +101,7 @@ static int unproven_ids(struct tdt__task_choice *choice, uint64_t **ids, struct 
  * tells whether they are in a deadlock.
  */
 static int request_unproven(const struct options *options, struct outside *outside, size_t registry,
-			    struct tdt__answers *answers)
+			    struct tdt__answers *answers, struct tdt__trouble *refused)
 {
 	struct tdt__task_choice choice = { 0 };
 	struct tdt__tasks tasks;
@@ -96,7 +113,7 @@ static int request_unproven(const struct options *options, struct outside *outsi
 	if (unproven_ids(&choice, &ids, &tasks) != 0)
 		status = report_no_memory();
 	else if (choice.n_ids != 0)
-		request_trees(options, outside, registry, &choice, answers);
+		request_trees(options, outside, registry, &choice, answers, refused);
 	free(ids);
 	tdt__tasks_fini(&tasks);
 	return status;
@@ -118,17 +135,40 @@ static void report_sampling(const struct tdt__sampling *sampling)
 }
 
 
+/* What there is to be seen before a request may change it; `findings` is NULL: nothing. */
+static int look_before(struct answer *before, const struct options *options,
+		       const struct tdt__task_choice *choice, struct outside *outside,
+		       size_t registry)
+{
+	static const struct tdt__answers none;
+	struct tdt__sampling sampling = { .stops = options->ptrace };
+	int status = outside_tasks(outside, &before->tasks, registry, options);
+
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	before->findings = tdt__outside_dump(&before->tasks, choice, &none, &sampling);
+	return before->findings != NULL ? status : report_no_memory();
+}
+
 /* Make the requests.  Returns PROGRAM_GOES_ON or TDT_TROUBLE. */
 static int make_answer_requests(const struct options *options, struct outside *outside,
 				size_t registry, const struct tdt__task_choice *choice,
-				struct tdt__answers *answers)
+				struct answer *before, struct tdt__answers *answers,
+				struct tdt__trouble *refused)
 {
+	struct tdt__task_choice asked = *choice;
+	int status;
+
 	if (options->core != NULL || options->max_requests == 0 ||
 	    outside->found[registry].registry.slabs == 0)
 		return PROGRAM_GOES_ON;
 	if (options->check.on)
-		return request_unproven(options, outside, registry, answers);
-	request_trees(options, outside, registry, choice, answers);
+		return request_unproven(options, outside, registry, answers, refused);
+	status = look_before(before, options, choice, outside, registry);
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	asked.unseen = !options->request;
+	request_trees(options, outside, registry, &asked, answers, refused);
 	return PROGRAM_GOES_ON;
 }
 
@@ -158,12 +198,20 @@ static int read_answer(struct answer *answer, const struct options *options,
 int answer_take(struct answer *answer, const struct options *options,
 		const struct tdt__task_choice *choice, struct outside *outside, size_t registry)
 {
+	struct answer before = { .findings = NULL };
 	struct tdt__answers answers = { 0 };
 	uint64_t start = tdt__clock();
-	int status = make_answer_requests(options, outside, registry, choice, &answers);
+	struct tdt__trouble refused = { "" };
+	int status = make_answer_requests(options, outside, registry, choice, &before, &answers,
+					  &refused);
 
 	if (status == PROGRAM_GOES_ON)
 		status = read_answer(answer, options, choice, outside, registry, &answers, start);
+	if (status == PROGRAM_GOES_ON)
+		report_refused(&refused, &answer->findings->public);
+	if (status == PROGRAM_GOES_ON && before.findings != NULL)
+		tdt__outside_keep(answer->findings, before.findings, &answers);
+	answer_fini(&before);
 	tdt__answers_fini(&answers);
 	return status;
 }

@@ -34,6 +34,7 @@ static int bt_options(struct bt_command *command, int argc, char **argv)
 
 struct bt_printing {
 	const struct tdt_snapshot *snapshot;
+	struct tdt__tasks *tasks; /* NULL: they are of a recording */
 	const struct tdt_print_options *print;
 	const struct last *last;
 };
@@ -57,6 +58,8 @@ static int print_snapshot(FILE *out, void *arg)
 						  .print = printing->print };
 	int error = 0;
 
+	if (printing->tasks != NULL)
+		tdt__tasks_name(printing->tasks);
 	if (printing->last != NULL && printing->print->format == TDT_PRINT_TEXT)
 		error = print_last_title(out, printing);
 	if (error != 0)
@@ -67,9 +70,10 @@ static int print_snapshot(FILE *out, void *arg)
 
 /* `last`: the recording that the findings are of; NULL: of a process or a core file. */
 static int print_findings(const struct bt_command *command, struct tdt__modules *modules,
-			  const struct tdt__findings *findings, const struct last *last)
+			  const struct tdt__findings *findings, struct tdt__tasks *tasks,
+			  const struct last *last)
 {
-	struct bt_printing printing = { &findings->public, &command->options.print, last };
+	struct bt_printing printing = { &findings->public, tasks, &command->options.print, last };
 
 	return print_named(print_snapshot, &printing, modules, &command->options, NULL);
 }
@@ -94,7 +98,8 @@ static int dump_registry(void *arg, struct outside *outside, size_t registry)
 
 	if (status != PROGRAM_GOES_ON)
 		return status;
-	status = print_findings(command, outside->images.table, answer.findings, NULL);
+	status = print_findings(command, outside->images.table, answer.findings, &answer.tasks,
+				NULL);
 	if (status == EXIT_SUCCESS && command->options.check.on)
 		status = check_dump(command->options.check, &answer.findings->public);
 	if (answer.ended)
@@ -114,7 +119,7 @@ static int dump_recording(void *arg, struct last *last)
 
 	if (findings == NULL)
 		return report_no_memory();
-	status = print_findings(command, last->read.modules, findings, last);
+	status = print_findings(command, last->read.modules, findings, NULL, last);
 	tdt__findings_free(findings);
 	return status;
 }

@@ -238,7 +238,8 @@ static bool has_tree(const struct compared *task)
 
 /*
  * Whether the task is still in the same poll, or in the same wait.  A poll that was made for a
- * request may have let the task go on; then its tree has changed.
+ * request may have let the task go on; then its tree has changed.  Trees that were had in different
+ * ways (the stack of a coroutine, and a poll) say nothing of that.
  */
 static bool did_not_move(const struct comparing *comparing, const struct compared *before,
 			 const struct compared *after)
@@ -248,6 +249,7 @@ static bool did_not_move(const struct comparing *comparing, const struct compare
 		return false;
 	return before->place == after->place || !has_tree(before) || !has_tree(after) ||
 	       after->info->state == TDT_TASK_RUNNING ||
+	       before->info->leaves_known != after->info->leaves_known ||
 	       before->info->requested == after->info->requested;
 }
 

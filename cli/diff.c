@@ -288,9 +288,10 @@ static void end_moment(struct moment *moment)
 }
 
 /* Returns PROGRAM_GOES_ON, and the caller ends the moment; or TDT_TROUBLE. */
-static int take_moment(struct moment *moment, const struct diff_command *command)
+static int take_moment(struct moment *moment, const struct diff_command *command,
+		       const struct options *options)
 {
-	int status = outside_open(&moment->outside, &command->options);
+	int status = outside_open(&moment->outside, options);
 
 	moment->n = 0;
 	if (status != PROGRAM_GOES_ON)
@@ -298,7 +299,7 @@ static int take_moment(struct moment *moment, const struct diff_command *command
 	if (command->options.no_symbols)
 		tdt__modules_withhold(moment->outside.images.table);
 	while (moment->n < moment->outside.n_found && status == PROGRAM_GOES_ON) {
-		status = answer_take(&moment->answers[moment->n], &command->options,
+		status = answer_take(&moment->answers[moment->n], options,
 				     &command->choice, &moment->outside, moment->n);
 		if (status == PROGRAM_GOES_ON && moment->answers[moment->n++].ended)
 			status = report_ended();
@@ -338,12 +339,17 @@ static int compare_twice(FILE *out, void *arg)
 {
 	static struct moment before, after;
 	const struct diff_command *command = arg;
-	int status = take_moment(&before, command);
+	/* Requests of the first moment might change what is compared. */
+	struct options unasked = command->options;
+	int status;
+
+	unasked.max_requests = 0;
+	status = take_moment(&before, command, &unasked);
 
 	if (status != PROGRAM_GOES_ON)
 		return status;
 	sleep_ns(command->options.after);
-	status = take_moment(&after, command);
+	status = take_moment(&after, command, &command->options);
 	if (status == PROGRAM_GOES_ON) {
 		status = compare_moments(command, out, &before, &after);
 		end_moment(&after);

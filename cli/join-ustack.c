@@ -20,6 +20,7 @@
 #include "cli/options.h"
 #include "cli/read_json.h"
 #include "tree-printer/terminal.h"
+#include "tree-printer/view.h"
 
 static const struct program join_program = { .name = "tdt-join-ustack" };
 
@@ -61,14 +62,67 @@ static int no_memory(void)
 	return EXIT_BAD_INPUT;
 }
 
-/* Take over `trace`.  False: no memory, and the trace remains the caller's. */
+/* Take over `trace`.  False: no memory, and the trace is freed. */
 static bool add_task(struct tasks *tasks, struct tdt_trace *trace)
 {
-	if (!tdt__array_grow(&tasks->task, tasks->n, &tasks->room, sizeof(*tasks->task)) ||
-	    joined_init(&tasks->task[tasks->n], trace) != 0)
+	if (trace == NULL)
 		return false;
+	if (!tdt__array_grow(&tasks->task, tasks->n, &tasks->room, sizeof(*tasks->task)) ||
+	    joined_init(&tasks->task[tasks->n], trace) != 0) {
+		tdt_trace_free(trace);
+		return false;
+	}
 	tasks->n++;
 	return true;
+}
+
+/* Copy the tree of a group (NULL: it has none) for one of its tasks.  NULL: no memory. */
+static struct tdt_trace *unshare(const struct tdt_task_info *task, const struct tdt_trace *shared)
+{
+	struct tdt_trace *trace = tdt_trace_new(task);
+	const struct tdt_node *root = shared != NULL ? tdt_trace_root(shared) : NULL, **nodes;
+	uint32_t n, id;
+
+	if (trace == NULL || root == NULL)
+		return trace;
+	nodes = tdt__nodes_by_id(root, &n);
+	for (id = 1; nodes != NULL && id < n; id++) {
+		const struct tdt_node *parent = tdt_node_parent(nodes[id]);
+		/* Ids rise from parents to children: the parent's entry is its copy by now. */
+		nodes[id] = tdt_trace_add(
+		    trace, parent == root ? NULL : nodes[tdt_node_id(parent)],
+		    tdt_node_frame(nodes[id]), tdt_node_leaves(nodes[id]));
+		if (nodes[id] == NULL)
+			break;
+	}
+	if (nodes == NULL || id < n) {
+		tdt_trace_free(trace);
+		trace = NULL;
+	}
+	free(nodes);
+	return trace;
+}
+
+static bool add_group(struct tasks *tasks, const struct tdt_snapshot_group *group)
+{
+	for (size_t i = 0; i < group->n; i++)
+		if (!add_task(tasks, unshare(group->tasks[i], group->trace)))
+			return false;
+	return true;
+}
+
+/* Add the tasks of a dump, and free it.  False: no memory. */
+static bool add_dump(struct tasks *tasks, struct dump *dump)
+{
+	const struct tdt_snapshot *snapshot = dump_snapshot(dump);
+	bool added = true;
+
+	for (size_t i = 0; i < snapshot->n_panics && added; i++)
+		added = add_group(tasks, snapshot->panics[i]);
+	for (size_t i = 0; i < snapshot->n_groups && added; i++)
+		added = add_group(tasks, snapshot->groups[i]);
+	dump_free(dump);
+	return added;
 }
 
 static uint64_t id_of(const struct joined *joined)
@@ -118,13 +172,13 @@ static int read_traces(struct tasks *tasks, const char *name)
 {
 	struct reader reader = { .file = program_open(&join_program, &name) };
 	struct tdt_trace *trace;
+	struct dump *dump;
 	int result;
 
 	if (reader.file == NULL)
 		return EXIT_BAD_INPUT;
-	while ((result = reader_next(&reader, &trace)) > 0) {
-		if (!add_task(tasks, trace)) {
-			tdt_trace_free(trace);
+	while ((result = reader_next_of_both(&reader, &trace, &dump)) > 0) {
+		if (dump != NULL ? !add_dump(tasks, dump) : !add_task(tasks, trace)) {
 			program_close(reader.file);
 			return no_memory();
 		}

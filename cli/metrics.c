@@ -72,6 +72,7 @@ static void count_rings(struct metrics_page *page, struct tdt__tasks *tasks)
 		page->unproven += cycles.cycle[i].unproven;
 	}
 	tdt__cycles_fini(&cycles);
+	page->orphans += tasks->orphans.n;
 }
 
 #define LOOKS 3
@@ -179,6 +180,7 @@ static void add_page(struct metrics_page *page, const struct metrics_page *one, 
 {
 	add_counts(&page->counts, &one->counts);
 	page->deadlocks += one->deadlocks;
+	page->orphans += one->orphans;
 	page->unproven += one->unproven;
 	if (start != 0 && (page->since == 0 || start < page->since))
 		page->since = start;

@@ -41,6 +41,8 @@ static const struct metric metrics[] = {
 	       deadlocks),
 	METRIC("tdt_rings_unproven", "Rings that are deadlocks unless a task has a silent leaf.",
 	       GAUGE, unproven),
+	METRIC("tdt_orphaned_locks", "Locks that tasks wait for, and whose owners have ended.",
+	       GAUGE, orphans),
 };
 
 static const struct metric recorded = METRIC(

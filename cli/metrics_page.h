@@ -19,6 +19,7 @@ struct metrics_page {
 	struct tdt_counts counts;
 	uint64_t since;          /* when the counting began, ns of CLOCK_REALTIME; 0: unknown */
 	uint64_t deadlocks, unproven; /* rings of tasks */
+	uint64_t orphans;             /* locks that tasks wait for, and whose owners have ended */
 	bool recorded;           /* there are durations */
 	/*
 	 * The time of which the durations are, in nanoseconds, if they are of a span that ends now.

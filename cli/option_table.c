@@ -133,6 +133,14 @@ const struct option_row option_rows[] = {
 
 	/* --- Requests and trees --- */
 
+	/* Also request the tasks that wait and whose watched tree is of their last poll.  A request
+	 * wakes a task, and if its wake-up had been lost, it goes on: so these are only read
+	 * otherwise. */
+	FLAG(BT | DIFF, "request", request,
+	     "also request tasks whose last tree shows where they wait"),
+	/* Have the tasks watched while the program runs, as by `tdt set watch=10ms`; the key `w`
+	 * does the same.  A task has a tree after its next poll. */
+	FLAG(TOP, "watch", keeps_watch, "have the tasks watched meanwhile: places have trees"),
 	/* Only read: make no request to any task.  In a profile, tasks that are not polled have no
 	 * place then, unless the process was watched before. */
 	FLAG(BT | DIFF | PROFILE | TOP, "no-request", no_request,
@@ -446,9 +454,10 @@ const struct command commands[COMMANDS] = {
 		.name = "",
 		.usage = "tdt-join-ustack [OPTION]... TRACES STACKS...",
 		.about = "Print where async tasks wait and where a tracer saw them, in one tree "
-			 "for each task.  TRACES is what the tdt library wrote as JSON; STACKS is "
-			 "the output of the bpftrace scripts oncpu-by-task, wait-stacks or "
-			 "long-polls, or of perf script.  One of them may be -: standard input.",
+			 "for each task.  TRACES is the output of tdt bt --json, or what the tdt "
+			 "library wrote as JSON; STACKS is the output of perf script, or of the "
+			 "scripts oncpu-by-task, wait-stacks or long-polls, for bpftrace or "
+			 "DTrace.  One of them may be -: standard input.",
 		.status = "0; 1 if a file is damaged or the output fails; 2 for wrong usage.",
 	},
 	[COMMAND_TDT] = {

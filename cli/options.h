@@ -80,6 +80,8 @@ struct options {
 	struct check check;
 
 	bool no_request, ptrace, no_symbols; /* how trees are made */
+	bool request;      /* also of tasks whose last tree shows where they wait */
+	bool keeps_watch;  /* of tdt top */
 	uint64_t max_requests;               /* 0 with no_request */
 
 	const char *name;    /* which tasks: a pattern */

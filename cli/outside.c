@@ -19,7 +19,7 @@
 #include "cli/tdt.h"
 #include "reader/core.h"
 #include "symbolize/debugfile.h"
-#include "tree-printer/futurelocks.h"
+#include "tree-printer/stuck_locks.h"
 #include "tree-printer/strings.h"
 
 /* --- Messages ----------------------------------------------------------------------- */

@@ -160,7 +160,7 @@ static int request_profile_trees(const struct options *options,
 				 struct profile_requests *requests, struct tdt__profile *profile,
 				 struct tdt__trouble *trouble)
 {
-	const struct tdt__task_choice all = { NULL, 0 };
+	const struct tdt__task_choice all = { NULL, 0, true };
 
 	if (options->max_requests == 0)
 		return 0;

@@ -144,6 +144,7 @@ static int list_these(struct options *options, struct listing *listing,
 	const struct tdt_task_info **infos = tdt__tasks_live(tasks, &live.n);
 	int status;
 
+	tdt__tasks_busy(tasks);
 	listing->tasks = tasks;
 	listing->print = &options->print;
 	listing->threads = options->threads;
@@ -159,6 +160,7 @@ static int list_these(struct options *options, struct listing *listing,
 							.n_groups = 1,
 							.cycles = cycles.list,
 							.n_cycles = cycles.n };
+		listing->found.orphans = tdt__tasks_orphans(tasks, &listing->found.n_orphans);
 		status = print_listing(options, listing);
 	}
 	tdt__cycles_fini(&cycles);
@@ -209,6 +211,7 @@ static int list_registry(void *arg, struct outside *outside, size_t registry)
 
 	if (status != PROGRAM_GOES_ON)
 		return status;
+	tdt__tasks_name(&tasks);
 	status = list_these(options, &listing, &tasks);
 	report_recording(outside, registry);
 	tdt__tasks_fini(&tasks);

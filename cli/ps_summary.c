@@ -9,7 +9,7 @@
 
 #include "cli/ps.h"
 #include "reader/history.h"
-#include "tree-printer/futurelocks.h"
+#include "tree-printer/stuck_locks.h"
 #include "tree-printer/names.h"
 #include "tree-printer/terminal.h"
 #include "tree-printer/words.h"
@@ -70,12 +70,12 @@ static void seen_misuse_line(struct tdt__string *string, const struct listing *l
 
 static int seen_futurelock_lines(struct tdt__string *string, const struct listing *listing)
 {
-	struct tdt__futurelocks locks;
-	int error = tdt__futurelocks_collect(&locks, &listing->found);
+	struct tdt__stuck_locks locks;
+	int error = tdt__stuck_locks_collect(&locks, &listing->found);
 	struct tdt__names *names = locks.n != 0 ? tdt__names_new(&listing->found) : NULL;
 
 	for (size_t i = 0; i < locks.n; i++) {
-		tdt__futurelock_line(string, &locks.lock[i], names, listing->print);
+		tdt__stuck_lock_line(string, &locks.lock[i], names, listing->print);
 		tdt__string_puts(string, "\n");
 	}
 	tdt__names_free(names);
@@ -117,6 +117,12 @@ int ps_summary(struct tdt__out *out, const struct listing *listing)
 	if (tdt__tasks_at_least(listing->tasks))
 		tdt__string_puts(&string, TDT__AT_LEAST);
 	error = seen_futurelock_lines(&string, listing);
+	for (size_t i = 0; i < listing->tasks->n; i++)
+		if (listing->tasks->task[i].member.info.busy_polls != 0) {
+			tdt__busy_line(&string, &listing->tasks->task[i].member.info,
+				       listing->print);
+			tdt__string_puts(&string, "\n");
+		}
 	for (size_t i = 0; i < listing->found.n_cycles; i++) {
 		tdt__ring_line(&string, listing->found.cycles[i], SIZE_MAX, listing->print);
 		tdt__string_puts(&string, "\n");

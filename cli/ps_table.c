@@ -133,7 +133,7 @@ int ps_json(struct tdt__out *out, const struct listing *listing)
 	if (listing->last == NULL)
 		json_history(&json, listing);
 	tdt__json_rings(&json, listing->found.cycles, listing->found.n_cycles);
-	tdt__json_futurelocks(&json, &listing->found);
+	tdt__json_stuck_locks(&json, &listing->found);
 	if (listing->threads)
 		ps_json_threads(&json, listing);
 	tdt__json_begin(&json, "tasks", '[');

@@ -18,8 +18,9 @@
 struct dump {
 	struct tdt_snapshot snapshot;
 	json_t *object;			   /* it owns all strings */
-	struct tdt_snapshot_group *groups; /* the panics come last */
+	struct tdt_snapshot_group *groups; /* the panics and the orphaned locks come last */
 	const struct tdt_snapshot_group **list;	 /* pointers to them */
+	size_t n_groups;
 	struct tdt_snapshot_cycle *cycles;
 	const struct tdt_snapshot_cycle **rings; /* pointers to them */
 	struct tdt_misuse misuse;
@@ -35,7 +36,7 @@ void dump_free(struct dump *dump)
 {
 	if (dump == NULL)
 		return;
-	for (size_t i = 0; i < dump->snapshot.n_groups + dump->snapshot.n_panics; i++)
+	for (size_t i = 0; i < dump->n_groups; i++)
 		tdt_trace_free((struct tdt_trace *)(uintptr_t)dump->groups[i].trace);
 	for (size_t i = 0; i < dump->n_tasks; i++)
 		free((void *)(uintptr_t)dump->tasks[i].waits);
@@ -74,7 +75,7 @@ static size_t count_within(const json_t *array, const char *key)
 
 static int read_group(struct reader *reader, const json_t *object, struct dump *dump)
 {
-	struct tdt_snapshot_group *group = &dump->groups[dump->snapshot.n_groups];
+	struct tdt_snapshot_group *group = &dump->groups[dump->n_groups];
 	const struct json_place place = { .reader = reader, .object = object, .name = "group" };
 	const json_t *tasks = json_object_get(object, "tasks"),
 		     *nodes = json_object_get(object, "nodes");
@@ -89,7 +90,7 @@ static int read_group(struct reader *reader, const json_t *object, struct dump *
 					      .answer = (enum tdt_answer)answer,
 					      .tasks = &dump->in_groups[dump->n_tasks],
 					      .n = json_array_size(tasks) };
-	dump->list[dump->snapshot.n_groups++] = group;
+	dump->list[dump->n_groups++] = group;
 	for (size_t i = 0; i < group->n; i++) {
 		struct json_place task = { .reader = reader, .object = json_array_get(tasks, i) };
 
@@ -120,33 +121,60 @@ static int read_array(struct reader *reader, const json_t *groups, const char *k
 	return err;
 }
 
-/* The tasks that panicked are written as groups of one task each. */
-static int read_panics(struct reader *reader, const json_t *panics, struct dump *dump)
+/* Groups of one task each, such as the tasks that panicked, behind those that were read before. */
+static int read_singles(struct reader *reader, const json_t *object, const char *key,
+			const struct tdt_snapshot_group *const **list, size_t *n,
+			struct dump *dump)
 {
-	size_t before = dump->snapshot.n_groups;
+	size_t before = dump->n_groups;
 
-	if (read_array(reader, panics, "panics", dump) != 0)
+	if (read_array(reader, json_object_get(object, key), key, dump) != 0)
 		return -1;
-	dump->snapshot.panics = &dump->list[before];
-	dump->snapshot.n_panics = dump->snapshot.n_groups - before;
-	dump->snapshot.n_groups = before;
-	for (size_t i = 0; i < dump->snapshot.n_panics; i++)
-		if (dump->groups[before + i].n != 1 || dump->groups[before + i].trace == NULL)
-			return reader_fail(reader, "panics: not one task with a tree each");
+	*list = &dump->list[before];
+	*n = dump->n_groups - before;
+	for (size_t i = 0; i < *n; i++)
+		if ((*list)[i]->n != 1 || (*list)[i]->trace == NULL) {
+			snprintf(reader->message, sizeof(reader->message),
+				 "%s: not one task with a tree each", key);
+			return -1;
+		}
+	return 0;
+}
+
+static int read_panics(struct reader *reader, const json_t *object, struct dump *dump)
+{
+	struct tdt_snapshot *snapshot = &dump->snapshot;
+
+	if (read_singles(reader, object, "panics", &snapshot->panics, &snapshot->n_panics,
+			 dump) != 0 ||
+	    read_singles(reader, object, "before", &snapshot->before, &snapshot->n_before,
+			 dump) != 0 ||
+	    read_singles(reader, object, "orphans", &snapshot->orphans, &snapshot->n_orphans,
+			 dump) != 0)
+		return -1;
+	for (size_t i = 0; i < snapshot->n_orphans; i++)
+		if (snapshot->orphans[i]->tasks[0]->n_waits != 1)
+			return reader_fail(reader, "orphans: not one wait each");
 	return 0;
 }
 
 static int read_groups(struct reader *reader, const json_t *object, struct dump *dump)
 {
-	const json_t *groups = json_object_get(object, "groups"),
-		     *panics = json_object_get(object, "panics");
-	size_t n = json_array_size(groups) + json_array_size(panics);
-	size_t tasks = count_within(groups, "tasks") + count_within(panics, "tasks");
+	static const char *const keys[] = { "groups", "panics", "before", "orphans" };
+	const json_t *groups = json_object_get(object, "groups");
+	size_t n = 0, tasks = 0;
 
-	if (!json_is_array(groups) || (panics != NULL && !json_is_array(panics)))
-		return reader_fail(reader, panics == NULL || json_is_array(panics)
-					       ? "groups: not an array"
-					       : "panics: not an array");
+	for (int i = 0; i < 4; i++) {
+		const json_t *array = json_object_get(object, keys[i]);
+
+		if (array != NULL ? !json_is_array(array) : i == 0) {
+			snprintf(reader->message, sizeof(reader->message), "%s: not an array",
+				 keys[i]);
+			return -1;
+		}
+		n += json_array_size(array);
+		tasks += count_within(array, "tasks");
+	}
 	dump->groups = calloc(n + 1, sizeof(*dump->groups));
 	dump->list = calloc(n + 1, sizeof(*dump->list));
 	dump->tasks = calloc(tasks + 1, sizeof(*dump->tasks));
@@ -157,7 +185,8 @@ static int read_groups(struct reader *reader, const json_t *object, struct dump 
 	dump->snapshot.groups = dump->list;
 	if (read_array(reader, groups, "groups", dump) != 0)
 		return -1;
-	return read_panics(reader, panics, dump);
+	dump->snapshot.n_groups = dump->n_groups;
+	return read_panics(reader, object, dump);
 }
 
 static const struct tdt_task_info *find_task(const struct dump *dump, uint64_t id)
@@ -278,7 +307,8 @@ static int read_summary(const struct json_place *place, struct tdt_snapshot *sna
 	    reader_number(place, "held", UINT64_MAX, &snapshot->held) ||
 	    reader_flag(place, "outside", &snapshot->outside) ||
 	    reader_flag(place, "recorded", &snapshot->recorded) ||
-	    reader_flag(place, "at_least", &snapshot->at_least))
+	    reader_flag(place, "at_least", &snapshot->at_least) ||
+	    reader_flag(place, "unseen", &snapshot->unseen))
 		return -1;
 	for (int i = TDT_ANSWER_FRESH; i <= TDT_ANSWER_NONE; i++) {
 		if (reader_number(place, answer_words[i], SIZE_MAX, &answers[i]))

@@ -151,6 +151,7 @@ static int read_waits(const struct json_place *task, struct tdt_task_info *info)
 		    reader_string(&place, "owner_name", &waits[i].owner_name) ||
 		    reader_number(&place, "handed_ns", UINT64_MAX, &waits[i].handed_ns) ||
 		    reader_u32(&place, "futurelock", &waits[i].futurelock) ||
+		    reader_u32(&place, "orphaned", &waits[i].orphaned) ||
 		    reader_string(&place, "name", &name)) {
 			free(block);
 			info->waits = NULL;
@@ -192,6 +193,8 @@ int reader_task(const struct json_place *place, struct tdt_task_info *info)
 	    reader_string(place, "syscall", &info->syscall) ||
 	    reader_u32(place, "unknown_stack", &info->unknown_stack) ||
 	    reader_u32(place, "asked", &info->asked) || reader_u32(place, "moved", &info->moved) ||
+	    reader_number(place, "busy_polls", UINT64_MAX, &info->busy_polls) ||
+	    reader_number(place, "busy_ns", UINT64_MAX, &info->busy_ns) ||
 	    reader_u32(place, "requested", &info->requested) ||
 	    reader_number(place, "spawned_ns", UINT64_MAX, &info->spawned_ns) ||
 	    reader_number(place, "polled_ns", UINT64_MAX, &info->polled_ns) ||

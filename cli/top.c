@@ -40,7 +40,8 @@ struct top_command {
 	struct top_round *last, *taken; /* `taken` is shown, if there is one */
 	bool has_round, has_last;
 	struct top_look look; /* `round` is shared with the child */
-	struct apart apart;
+	struct apart apart, watcher;
+	bool watches;          /* a child has the tasks watched */
 	bool looks;            /* a child looks */
 	bool again;            /* another child shall, for the same round */
 	uint64_t started;      /* when the round began */
@@ -70,6 +71,7 @@ static int top_options(struct top_command *command, int argc, char **argv)
 	question->open = options->task != TASK_NOT_GIVEN;
 	question->id = question->open ? options->task : 0;
 	command->choice.interval = options->interval;
+	command->choice.watch = options->keeps_watch;
 	return PROGRAM_GOES_ON;
 }
 
@@ -104,10 +106,10 @@ static void start_look(struct top_command *command)
 }
 
 /* Read what the child says of its trouble, which its report has made harmless: the first line. */
-static void read_trouble(struct top_command *command)
+static void read_trouble(struct top_command *command, int file)
 {
 	char text[TOP_TEXT] = "";
-	ssize_t n = pread(command->apart.file, text, sizeof text - 1, 0);
+	ssize_t n = pread(file, text, sizeof text - 1, 0);
 	const char *words = text;
 
 	text[n > 0 ? n : 0] = '\0';
@@ -163,7 +165,7 @@ static void end_look(struct top_command *command, bool too_long)
 	uint64_t before = children_cpu(), took;
 
 	command->status = apart_end(&command->apart, too_long, &why);
-	read_trouble(command);
+	read_trouble(command, command->apart.file);
 	close(command->apart.file);
 	command->looks = false;
 	command->again = command->status < 0 && note_crash(command, why, too_long);
@@ -175,6 +177,38 @@ static void end_look(struct top_command *command, bool too_long)
 	command->next = command->started +
 			(SHARE * took > command->choice.interval ? SHARE * took
 								 : command->choice.interval);
+}
+
+/* --- The watch ---------------------------------------------------------------------- */
+
+#define WATCHER_SECONDS 86400 /* of CPU time, of which it takes none */
+
+static void end_watcher(struct top_command *command)
+{
+	const char *why = "";
+
+	if (!command->watches)
+		return;
+	command->watches = false;
+	apart_end(&command->watcher, true, &why);
+	close(command->watcher.file);
+}
+
+/* The watch lasts as long as the child has its connection. */
+static void keep_watch(struct top_command *command)
+{
+	struct pollfd end = { .fd = command->watches ? command->watcher.pipe : -1,
+			      .events = POLLIN };
+
+	if (poll(&end, 1, 0) > 0 && end.revents != 0) { /* the watch was refused */
+		read_trouble(command, command->watcher.file);
+		command->choice.watch = false;
+	}
+	if (command->watches && !command->choice.watch)
+		end_watcher(command);
+	else if (!command->watches && command->choice.watch)
+		command->watches = apart_start(&command->watcher, top_watch, &command->options,
+					       WATCHER_SECONDS) == 0;
 }
 
 /* --- Waiting ------------------------------------------------------------------------ */
@@ -300,6 +334,7 @@ static void run_on_terminal(struct top_command *command, const sigset_t *waiting
 {
 	while (!command->choice.quit && stopped_by == 0 && !is_hopeless(command) &&
 	       !had_all_rounds(command)) {
+		keep_watch(command);
 		if (is_due(command))
 			start_look(command);
 		show_screen(command);
@@ -332,6 +367,7 @@ static int run_as_text(struct top_command *command, const sigset_t *waiting)
 
 	while (error == 0 && stopped_by == 0 && !command->choice.ended &&
 	       !had_all_rounds(command) && !is_hopeless(command)) {
+		keep_watch(command);
 		if (is_due(command))
 			start_look(command);
 		wait_for_event(command, waiting);
@@ -374,6 +410,7 @@ static int allocate_rounds(struct top_command *command)
 
 static void free_rounds(struct top_command *command)
 {
+	end_watcher(command);
 	if (command->looks)
 		end_look(command, true);
 	if (command->look.round != NULL)

@@ -22,7 +22,7 @@
 #include "reader/history.h"
 #include "reader/thread_table.h"
 #include "tree-printer/dumps.h"
-#include "tree-printer/futurelocks.h"
+#include "tree-printer/stuck_locks.h"
 #include "tree-printer/names.h"
 #include "tree-printer/words.h"
 #include "tree/groups.h"
@@ -30,6 +30,7 @@
 
 #define REQUEST_NS TDT__SECOND
 #define TREE_TIME (5 * TDT__SECOND)
+#define WATCH_NS (TDT__SECOND / 100) /* between the trees of a task */
 
 struct round_look {
 	const struct top_look *look;
@@ -133,18 +134,32 @@ static void show_rings(struct round_look *looking, bool deadlocks)
 static int show_futurelocks(struct round_look *looking)
 {
 	const struct tdt_print_options plain = plain_options(looking);
-	struct tdt__futurelocks locks;
-	int error = tdt__futurelocks_collect(&locks, &looking->findings->public);
+	struct tdt__stuck_locks locks;
+	int error = tdt__stuck_locks_collect(&locks, &looking->findings->public);
 
 	for (size_t i = 0; i < locks.n; i++) {
 		struct tdt__string string = { 0 };
 
-		tdt__futurelock_line(&string, &locks.lock[i], looking->names, &plain);
+		tdt__stuck_lock_line(&string, &locks.lock[i], looking->names, &plain);
 		keep_ring(looking->round, &string);
 		looking->round->deadlocks++;
 	}
 	free(locks.lock);
 	return error;
+}
+
+static void show_busy_loops(struct round_look *looking)
+{
+	const struct tdt_print_options plain = plain_options(looking);
+
+	for (size_t i = 0; i < looking->tasks.n; i++) {
+		struct tdt__string string = { 0 };
+
+		if (looking->tasks.task[i].member.info.busy_polls == 0)
+			continue;
+		tdt__busy_line(&string, &looking->tasks.task[i].member.info, &plain);
+		keep_ring(looking->round, &string);
+	}
 }
 
 /* What cannot go on comes first. */
@@ -154,6 +169,7 @@ static int look_at_waits(struct round_look *looking)
 
 	show_rings(looking, true);
 	error = show_futurelocks(looking);
+	show_busy_loops(looking);
 	show_rings(looking, false);
 	return error;
 }
@@ -437,7 +453,7 @@ static int look_at_open_task(struct round_look *looking)
 static void request_open_task(struct round_look *looking)
 {
 	const struct top_question *question = &looking->look->question;
-	const struct tdt__task_choice choice = { &question->id, 1 };
+	const struct tdt__task_choice choice = { &question->id, 1, true };
 	struct outside *outside = &looking->outside;
 	char state = tdt__target_state(&outside->target);
 	struct tdt__trouble trouble;
@@ -514,4 +530,25 @@ int top_look(FILE *out, void *arg)
 	outside_close(&looking.outside);
 	look->round->took_ns = tdt__clock() - start;
 	return status;
+}
+
+int top_watch(FILE *out, void *arg)
+{
+	struct tdt_outside_watch watch = { .interval_ns = WATCH_NS };
+	struct tdt__trouble trouble;
+	struct outside outside;
+	struct tdt__door door;
+	int status;
+
+	dup2(fileno(out), STDERR_FILENO);
+	status = outside_open(&outside, arg);
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	if (tdt__door_open(&door, &outside.target, &outside.found[0], &trouble) != 0 ||
+	    tdt__door_request(&door, &watch.header, TDT_OUTSIDE_WATCH, sizeof watch,
+			      &trouble) != 0)
+		return report_trouble("%s", trouble.text);
+	while (tdt__target_is_there(&outside.target))
+		pause();
+	return report_ended();
 }

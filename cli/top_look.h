@@ -20,4 +20,10 @@ struct top_look {
 /* Fill in the round.  What is wrong is written to `out`.  Returns an exit status. */
 int top_look(FILE *out, void *look);
 
+/*
+ * Have the tasks of the target watched until the process ends: for apart_start(), with the struct
+ * outside_options.  Returns if that is refused, and has then said why.
+ */
+int top_watch(FILE *out, void *arg);
+
 #endif

@@ -255,6 +255,9 @@ static void press_other(struct top_choice *choice, int key, const struct top_rou
 	case 'o':
 		open_holder(choice, round);
 		break;
+	case 'w':
+		choice->watch = !choice->watch;
+		break;
 	case ' ':
 		choice->paused = !choice->paused;
 		break;

@@ -19,7 +19,7 @@
 #define TOP_TASKS 500
 #define TOP_PLACES 500
 #define TOP_THREADS 128
-#define TOP_RINGS 4
+#define TOP_RINGS 6
 #define TOP_TEXT 200
 #define TOP_TREE 60000
 #define TOP_BUCKETS 32
@@ -59,7 +59,7 @@ struct top_task {
 	uint64_t polls;
 	double rate;       /* polls per second since the last round; negative: unknown */
 	enum tdt_task_state state;
-	uint8_t deadlock; /* or a futurelock */
+	uint8_t deadlock; /* or a futurelock, or it waits for an orphaned lock */
 	char name[TOP_TEXT];
 	char where[TOP_TEXT]; /* what it waits for, or the place where it waits or runs */
 };

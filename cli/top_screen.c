@@ -125,6 +125,23 @@ static void workers_line(struct screen *screen)
 	top_end_line(screen);
 }
 
+/* Without trees the places are unknown: say what helps. */
+static void trees_line(struct screen *screen)
+{
+	const struct top_round *round = screen->round;
+	struct tdt__string *line = &screen->line;
+
+	if (round->with_tree >= round->tasks / 2)
+		return;
+	tdt__count(line, round->tasks - round->with_tree);
+	tdt__string_puts(line, " of ");
+	tdt__count_tasks(line, round->tasks);
+	tdt__string_puts(line, screen->choice->watch
+				       ? " have no tree; each has one after its next poll"
+				       : " have no tree: w (--watch) has them watched");
+	top_end_line(screen);
+}
+
 static void warning_lines(struct screen *screen)
 {
 	const struct top_round *round = screen->round;
@@ -149,6 +166,7 @@ static void top_lines(struct screen *screen)
 		rates_line(screen);
 		workers_line(screen);
 	}
+	trees_line(screen);
 	warning_lines(screen);
 	if (screen->size->height >= LOW_SCREEN)
 		top_put_line(screen, NULL, "");

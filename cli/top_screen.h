@@ -45,6 +45,7 @@ struct top_choice {
 	uint64_t before[TOP_OPENED]; /* the tasks that were open before, the last one last */
 	unsigned n_before;
 	bool paused, help, quit;
+	bool watch;  /* the tasks are to be watched while the program runs */
 	bool typing; /* keys are added to the filter */
 	bool anew;   /* the question is another one, so a round is due */
 	/* What happened to the last look; "": it went well. */

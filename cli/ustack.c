@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Reads what tracers print.  The scripts for bpftrace in tools/ print:
+ * Reads what tracers print; each form is recognized by how its entries begin.  The scripts for
+ * bpftrace in tools/ print:
  *
  * 	@oncpu[7,                                    a map whose key ends with a stack
  * 	    parse+99                                 function+offset (decimal), or 0x55d0c0de1234
@@ -12,6 +13,17 @@
  * 	task 7 polled for 62.390 ms on thread 9, spawned at x.c:12; in task 7:
  * 	        parse+99
  *
+ * The scripts for DTrace print, with offsets in hex:
+ *
+ * 	task 7                                       a sample; its stack is not indented, and
+ * 	busy`parse+0x63                              a number ends it: how often it was seen
+ * 	37
+ * 	task 7, spawned at x.c:12                    where a waker was cloned, in the same form
+ * 	task 7 has been polled for 30 ms on thread 9; in task 7:
+ *
+ * 	              busy`parse+0x63
+ * 	task 7 polled for 62390 us on thread 9, spawned at x.c:12
+ *
  * perf script prints the events sdt_tdt:task__poll__start and sdt_tdt:task__poll__end (from which
  * we know the task that a thread polls), sdt_tdt:task__waker__clone, and any other events with
  * stacks:
@@ -20,7 +32,7 @@
  * 	busy 21346 14097.386:     250000 cpu-clock:
  * 	            1f03 parse+0x63 (/usr/bin/busy)
  *
- * Other maps and messages of bpftrace are ignored; any other line is an error.
+ * Other maps and messages of bpftrace and DTrace are ignored; any other line is an error.
  */
 
 #include <config.h>
@@ -187,13 +199,20 @@ static int read_perf_frame(struct ustack_reader *reader, struct ustack *stack, c
 
 static int read_ustack_frame(struct ustack_reader *reader, struct ustack *stack)
 {
-	const char *text = skip_space(reader->text), *at = text;
+	const char *text = skip_space(reader->text), *tick = strchr(text, '`'), *at;
 	struct ustack_frame frame = { 0 };
-	size_t n = strlen(text);
+	size_t n;
 
+	text = tick != NULL ? tick + 1 : text; /* behind DTrace's name of the module */
+	at = text;
+	n = strlen(text);
 	if (take_text(&at, "0x") && take_number(&at, 16, &frame.address) && *at == '\0')
 		return push_frame(reader, stack, "", 0, frame);
 	frame.address = 0;
+	if (tick != NULL) {
+		split_offset(text, &n, 16, &frame.offset);
+		return push_frame(reader, stack, text, n, frame);
+	}
 	if (split_offset(text, &n, 10, &frame.offset))
 		return push_frame(reader, stack, text, n, frame);
 	at = text;
@@ -234,8 +253,7 @@ static int read_key_stack(struct ustack_reader *reader, struct ustack *stack)
 	at = reader->text;
 	if (!reader->again || !take_text(&at, "]: ") || !take_number(&at, 10, &stack->count) ||
 	    *at != '\0')
-		return fail_reading(reader,
-				    "a stack must end with \"]: \" and how often it was seen");
+		return fail_reading(reader, "a stack must end with how often it was seen");
 	reader->again = false;
 	return 1;
 }
@@ -266,17 +284,51 @@ static int read_map(struct ustack_reader *reader, struct ustack *stack)
 				    "neither a map nor a stack");
 }
 
-/* Read `task 7 polled for ...; in task 9:` and the stack below it. */
+/*
+ * Read `task 7 polled for ...; in task 9:` and the stack below it, between which DTrace leaves a
+ * line empty.  Returns 1; 0: the line is the second of DTrace, without a stack; or -1.
+ */
 static int read_long_poll(struct ustack_reader *reader, struct ustack *stack)
 {
 	const char *at = strstr(reader->text, "; in task ");
+	int result;
 
+	if (at == NULL && strstr(reader->text, " us on thread ") != NULL)
+		return 0;
 	if (at == NULL || !take_text(&at, "; in task ") || !take_number(&at, 10, &stack->task) ||
 	    strcmp(at, ":") != 0)
 		return fail_reading(reader, "a long poll must end with \"; in task 7:\"");
 	stack->kind = USTACK_LATE;
 	stack->count = 1;
-	return read_frames(reader, stack);
+	result = next_line(reader);
+	reader->again = result > 0 && reader->text[0] != '\0';
+	return result < 0 ? -1 : read_frames(reader, stack);
+}
+
+/* --- DTrace ---------------------------------------------------------------- */
+
+/* Whether `text` is `task 7` or `task 7, spawned at x.c:12`; sets what it says of the stack. */
+static bool begins_counted(const char *text, struct ustack *stack)
+{
+	if (!take_text(&text, "task ") || !take_number(&text, 10, &stack->task))
+		return false;
+	stack->kind = *text == '\0' ? USTACK_ON_CPU : USTACK_WAITED;
+	return *text == '\0' || tdt__starts_with(text, ", spawned at ");
+}
+
+static int read_counted(struct ustack_reader *reader, struct ustack *stack)
+{
+	int result;
+
+	while ((result = next_line(reader)) > 0) {
+		const char *at = reader->text;
+
+		if (take_number(&at, 10, &stack->count) && *at == '\0')
+			return 1;
+		if (read_ustack_frame(reader, stack) != 0)
+			return -1;
+	}
+	return result < 0 ? -1 : fail_reading(reader, "a stack must end with how often it was seen");
 }
 
 /* --- perf script ----------------------------------------------------------- */
@@ -355,7 +407,8 @@ static int read_perf_event(struct ustack_reader *reader, struct ustack *stack)
 
 	if (event == NULL)
 		return fail_reading(reader,
-				    "neither a map or stack of bpftrace nor an event of perf");
+				    "no output of bpftrace, DTrace or perf script: neither a map, "
+				    "a stack nor an event");
 	thread = thread_of(reader, tid);
 	if (thread == NULL)
 		return fail_reading(reader, "too many threads");
@@ -400,6 +453,8 @@ int ustack_next(struct ustack_reader *reader, struct ustack *stack)
 		else if (tdt__starts_with(reader->text, "task ") &&
 			 strstr(reader->text, " polled for ") != NULL)
 			result = read_long_poll(reader, stack);
+		else if (begins_counted(reader->text, stack))
+			result = read_counted(reader, stack);
 		else
 			result = read_perf_event(reader, stack);
 		if (result != 0)

@@ -12,10 +12,13 @@ if HAVE_PTH
 noinst_PROGRAMS += demo/fibers-pth
 endif
 EXTRA_DIST += demo/echo-demo.sh demo/fibers-demo.sh demo/wait.sh
+# For users of event loops, to read and to build; tests/outside/callbacks.sh does.
+EXTRA_DIST += demo/callbacks-event.c demo/callbacks-gio.c demo/callbacks-uv.c demo/chat.c \
+	demo/chat.diff demo/fiber-boost.cc
 
 # What programs copy: the declarations for Rust (tdt-languages(7)), and the adapters of coroutine
 # libraries.
-dist_doc_DATA += demo/boost_fibers.hpp demo/pth_fibers.c demo/tdt.rs
+dist_doc_DATA += demo/boost_fiber.hpp demo/boost_fibers.hpp demo/pth_fibers.c demo/tdt.rs
 
 # The trees need names and lines (-g); the stacks of tracers need frame pointers.
 demo_cflags = $(AM_CFLAGS) -g -fno-omit-frame-pointer

@@ -63,7 +63,8 @@ static void use_answer(struct collecting *collecting, struct tdt__seen_task *tas
 	if (task->went_on || info->moved)
 		info->state_ns = answer->tree.gap;
 	if (info->state == TDT_TASK_WAITING)
-		tdt__task_set_waits(collecting->tasks, task, answer);
+		tdt__task_set_waits(collecting->tasks, task, tdt__answer_wait(answer, 0),
+				    answer->wait_size, answer->n_waits);
 }
 
 /* The tree that the task has answered with; NULL: there is none. */
@@ -124,7 +125,7 @@ static struct tdt__stacks *read_now(struct collecting *collecting, struct tdt__s
 		return stacks;
 	*answer = TDT_ANSWER_FRESH;
 	stacks = tdt__live_suspended(&collecting->live, task);
-	return stacks != NULL ? stacks : tdt__list_read(collecting->tasks->images, task->seen);
+	return stacks != NULL ? stacks : tdt__list_read(collecting->tasks, task);
 }
 
 /* Whether the task has a stack or a list, now and then. */
@@ -319,17 +320,57 @@ struct tdt__findings *tdt__outside_dump(struct tdt__tasks *tasks,
 	if (done && choice->n_ids != 0)
 		name_owners(&collecting, choice);
 	tdt__live_stacks_fini(&collecting.live);
+	if (done) {
+		tdt__tasks_busy(tasks);
+		prove_cycles(&collecting, &cycles, true);
+		tdt__cycles_fini(&cycles);
+		tdt__history_orphans(&collecting.trees, findings, &tasks->orphans);
+	}
 	tdt__tree_reader_fini(&collecting.trees);
 	if (!done) {
 		tdt__findings_free(findings);
 		return NULL;
 	}
-	prove_cycles(&collecting, &cycles, true);
-	tdt__cycles_fini(&cycles);
 	findings->public.took_ns = tdt__clock() - start;
 	findings->public.at_least = tdt__tasks_at_least(tasks);
 	tdt__findings_conclude(findings);
 	open_images(tasks->images, findings->public.groups, findings->public.n_groups);
 	open_images(tasks->images, findings->public.panics, findings->public.n_panics);
+	open_images(tasks->images, findings->public.orphans, findings->public.n_orphans);
 	return findings;
+}
+
+/* --- Before the requests ------------------------------------------------------------------ */
+
+static bool has_gone_on(const struct tdt_outside_tree *answer)
+{
+	return answer != NULL && answer->answer == TDT_OUTSIDE_FRESH &&
+	       (answer->moved != 0 || answer->outcome != TDT_PENDING);
+}
+
+static struct tdt_trace *trace_before(const struct tdt_snapshot_group *group,
+				      const struct tdt_task_info *info)
+{
+	struct tdt__stacks *stacks = group->trace != NULL
+					     ? tdt__stacks_copy(group->trace->stacks)
+					     : tdt__stacks_new(1);
+
+	return stacks != NULL ? tdt__trace_of(info, stacks) : NULL;
+}
+
+void tdt__outside_keep(struct tdt__findings *findings, const struct tdt__findings *before,
+		       const struct tdt__answers *answers)
+{
+	for (size_t i = 0; i < before->public.n_groups; i++) {
+		const struct tdt_snapshot_group *group = before->public.groups[i];
+
+		for (size_t k = 0; k < group->n; k++) {
+			const struct tdt__seen_task *task = (const void *)group->tasks[k];
+
+			if (group->tasks[k]->state == TDT_TASK_WAITING &&
+			    has_gone_on(tdt__answers_find(answers, task->seen)))
+				tdt__findings_add_lone(findings, &findings->before, group->answer,
+						       trace_before(group, group->tasks[k]));
+		}
+	}
 }

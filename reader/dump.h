@@ -29,4 +29,11 @@ struct tdt__findings *tdt__outside_dump(struct tdt__tasks *tasks,
  */
 int tdt__outside_cycles(struct tdt__cycles *cycles, struct tdt__tasks *tasks);
 
+/*
+ * Keep, of each task that went on in the poll that brought its answer, what `before` saw of it: the
+ * findings of a look that was made before the requests, and which outlive these.
+ */
+void tdt__outside_keep(struct tdt__findings *findings, const struct tdt__findings *before,
+		       const struct tdt__answers *answers);
+
 #endif

@@ -21,6 +21,7 @@ struct tree_request {
 	struct tdt__answers *answers;
 	struct tdt__door *door;
 	uint32_t most; /* answers that may still come */
+	bool unseen;   /* as in struct tdt__task_choice */
 	struct tdt__trouble *trouble;
 };
 
@@ -107,7 +108,8 @@ static int request_some(struct tree_request *request, const uint64_t *ids, size_
 {
 	struct tdt_outside_trees trees = { .timeout_ns = ns,
 					   .most = request->most,
-					   .n_ids = (uint32_t)n_ids };
+					   .n_ids = (uint16_t)n_ids,
+					   .unseen = request->unseen };
 	int error;
 
 	if (n_ids != 0)
@@ -122,7 +124,11 @@ int tdt__answers_request(struct tdt__answers *answers, struct tdt__door *door,
 			 struct tdt__trouble *trouble)
 {
 	struct tree_request request = {
-		.answers = answers, .door = door, .most = most, .trouble = trouble
+		.answers = answers,
+		.door = door,
+		.most = most,
+		.unseen = choice->unseen,
+		.trouble = trouble,
 	};
 	size_t chosen = choice->n_ids < most ? choice->n_ids : most;
 	int error = 0;

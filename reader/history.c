@@ -14,7 +14,7 @@
 #include "tree/trace.h"
 
 #define MOST_COUNTERS 4096
-#define PANIC_TRIES 10
+#define NOTE_TRIES 10
 #define PANIC_FILE_MAX 4096
 
 /* --- Counters ----------------------------------------------------------------------- */
@@ -66,7 +66,7 @@ bool tdt__history_misuse(const struct tdt__tasks *tasks, struct tdt__seen_misuse
 
 	if (tasks->registry.misuse == 0 ||
 	    !tdt__target_read(tasks->target, tasks->registry.misuse, misuse, sizeof *misuse) ||
-	    misuse->kind < TDT_MISUSE_ORDER || misuse->kind > TDT_MISUSE_FIBER_END ||
+	    misuse->kind < TDT_MISUSE_ORDER || misuse->kind > TDT_MISUSE_TASK_LEAVE ||
 	    !tdt__images_string(tasks->images, (uintptr_t)misuse->reason, seen->reason,
 				sizeof seen->reason))
 		return false;
@@ -77,23 +77,23 @@ bool tdt__history_misuse(const struct tdt__tasks *tasks, struct tdt__seen_misuse
 
 /* --- Panics ------------------------------------------------------------------------- */
 
-/* Read the panic at `address` until it is whole.  False: there is none. */
-static bool read_whole_panic(const struct tdt__target *target, uint64_t address,
-			     struct tdt_registry_panic *panic)
+/* Read the note at `address` until it is whole.  False: there is none. */
+static bool read_whole_note(const struct tdt__target *target, uint64_t address, void *note,
+			    size_t size)
 {
-	uint64_t at_seq = address + offsetof(struct tdt_registry_panic, seq);
+	const struct tdt_registry_holder *head = note; /* all notes begin with the same words */
 	uint32_t before, after;
 
-	for (int i = 0; i < PANIC_TRIES; i++) {
+	for (int i = 0; i < NOTE_TRIES; i++) {
 		struct tdt__memory_range range[] = {
-			{ at_seq, &before, sizeof before, false },
-			{ address, panic, sizeof *panic, false },
-			{ at_seq, &after, sizeof after, false },
+			{ address, &before, sizeof before, false },
+			{ address, note, size, false },
+			{ address, &after, sizeof after, false },
 		};
 
-		if (tdt__target_read_ranges(target, range, 3) != 3 || panic->number == 0)
+		if (tdt__target_read_ranges(target, range, 3) != 3 || head->number == 0)
 			return false;
-		if (before % 2 == 0 && before == panic->seq && before == after)
+		if (before % 2 == 0 && before == head->seq && before == after)
 			return true;
 	}
 	return false;
@@ -113,9 +113,9 @@ static size_t gather_panics(const struct tdt__tasks *tasks, struct tdt_registry_
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < registry->n_panics; i++)
-		n += read_whole_panic(tasks->target,
-				      registry->panics + i * (uint64_t)registry->panic_size,
-				      &panic[n]);
+		n += read_whole_note(tasks->target,
+				     registry->panics + i * (uint64_t)registry->panic_size,
+				     &panic[n], sizeof panic[n]);
 	qsort(panic, n, sizeof *panic, by_panic_number);
 	return n;
 }
@@ -169,4 +169,42 @@ void tdt__history_panics(struct tdt__tree_reader *reader, struct tdt__findings *
 			tdt__findings_add_panic(findings, trace);
 	}
 	free(panic);
+}
+
+/* --- Orphaned locks ----------------------------------------------------------------- */
+
+#define MOST_HOLDERS 1024
+
+bool tdt__history_ended(const struct tdt__tasks *tasks, uint64_t id,
+			struct tdt_registry_holder *ended)
+{
+	const struct tdt_registry *registry = &tasks->registry;
+
+	for (uint32_t i = 0; i < registry->n_holders && i < MOST_HOLDERS; i++)
+		if (read_whole_note(tasks->target,
+				    registry->holders + i * (uint64_t)registry->holder_size,
+				    ended, sizeof *ended) &&
+		    ended->id == id)
+			return true;
+	return false;
+}
+
+static struct tdt_trace *seen_orphan_trace(struct tdt__tree_reader *reader,
+				      struct tdt__orphan *orphan)
+{
+	const struct tdt__orphan_place place = tdt__orphan_place(orphan);
+	const struct tdt_task_info info = tdt__orphan_info(orphan);
+	struct tdt__read_tree tree;
+
+	if (tdt__tree_take(reader, &place.tree, &place.entry, 1, &tree) != 0)
+		return NULL;
+	return tdt__trace_of(&info, tree.stacks);
+}
+
+void tdt__history_orphans(struct tdt__tree_reader *reader, struct tdt__findings *findings,
+			  struct tdt__orphans *orphans)
+{
+	for (size_t i = 0; i < orphans->n; i++)
+		tdt__findings_add_lone(findings, &findings->orphans, TDT_ANSWER_FRESH,
+				       seen_orphan_trace(reader, &orphans->lock[i]));
 }

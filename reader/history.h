@@ -4,12 +4,14 @@
 
 /*
  * What has happened in the target since the library began its work: how many tasks and polls there
- * were, the first misuse of the library, and the last tasks that panicked.
+ * were, the first misuse of the library, the last tasks that panicked, and those that ended with a
+ * lock.
  */
 
 #include <tdt/counters.h>
 #include <tdt/misuse.h>
 
+#include "facts/orphans.h"
 #include "reader/tasks.h"
 #include "reader/trees.h"
 
@@ -37,5 +39,13 @@ bool tdt__history_misuse(const struct tdt__tasks *tasks, struct tdt__seen_misuse
  * were.  `reader` reads the trees of these tasks.
  */
 void tdt__history_panics(struct tdt__tree_reader *reader, struct tdt__findings *findings);
+
+/* What was noted of the task that ended with a lock.  False: nothing was, or not lately. */
+bool tdt__history_ended(const struct tdt__tasks *tasks, uint64_t id,
+			struct tdt_registry_holder *ended);
+
+/* Add the orphaned locks that were found, as far as there is memory. */
+void tdt__history_orphans(struct tdt__tree_reader *reader, struct tdt__findings *findings,
+			  struct tdt__orphans *orphans);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include <tdt/integrate/leaf.h>
 
+#include "facts/wait.h"
 #include "symbolize/modules.h"
 #include "tree/named.h"
 #include "tree/stacks.h"
@@ -25,11 +26,10 @@ struct list_reading {
 };
 
 /* Read a string of the host.  NULL: there is none. */
-static const char *read_listed_text(struct tdt__images *images, const char *address,
-				    char text[TDT_LEAF_TEXT_MAX + 1])
+static const char *read_listed_text(struct tdt__images *images, const char *address, char *text,
+				    size_t size)
 {
-	if (address == NULL || !tdt__images_string(images, (uintptr_t)address, text,
-						   TDT_LEAF_TEXT_MAX + 1))
+	if (address == NULL || !tdt__images_string(images, (uintptr_t)address, text, size))
 		return NULL;
 	return text;
 }
@@ -40,9 +40,10 @@ static uintptr_t name_listed(struct list_reading *reading, const struct tdt_leaf
 	char function[TDT_LEAF_TEXT_MAX + 1], file[TDT_LEAF_TEXT_MAX + 1];
 
 	return tdt__named_add(&reading->stacks->named,
-			      read_listed_text(reading->images, frame->function, function),
-			      read_listed_text(reading->images, frame->file, file), frame->line,
-			      frame->column);
+			      read_listed_text(reading->images, frame->function, function,
+					       sizeof function),
+			      read_listed_text(reading->images, frame->file, file, sizeof file),
+			      frame->line, frame->column);
 }
 
 /* Add the next outer frame. */
@@ -115,28 +116,94 @@ static bool is_in_force_still(const struct tdt__target *target, const struct tdt
 	       now.polls == seen->record.polls && now.leaf == seen->record.leaf;
 }
 
-struct tdt__stacks *tdt__list_read(struct tdt__images *images, const struct tdt__seen *seen)
+/* Whether the list says where the task waits, or, if it runs, where it came from. */
+static bool is_of_task(const struct tdt_leaf *leaf, const struct tdt_task_record *record)
+{
+	bool runs = record->state == TDT_TASK_RECORD_POLLING;
+
+	return leaf->task == record->id && leaf->polls == record->polls - runs &&
+	       (leaf->kind == TDT_LEAF_PCS || leaf->kind == TDT_LEAF_NAMED);
+}
+
+/*
+ * Read the list of the task.  One without frames is that of a task of tdt_task_new() that was left
+ * without a list.
+ */
+static bool find_leaf(const struct tdt__tasks *tasks, const struct tdt__seen *seen,
+		      struct tdt_leaf *leaf)
 {
 	const struct tdt_task_record *record = &seen->record;
-	struct list_reading reading = { .images = images };
-	struct tdt_leaf leaf;
+	bool waits = record->state == TDT_TASK_RECORD_IDLE,
+	     alone = tdt__is_seen_callback(tasks, record);
+
+	if (!seen->still || !(waits || alone))
+		return false;
+	if (record->leaf != 0 &&
+	    tdt__target_read(tasks->target, record->leaf, leaf, sizeof *leaf) &&
+	    is_of_task(leaf, record))
+		return true;
+	*leaf = (struct tdt_leaf){ .n = 0 };
+	return waits && alone;
+}
+
+static unsigned weight_of(const struct tdt_outside_wait *wait)
+{
+	return tdt__wait_weight((enum tdt_wait_kind)wait->kind, wait->owner);
+}
+
+/* Set all waits of the list.  Its names count only if the task has not gone on. */
+static void read_listed_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task,
+			      const struct tdt_leaf *leaf)
+{
+	struct tdt_leaf_wait theirs[TDT_LEAF_WAITS_MAX];
+	struct tdt_outside_wait waits[TDT_LEAF_WAITS_MAX];
+	uint32_t n = leaf->n_waits < TDT_LEAF_WAITS_MAX ? leaf->n_waits : TDT_LEAF_WAITS_MAX;
+
+	if (n < 2 || task->member.info.n_waits == 0 ||
+	    !tdt__target_read(tasks->target, (uintptr_t)leaf->waits, theirs, n * sizeof theirs[0]))
+		return;
+	for (uint32_t i = 0; i < n; i++) {
+		waits[i] = (struct tdt_outside_wait){ .kind = theirs[i].kind,
+						      .object = (uintptr_t)theirs[i].object,
+						      .owner = theirs[i].owner };
+		read_listed_text(tasks->images, theirs[i].name, waits[i].name,
+				 sizeof waits[i].name);
+		if (weight_of(&waits[i]) > weight_of(&waits[0])) { /* the main one comes first */
+			struct tdt_outside_wait first = waits[0];
+
+			waits[0] = waits[i];
+			waits[i] = first;
+		}
+	}
+	if (is_in_force_still(tasks->target, task->seen))
+		tdt__task_set_waits(tasks, task, waits, sizeof waits[0], n);
+}
+
+struct tdt__stacks *tdt__list_read(struct tdt__tasks *tasks, struct tdt__seen_task *task)
+{
+	const struct tdt_task_record *record = &task->seen->record;
+	struct list_reading reading = { .images = tasks->images };
+	struct tdt_leaf leaf, again;
 	uint32_t n;
 
-	if (record->leaf == 0 || !seen->still || record->state != TDT_TASK_RECORD_IDLE ||
-	    !tdt__target_read(images->target, record->leaf, &leaf, sizeof leaf) ||
-	    leaf.task != record->id || leaf.polls != record->polls ||
-	    (leaf.kind != TDT_LEAF_PCS && leaf.kind != TDT_LEAF_NAMED))
+	if (!find_leaf(tasks, task->seen, &leaf))
 		return NULL;
 	n = leaf.n < MOST_LISTED ? leaf.n : MOST_LISTED;
 	reading.stacks = tdt__stacks_new(n + 1);
 	if (reading.stacks == NULL)
 		return NULL;
-	reading.stacks->modules = tdt__modules_ref(images->table);
+	reading.stacks->modules = tdt__modules_ref(tasks->images->table);
 	reading.stacks->leaves = 1;
 	/* Only a task of tdt_task_new() is known to wait at nothing else. */
-	reading.stacks->known = record->stack_top == 0 ? TDT_LEAVES_ALL : TDT_LEAVES_UNKNOWN;
-	if (read_listed(&reading, &leaf, n) && is_in_force_still(images->target, seen))
+	reading.stacks->known = record->stack_top == 0 || tdt__is_seen_callback(tasks, record)
+				    ? TDT_LEAVES_ALL
+				    : TDT_LEAVES_UNKNOWN;
+	/* In a run, the same list may be set anew after it was changed: then its `polls` differ. */
+	if (read_listed(&reading, &leaf, n) && is_in_force_still(tasks->target, task->seen) &&
+	    find_leaf(tasks, task->seen, &again) && again.polls == leaf.polls) {
+		read_listed_waits(tasks, task, &leaf);
 		return reading.stacks;
+	}
 	tdt__stacks_free(reading.stacks);
 	return NULL;
 }

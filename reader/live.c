@@ -10,6 +10,7 @@
 
 #include "base/syscall_name.h"
 #include "reader/core.h"
+#include "reader/lists.h"
 #include "reader/walk.h"
 #include "tree/stacks.h"
 
@@ -63,8 +64,8 @@ static int read_poll_stack(struct tdt__live_stacks *live, struct tdt__seen_task 
 	int error;
 
 	if (record->stack_top == 0 && record->poll != 0)
-		return -ENODATA; /* a task of tdt_task_new(): it is not known where it runs */
-	live->walker.poll = record->poll;
+		return -ENODATA; /* a task of tdt_task_new() that was not entered */
+	live->walker.poll = tdt__is_seen_callback(live->tasks, record) ? 0 : record->poll;
 	tdt__entered_read(&before, target, registry, record->thread);
 	error = tdt__thread_stack(target, record->thread, record->stack_top, &before, &stack,
 				  live->sampling);
@@ -84,12 +85,18 @@ static int read_poll_stack(struct tdt__live_stacks *live, struct tdt__seen_task 
 
 struct tdt__stacks *tdt__live_poll(struct tdt__live_stacks *live, struct tdt__seen_task *task)
 {
-	struct tdt__stacks *stacks = NULL;
+	struct tdt__stacks *stacks = NULL, *from;
 	int error = -EAGAIN;
 
 	for (int i = 0; i < POLL_TRIES && error == -EAGAIN; i++)
 		error = read_poll_stack(live, task, &stacks);
-	return error == 0 ? stacks : NULL;
+	if (error != 0)
+		return NULL;
+	from = stacks != NULL && tdt__is_seen_callback(live->tasks, &task->seen->record) &&
+			       tdt__walk_is_whole(stacks)
+		   ? tdt__list_read(live->tasks, task)
+		   : NULL;
+	return from != NULL ? tdt__walk_join(stacks, from) : stacks;
 }
 
 /* --- Stacks of fibers --------------------------------------------------------------------- */

@@ -11,7 +11,7 @@ struct tdt__stacks;
 
 /* The caller sets all fields but those of the walker, which has only its images at first. */
 struct tdt__live_stacks {
-	const struct tdt__tasks *tasks; /* where the tasks are from */
+	struct tdt__tasks *tasks; /* where the tasks are from */
 	struct tdt__walker walker;
 	struct tdt__sampling *sampling; /* how stacks of running threads are read */
 };

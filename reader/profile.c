@@ -183,7 +183,8 @@ static uint32_t tree_of_function(struct tdt__profile *profile, uint64_t function
 static uint32_t poll_tree(struct tdt__profile *profile, struct tdt__profiled *task,
 			  const struct tdt_task_record *record)
 {
-	bool has_poll = record->stack_top != 0 || record->polls == 0;
+	bool has_poll = (record->stack_top != 0 || record->polls == 0) &&
+			!tdt__is_seen_callback(&profile->tasks, record);
 
 	if (task->poll_tree == TDT__PROFILE_NONE && has_poll)
 		task->poll_tree = tree_of_function(profile, record->poll);
@@ -331,7 +332,7 @@ static bool use_first_answer(struct tdt__profile *profile, struct tdt__profiled 
 static void find_live_stack(struct tdt__profile *profile, struct tdt__profiled *task,
 		       const struct tdt__seen *seen)
 {
-	const struct tdt__seen_task waiting = { .seen = seen };
+	struct tdt__seen_task waiting = { .seen = seen };
 	struct tdt__stacks *stacks = NULL;
 
 	if (profile->walks == 0)
@@ -340,7 +341,7 @@ static void find_live_stack(struct tdt__profile *profile, struct tdt__profiled *
 	if (seen->record.suspended_pc != 0)
 		stacks = tdt__live_suspended(&profile->live, &waiting);
 	if (stacks == NULL && seen->record.leaf != 0)
-		stacks = tdt__list_read(profile->tasks.images, seen);
+		stacks = tdt__list_read(&profile->tasks, &waiting);
 	if (stacks != NULL)
 		find_waiting(profile, task, &seen->record, tree_of_stack(profile, stacks), 1);
 }

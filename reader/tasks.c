@@ -16,10 +16,14 @@
 #include "base/clock.h"
 #include "base/index.h"
 #include "base/name.h"
+#include "facts/busy.h"
 #include "facts/proof.h"
 #include "facts/record.h"
 #include "reader/fresh.h"
 #include "reader/history.h"
+#include "symbolize/modules.h"
+#include "symbolize/namer.h"
+#include "symbolize/symbolize.h"
 #include "tree/futurelocks.h"
 #include "tree/waits.h"
 
@@ -58,8 +62,9 @@ static const char *read_file_name(struct file_names *names, uint64_t address)
 	return copy != NULL ? strcpy(copy, text) : NULL;
 }
 
-/* The name at an address of the target.  NULL: it is unknown. */
-static const char *file_name_at(struct file_names *names, uint64_t address)
+/* What `read` finds at an address of the target.  NULL: it is unknown. */
+static const char *name_at(struct file_names *names, uint64_t address,
+			   const char *(*read)(struct file_names *names, uint64_t address))
 {
 	uint32_t hash = tdt__hash_id(address), i;
 
@@ -73,7 +78,7 @@ static const char *file_name_at(struct file_names *names, uint64_t address)
 		names->failed = true;
 		return NULL;
 	}
-	names->entry[names->n] = (struct file_name){ address, read_file_name(names, address) };
+	names->entry[names->n] = (struct file_name){ address, read(names, address) };
 	tdt__index_add(&names->index, hash, (uint32_t)names->n);
 	return names->entry[names->n++].name;
 }
@@ -149,6 +154,50 @@ static int name_waits(const struct tdt__tasks *tasks, struct tdt__seen_task *tas
 	read_wait_names(names);
 	free(names);
 	return 0;
+}
+
+/* --- Names of functions -------------------------------------------------------------- */
+
+#define FUNCTION_TIME UINT64_C(1000000000)
+
+/* The name of the function at `address` of the target.  NULL: it is unknown. */
+static const char *function_name_at(struct file_names *names, uint64_t address)
+{
+	struct tdt__images *images = names->tasks->images;
+	/* As if it were a return address, which is looked up one byte before. */
+	struct tdt__name name = { tdt__modules_find(images->table, address), address + 1, NULL };
+
+	tdt__images_open(images, address);
+	if (name.module != NULL)
+		tdt__namer_find(images->table, &name, 1, tdt__clock() + FUNCTION_TIME);
+	return name.symbol != NULL && name.symbol->n != 0
+		       ? name.symbol->place[name.symbol->n - 1].function
+		       : NULL;
+}
+
+/* A fiber, or a task of tdt_task_new(), without a name is called by the function that it runs. */
+static void name_by_entry(struct file_names *names, struct tdt__seen_task *task)
+{
+	const struct tdt_task_record *record = &task->seen->record;
+	uint64_t entry;
+
+	if (task->member.info.name == NULL && record->child_state != 0 &&
+	    names->tasks->registry.fiber_size >= sizeof(struct tdt_registry_fiber) &&
+	    (record->poll == 0 || record->poll == names->tasks->registry.callback_poll) &&
+	    tdt__target_read(names->tasks->target,
+			     record->child_state + offsetof(struct tdt_registry_fiber, entry),
+			     &entry, sizeof entry))
+		task->member.info.name = name_at(names, entry, function_name_at);
+}
+
+void tdt__tasks_name(struct tdt__tasks *tasks)
+{
+	struct file_names names = { .tasks = tasks };
+
+	for (size_t i = 0; i < tasks->n; i++)
+		name_by_entry(&names, &tasks->task[i]);
+	free(names.entry);
+	tdt__index_fini(&names.index);
 }
 
 /* --- Tasks -------------------------------------------------------------------------- */
@@ -238,11 +287,37 @@ static struct tdt__member *seen_member(void *arg, size_t index)
 	return &tasks->task[index].member;
 }
 
+/* The registry is read anew, since it has the address of the first slab. */
+static bool each_holder(void *arg, void (*see)(void *to, uint64_t id), void *to)
+{
+	const struct tdt__tasks *tasks = arg;
+	struct tdt_registry registry;
+	struct tdt__records records;
+	bool all;
+
+	if (!tdt__target_read(tasks->target, tasks->registry.self, &registry, sizeof registry) ||
+	    tdt__records_read(&records, tasks->target, &registry) != 0)
+		return false;
+	for (size_t i = 0; i < records.n; i++)
+		if (tdt__record_may_hold(&records.seen[i].record))
+			see(to, records.seen[i].record.id);
+	all = !records.damaged;
+	tdt__records_fini(&records);
+	return all;
+}
+
+static bool find_seen_ended(void *arg, uint64_t id, struct tdt_registry_holder *ended)
+{
+	return tdt__history_ended(arg, id, ended);
+}
+
 static struct tdt__lock_places seen_locks(struct tdt__tasks *tasks)
 {
 	return (struct tdt__lock_places){ .arg = tasks,
 					  .read = read_target,
 					  .member = seen_member,
+					  .each_holder = each_holder,
+					  .find_ended = find_seen_ended,
 					  .n = tasks->n,
 					  .now = tasks->now };
 }
@@ -273,19 +348,18 @@ static struct tdt_wait answered_wait(const struct tdt_outside_wait *from)
 	return wait;
 }
 
-void tdt__task_set_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task,
-			 const struct tdt_outside_tree *answer)
+void tdt__task_set_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task, const void *listed,
+			 size_t size, uint32_t n)
 {
 	struct tdt__lock_places places = seen_locks(tasks);
 	struct tdt_task_info *info = &task->member.info;
-	uint32_t n = answer->n_waits;
 	void *block = n != 0 ? tdt__arena_take(&tasks->arena, n * TDT__LISTED_WAIT) : NULL;
 	struct tdt_wait *waits;
 
 	info->n_waits = block != NULL ? n : 0;
 	info->waits = block != NULL ? tdt__waits_in(block, n, &waits) : NULL;
 	for (uint32_t i = 0; i < info->n_waits; i++) {
-		waits[i] = answered_wait(tdt__answer_wait(answer, i));
+		waits[i] = answered_wait((const void *)((const char *)listed + i * size));
 		tdt__lock_renew(&places, &waits[i], info->id);
 	}
 }
@@ -304,7 +378,7 @@ static int set_tasks(struct tdt__tasks *tasks)
 	for (size_t i = 0; i < tasks->n; i++) {
 		const struct tdt__seen *seen = &tasks->records.seen[i];
 
-		set_task(&tasks->task[i], seen, file_name_at(&names, seen->record.file),
+		set_task(&tasks->task[i], seen, name_at(&names, seen->record.file, read_file_name),
 			 tasks->now);
 	}
 	free(names.entry);
@@ -355,6 +429,7 @@ int tdt__tasks_read(struct tdt__tasks *tasks, struct tdt__target *target,
 void tdt__tasks_fini(struct tdt__tasks *tasks)
 {
 	free(tasks->task);
+	free(tasks->orphans.lock);
 	tdt__records_fini(&tasks->records);
 	tdt__arena_fini(&tasks->arena);
 	*tasks = (struct tdt__tasks){ 0 };
@@ -405,6 +480,52 @@ void tdt__tasks_settle(struct tdt__tasks *tasks)
 		tasks->task[i].member.settled = tdt__settled(&places, &witness);
 	}
 	tdt__futurelocks_find(&places);
+	free(tasks->orphans.lock);
+	tdt__orphans_find(&places, &tasks->orphans);
+}
+
+static bool read_record(void *arg, size_t index, struct tdt_task_record *record)
+{
+	const struct tdt__tasks *tasks = arg;
+
+	return tdt__target_read(tasks->target, tasks->task[index].seen->address, record,
+				sizeof *record);
+}
+
+void tdt__tasks_busy(struct tdt__tasks *tasks)
+{
+	const struct tdt__busy_places places = {
+		.arg = tasks, .member = seen_member, .record = read_record, .n = tasks->n
+	};
+
+	if (tasks->target != NULL && tasks->target->core == NULL)
+		tdt__busy_find(&places);
+}
+
+const struct tdt_snapshot_group *const *tdt__tasks_orphans(struct tdt__tasks *tasks, size_t *n)
+{
+	struct orphan_group {
+		struct tdt_snapshot_group group;
+		struct tdt_task_info info;
+		const struct tdt_task_info *infos[1];
+	} *of;
+	const struct tdt_snapshot_group **list;
+
+	*n = tasks->orphans.n;
+	of = tdt__arena_take(&tasks->arena, *n * sizeof *of);
+	list = tdt__arena_take(&tasks->arena, *n * sizeof(struct tdt_snapshot_group *));
+	if (of == NULL || list == NULL)
+		*n = 0;
+	for (size_t i = 0; i < *n; i++, of++) {
+		of->info = tdt__orphan_info(&tasks->orphans.lock[i]);
+		of->infos[0] = &of->info;
+		of->group = (struct tdt_snapshot_group){ .size = sizeof of->group,
+							 .answer = TDT_ANSWER_NONE,
+							 .tasks = of->infos,
+							 .n = 1 };
+		list[i] = &of->group;
+	}
+	return list;
 }
 
 void tdt__task_prove(struct tdt__tasks *tasks, struct tdt__seen_task *task)

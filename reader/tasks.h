@@ -12,6 +12,7 @@
 #include <tdt/layout/registry.h>
 
 #include "base/arena.h"
+#include "facts/orphans.h"
 #include "reader/find.h"
 #include "reader/images.h"
 #include "reader/records.h"
@@ -45,13 +46,15 @@ struct tdt__tasks {
 	 * it, so that all ages are at least what they seem to be.
 	 */
 	uint64_t now;
-	struct tdt__arena arena; /* names of files */
+	struct tdt__orphans orphans; /* by tdt__tasks_settle() */
+	struct tdt__arena arena;     /* names of files */
 };
 
 /* Which tasks are of interest. */
 struct tdt__task_choice {
 	const uint64_t *ids; /* only these tasks */
 	size_t n_ids;	     /* 0: all tasks */
+	bool unseen; /* request only those whose last tree does not show where they wait now */
 };
 
 /*
@@ -63,14 +66,23 @@ int tdt__tasks_read(struct tdt__tasks *tasks, struct tdt__target *target,
 void tdt__tasks_fini(struct tdt__tasks *tasks);
 
 /*
+ * Give fibers and tasks of tdt_task_new() without a name that of the function that they run.
+ * Called by the process that prints, since it looks up names (cli/apart.h).
+ */
+void tdt__tasks_name(struct tdt__tasks *tasks);
+
+/*
  * Read the record of a task again, which was not as it was listed when its stack was read.  Returns
  * whether it has changed since; then `task` says what it says now.  False also if the task is gone.
  */
 bool tdt__task_renew(struct tdt__tasks *tasks, struct tdt__seen_task *task);
 
-/* Set what the leaves wait for, as the task has answered; without memory that is not known. */
-void tdt__task_set_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task,
-			 const struct tdt_outside_tree *answer);
+/*
+ * Set what the leaves wait for: `n` structs tdt_outside_wait, `size` bytes apart, at `listed`.
+ * Without memory that is not known.
+ */
+void tdt__task_set_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task, const void *listed,
+			 size_t size, uint32_t n);
 
 static inline bool tdt__tasks_at_least(const struct tdt__tasks *tasks)
 {
@@ -93,8 +105,14 @@ bool tdt__tasks_note_process(const struct tdt__tasks *tasks, struct tdt__finding
 /* Whether the task is of interest, and has not ended. */
 bool tdt__task_is_chosen(const struct tdt__seen_task *task, const struct tdt__task_choice *choice);
 
-/* Find out which of the locks are in a futurelock (tree/futurelocks.h). */
+/* Find the futurelocks (tree/futurelocks.h) and the orphaned locks (facts/orphans.h). */
 void tdt__tasks_settle(struct tdt__tasks *tasks);
+
+/* Find the busy loops of a process (facts/busy.h). */
+void tdt__tasks_busy(struct tdt__tasks *tasks);
+
+/* The orphaned locks, without traces, as long as the tasks live; none without memory. */
+const struct tdt_snapshot_group *const *tdt__tasks_orphans(struct tdt__tasks *tasks, size_t *n);
 
 /* Those of the tasks that have not ended; the caller frees the array.  NULL: no memory. */
 const struct tdt_task_info **tdt__tasks_live(const struct tdt__tasks *tasks, size_t *n);

@@ -26,6 +26,7 @@
 #include <elfutils/libdwfl.h>
 
 #include "symbolize/modules.h"
+#include "tree/named.h"
 #include "tree/stacks.h"
 
 #define MOST_GUESSES 256
@@ -473,6 +474,7 @@ struct tdt__stacks *tdt__walk_join(struct tdt__stacks *inner, struct tdt__stacks
 	joined->n = all;
 	joined->leaves = 1;
 	joined->modules = tdt__modules_ref(inner->modules);
+	joined->named = tdt__named_ref(outer->named);
 	for (uint32_t i = 0; i < all; i++)
 		joined->frames[i] = i < n ? inner->frames[i] : outer->frames[i - n];
 	for (uint32_t i = n - 1; i + 1 < all; i++)

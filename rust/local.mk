@@ -8,11 +8,15 @@ EXTRA_DIST += \
 	rust/served/src/main.rs \
 	rust/tdt-sys/Cargo.toml \
 	rust/tdt-sys/README.md \
+	rust/package.sh \
 	rust/tdt-sys/build.rs \
+	rust/tdt-sys/build/vendored.rs \
 	rust/tdt-sys/src/lib.rs \
+	rust/tdt-sys/src/nothing.rs \
 	rust/tdt-sys/tests/layout.rs \
 	rust/tdt/Cargo.toml \
 	rust/tdt/README.md \
+	rust/tdt/public.txt \
 	rust/tdt/benches/cost.rs \
 	rust/tdt/build.rs \
 	rust/tdt/examples/futurelock.rs \
@@ -28,11 +32,12 @@ EXTRA_DIST += \
 	rust/tdt/src/span.rs \
 	rust/tdt/src/spawn.rs \
 	rust/tdt/src/sync.rs \
+	rust/tdt/src/sync/guard.rs \
+	rust/tdt/src/sync/ledger.rs \
 	rust/tdt/src/sync/mutex.rs \
 	rust/tdt/src/sync/name.rs \
 	rust/tdt/src/sync/rwlock.rs \
 	rust/tdt/src/sync/semaphore.rs \
-	rust/tdt/src/sync/turns.rs \
 	rust/tdt/src/text.rs \
 	rust/tdt/src/trace.rs \
 	rust/tdt/src/traced.rs \
@@ -41,10 +46,12 @@ EXTRA_DIST += \
 	rust/tdt/tests/hostile.rs \
 	rust/tdt/tests/hooks.rs \
 	rust/tdt/tests/locks.rs \
+	rust/tdt/tests/nothing.rs \
 	rust/tdt/tests/outside.rs \
 	rust/tdt/tests/random/mod.rs \
 	rust/tdt/tests/span.rs \
 	rust/tdt/tests/stress.rs \
+	rust/tdt/tests/tokio_test/mod.rs \
 	rust/tdt/tests/trees.rs \
 	rust/tdt/tests/wakers.rs \
 	rust/tdt/tests/zoo/kinds.rs \

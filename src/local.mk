@@ -4,6 +4,7 @@
 tdtincludedir = $(includedir)/tdt
 tdtinclude_HEADERS = \
 	include/tdt/async.h \
+	include/tdt/callback.h \
 	include/tdt/combine.h \
 	include/tdt/coroutine.h \
 	include/tdt/coroutine.hpp \
@@ -147,6 +148,11 @@ libtdt_core_la_SOURCES = \
 	src/dump/request_all.c \
 	src/dump/request_all.h \
 	src/dump/snapshot.c \
+	src/dump/snapshot.h \
+	src/facts/busy.c \
+	src/facts/busy.h \
+	src/facts/orphans.c \
+	src/facts/orphans.h \
 	src/facts/proof.c \
 	src/facts/proof.h \
 	src/facts/record.h \
@@ -239,6 +245,10 @@ libtdt_core_la_SOURCES = \
 	src/recording/waits.h \
 	src/registry/counters.c \
 	src/registry/handle.h \
+	src/registry/holders.c \
+	src/registry/holders.h \
+	src/registry/notes.c \
+	src/registry/notes.h \
 	src/registry/owners.c \
 	src/registry/owners.h \
 	src/registry/registry.c \

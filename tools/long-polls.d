@@ -47,7 +47,6 @@ sched:::on-cpu
 tdt$target:::task-poll-end
 /self->depth/
 {
-	task[tid, self->depth] = 0;
 	self->depth--;
 }
 

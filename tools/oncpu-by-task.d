@@ -24,7 +24,6 @@ tdt$target:::task-poll-start
 tdt$target:::task-poll-end
 /self->depth/
 {
-	task[tid, self->depth] = 0;
 	self->depth--;
 }
 

@@ -35,10 +35,14 @@ tdt$target:::task-poll-start
 }
 
 tdt$target:::task-poll-end
-/self->depth/
+/self->depth && start[tid, self->depth]/
 {
 	@poll[copyinstr(arg1), (int)arg2] = quantize((timestamp - start[tid, self->depth]) / 1000);
-	start[tid, self->depth] = 0;
+}
+
+tdt$target:::task-poll-end
+/self->depth/
+{
 	self->depth--;
 }
 

@@ -55,7 +55,7 @@ static bool have_groups(const struct tdt_snapshot *snapshot)
 static bool is_misuse(const struct tdt_misuse *misuse)
 {
 	return misuse->size >= sizeof *misuse && misuse->kind >= TDT_MISUSE_ORDER &&
-	       misuse->kind <= TDT_MISUSE_FIBER_END && misuse->reason != NULL;
+	       misuse->kind <= TDT_MISUSE_TASK_LEAVE && misuse->reason != NULL;
 }
 
 static bool is_whole(const struct tdt_snapshot *snapshot)

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "forms.h"
-#include "futurelocks.h"
+#include "stuck_locks.h"
 #include "schema.h"
 #include "words.h"
 
@@ -37,6 +37,7 @@ static void summary_json(struct tdt__json *json, const struct tdt__dump *dump)
 	tdt__json_true(json, "outside", snapshot->outside);
 	tdt__json_true(json, "recorded", snapshot->recorded);
 	tdt__json_true(json, "at_least", snapshot->at_least);
+	tdt__json_true(json, "unseen", snapshot->unseen);
 	if (snapshot->process != NULL) /* else the dump is of this process */
 		tdt__json_process(json, snapshot->process);
 	tdt__json_end(json, '}');
@@ -64,28 +65,6 @@ void tdt__json_rings(struct tdt__json *json, const struct tdt_snapshot_cycle *co
 		}
 		tdt__json_end(json, ']');
 	}
-}
-
-void tdt__json_futurelocks(struct tdt__json *json, const struct tdt_snapshot *snapshot)
-{
-	struct tdt__futurelocks locks;
-	int err = tdt__futurelocks_collect(&locks, snapshot);
-
-	if (err != 0)
-		tdt__out_fail(json->out, err);
-	if (locks.n != 0)
-		tdt__json_begin(json, "futurelocks", '[');
-	for (size_t i = 0; i < locks.n; i++) {
-		tdt__json_begin(json, NULL, '{');
-		tdt__json_u64(json, "task", locks.lock[i].wait.owner);
-		tdt__json_u64(json, "waits", locks.lock[i].waits);
-		tdt__json_u64(json, "handed_ns", locks.lock[i].wait.handed_ns);
-		tdt__json_address(json, "object", locks.lock[i].wait.object);
-		tdt__json_end(json, '}');
-	}
-	if (locks.n != 0)
-		tdt__json_end(json, ']');
-	free(locks.lock);
 }
 
 /* Write a group; `deadlock` is the number of its deadlock, or NO_DEADLOCK. */
@@ -119,6 +98,42 @@ static void groups_json(struct tdt__json *json, const struct tdt_snapshot_group 
 		group_json(json, groups[i], deadlock);
 }
 
+/* Groups of one task each; nothing if there are none. */
+static void groups_array(struct tdt__json *json, const char *key,
+			 const struct tdt_snapshot_group *const *groups, size_t n)
+{
+	if (n == 0)
+		return;
+	tdt__json_begin(json, key, '[');
+	groups_json(json, groups, 0, n, NO_DEADLOCK);
+	tdt__json_end(json, ']');
+}
+
+void tdt__json_stuck_locks(struct tdt__json *json, const struct tdt_snapshot *snapshot)
+{
+	struct tdt__stuck_locks locks;
+	int err = tdt__stuck_locks_collect(&locks, snapshot);
+	size_t n;
+
+	if (err != 0)
+		tdt__out_fail(json->out, err);
+	n = locks.n - tdt__stuck_orphans(&locks);
+	if (n != 0)
+		tdt__json_begin(json, "futurelocks", '[');
+	for (size_t i = 0; i < n; i++) {
+		tdt__json_begin(json, NULL, '{');
+		tdt__json_u64(json, "task", locks.lock[i].wait.owner);
+		tdt__json_u64(json, "waits", locks.lock[i].waits);
+		tdt__json_u64(json, "handed_ns", locks.lock[i].wait.handed_ns);
+		tdt__json_address(json, "object", locks.lock[i].wait.object);
+		tdt__json_end(json, '}');
+	}
+	if (n != 0)
+		tdt__json_end(json, ']');
+	free(locks.lock);
+	groups_array(json, "orphans", snapshot->orphans, snapshot->n_orphans);
+}
+
 /* The groups of deadlocks come first. */
 static void all_groups(struct tdt__json *json, const struct tdt_snapshot *snapshot)
 {
@@ -144,13 +159,9 @@ int tdt__dump_json(struct tdt__out *out, const struct tdt__dump *dump)
 	summary_json(&json, dump);
 	tdt__json_misuse(&json, snapshot->misuse);
 	tdt__json_rings(&json, snapshot->cycles, snapshot->n_cycles);
-	tdt__json_futurelocks(&json, snapshot);
+	tdt__json_stuck_locks(&json, snapshot);
 	all_groups(&json, snapshot);
-	if (snapshot->n_panics != 0) {
-		/* The last tasks that panicked, as groups of one task. */
-		tdt__json_begin(&json, "panics", '[');
-		groups_json(&json, snapshot->panics, 0, snapshot->n_panics, NO_DEADLOCK);
-		tdt__json_end(&json, ']');
-	}
+	groups_array(&json, "before", snapshot->before, snapshot->n_before);
+	groups_array(&json, "panics", snapshot->panics, snapshot->n_panics);
 	return tdt__json_finish(&json);
 }

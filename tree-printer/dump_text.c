@@ -6,6 +6,10 @@
  *
  *	misuse: a traced future was polled while a poll of it had not ended (task 4 "c")
  *
+ *	orphaned lock: task 9 "d" has ended without giving back a mutex (0x30): 1 wait for it hangs
+ *	   it was taken here:
+ *	╼ d_poll at demo/d.c:9:3
+ *
  *	futurelock: task 8 "c" was handed a mutex (0x20) 2.003 s ago and was polled since, but has
  *	not taken it: 3 waits for it hang
  *
@@ -43,7 +47,7 @@
 
 #include "base/array.h"
 #include "forms.h"
-#include "futurelocks.h"
+#include "stuck_locks.h"
 #include "terminal.h"
 #include "words.h"
 
@@ -82,6 +86,16 @@ static size_t deadlocks_of(const struct tdt_snapshot *snapshot)
 	return n;
 }
 
+static size_t count_busy(const struct tdt_snapshot *snapshot)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < snapshot->n_groups; i++)
+		for (size_t k = 0; k < snapshot->groups[i]->n; k++)
+			n += tdt__dump_task(snapshot->groups[i], k).busy_polls != 0;
+	return n;
+}
+
 /* How many tasks that were asked have answered. */
 static size_t count_asked(const struct tdt_snapshot *snapshot)
 {
@@ -104,7 +118,7 @@ static void summary_fresh(struct tdt__string *string, const struct tdt_snapshot 
 	summary_part(string, fresh > asked ? fresh - asked : 0, " suspended", before);
 }
 
-static void summary(struct tdt__string *string, const struct tdt__futurelocks *locks,
+static void summary(struct tdt__string *string, const struct tdt__stuck_locks *locks,
 		    const struct tdt__dump *dump)
 {
 	const struct tdt_snapshot *snapshot = dump->snapshot;
@@ -114,8 +128,10 @@ static void summary(struct tdt__string *string, const struct tdt__futurelocks *l
 		tdt__string_puts(string, "no tasks");
 	else
 		tdt__count_tasks(string, snapshot->tasks);
-	finding(string, locks->n, "futurelock", dump);
+	finding(string, tdt__stuck_orphans(locks), "orphaned lock", dump);
+	finding(string, locks->n - tdt__stuck_orphans(locks), "futurelock", dump);
 	finding(string, deadlocks_of(snapshot), "deadlock", dump);
+	finding(string, count_busy(snapshot), "busy loop", dump);
 	summary_fresh(string, snapshot, &before);
 	summary_part(string, snapshot->running, " running", &before);
 	summary_part(string, snapshot->last,
@@ -190,20 +206,6 @@ static void ring(struct tdt__string *string, const struct tdt_snapshot_cycle *cy
 		tdt__task_name(string, first.id, first.name, dump->options);
 	}
 	tdt__string_puts(string, cycle->n_groups != 0 ? "\n" : "\n\n");
-}
-
-/* ---- Futurelocks ---- */
-
-/* A line for each futurelock. */
-static void futurelock_lines(struct tdt__string *string, const struct tdt__futurelocks *locks,
-			     const struct tdt__dump *dump)
-{
-	for (size_t i = 0; i < locks->n; i++) {
-		tdt__futurelock_line(string, &locks->lock[i], dump->names, dump->options);
-		tdt__string_puts(string, "\n");
-	}
-	if (locks->n != 0)
-		tdt__string_puts(string, "\n");
 }
 
 /* ---- Groups that read the same ---- */
@@ -293,6 +295,13 @@ struct dump_text {
 	int error;
 };
 
+/* If there is no memory for a line, the next one, which may be shorter, is tried. */
+static void put_lines(struct dump_text *text)
+{
+	if (tdt__out_take(text->out, &text->string) != 0)
+		text->error = -ENOMEM;
+}
+
 static int group_head(struct dump_text *text, const struct tdt_snapshot_group *of, bool deadlock)
 {
 	const struct tdt__dump *dump = text->dump;
@@ -341,13 +350,6 @@ static int group(struct dump_text *text, const struct tdt_snapshot_group *of, bo
 	return err;
 }
 
-/* If there is no memory for a line, the next one, which may be shorter, is tried. */
-static void put_lines(struct dump_text *text)
-{
-	if (tdt__out_take(text->out, &text->string) != 0)
-		text->error = -ENOMEM;
-}
-
 static void one_group(struct dump_text *text, const struct tdt_snapshot_group *of, bool deadlock)
 {
 	if (group(text, of, deadlock) != 0)
@@ -359,6 +361,20 @@ static void next_groups(struct dump_text *text, size_t n, bool deadlock)
 {
 	for (; n > 0 && text->out->error == 0; n--)
 		one_group(text, text->dump->snapshot->groups[text->groups++], deadlock);
+}
+
+/* Write what was seen of the tasks that went on when they were asked. */
+static void tasks_before(struct dump_text *text)
+{
+	const struct tdt_snapshot *snapshot = text->dump->snapshot;
+
+	if (snapshot->n_before == 0)
+		return;
+	tdt__count_tasks(&text->string, snapshot->n_before);
+	tdt__string_puts(&text->string, " went on when asked; before, this was seen:\n\n");
+	put_lines(text);
+	for (size_t i = 0; i < snapshot->n_before && text->out->error == 0; i++)
+		one_group(text, snapshot->before[i], false);
 }
 
 /* Write the last tasks that panicked. */
@@ -378,13 +394,68 @@ static void cycle_text(struct dump_text *text, const struct tdt_snapshot_cycle *
 	next_groups(text, of->n_groups, true);
 }
 
+/* ---- Locks that are not given back ---- */
+
+/* The place where an orphaned lock was taken, if it is known. */
+static void place_of_taking(struct dump_text *text, const struct tdt_wait *wait)
+{
+	const struct tdt_snapshot *snapshot = text->dump->snapshot;
+	const struct tdt_node *root = NULL;
+
+	for (size_t i = 0; i < snapshot->n_orphans && root == NULL; i++)
+		if (snapshot->orphans[i]->tasks[0]->waits[0]->object == wait->object &&
+		    snapshot->orphans[i]->trace != NULL)
+			root = tdt_trace_root(snapshot->orphans[i]->trace);
+	if (root == NULL || tdt_node_first_child(root) == NULL)
+		return;
+	tdt__string_puts(&text->string, "   it was taken here:\n");
+	put_lines(text);
+	if (tdt__print_tree(text->out, NULL, root, &text->frames, NULL) != 0)
+		text->error = -ENOMEM;
+}
+
+static void stuck_locks(struct dump_text *text, const struct tdt__stuck_locks *locks)
+{
+	for (size_t i = 0; i < locks->n; i++) {
+		tdt__stuck_lock_line(&text->string, &locks->lock[i], text->dump->names,
+				     text->dump->options);
+		tdt__string_puts(&text->string, "\n");
+		if (locks->lock[i].wait.orphaned != 0)
+			place_of_taking(text, &locks->lock[i].wait);
+	}
+	if (locks->n != 0)
+		tdt__string_puts(&text->string, "\n");
+	put_lines(text);
+}
+
+/* ---- Busy loops ---- */
+
+static void busy_loops(struct dump_text *text)
+{
+	const struct tdt_snapshot *snapshot = text->dump->snapshot;
+
+	for (size_t i = 0; i < snapshot->n_groups; i++)
+		for (size_t k = 0; k < snapshot->groups[i]->n; k++) {
+			const struct tdt_task_info info =
+				tdt__dump_task(snapshot->groups[i], k);
+
+			if (info.busy_polls == 0)
+				continue;
+			tdt__busy_line(&text->string, &info, text->dump->options);
+			tdt__string_puts(&text->string, "\n");
+		}
+	if (text->string.n != 0)
+		tdt__string_puts(&text->string, "\n");
+	put_lines(text);
+}
+
 int tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 {
 	const struct tdt_snapshot *snapshot = dump->snapshot;
 	struct dump_text text = { .out = out, .dump = dump, .frames.options = dump->options };
-	struct tdt__futurelocks locks;
+	struct tdt__stuck_locks locks;
 
-	text.error = tdt__futurelocks_collect(&locks, snapshot);
+	text.error = tdt__stuck_locks_collect(&locks, snapshot);
 	summary(&text.string, &locks, dump);
 	put_lines(&text);
 	if (snapshot->misuse != NULL) {
@@ -392,12 +463,13 @@ int tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 		tdt__string_puts(&text.string, "\n");
 		put_lines(&text);
 	}
-	futurelock_lines(&text.string, &locks, dump);
+	stuck_locks(&text, &locks);
 	free(locks.lock);
-	put_lines(&text);
+	busy_loops(&text);
 	for (size_t i = 0; i < snapshot->n_cycles && out->error == 0; i++)
 		cycle_text(&text, snapshot->cycles[i]);
 	next_groups(&text, snapshot->n_groups - text.groups, false);
+	tasks_before(&text);
 	panicked_tasks(&text);
 	tdt__frames_fini(&text.frames);
 	free_printed(&text.printed);

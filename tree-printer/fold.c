@@ -34,6 +34,9 @@
  * as std::thread::sleep or read(), unless it only clones the waker, or leads to a call of tdt.
  * view.c decides on plumbing of tdt.
  *
+ * Without debug information nothing tells own code.  Then only the wrappers of the crate are
+ * hidden, which their names tell.
+ *
  * The ids of a node's children are greater than the node's own id: see view.c.
  */
 
@@ -349,6 +352,13 @@ static void fold_regions(const struct folding *folding)
 	}
 }
 
+static void hide_wrappers(const struct folding *folding)
+{
+	for (uint32_t i = 1; i < folding->n; i++)
+		if (tdt__is_crates_wrapper(folding->knot[i].frame))
+			folding->folded[i].fold = TDT__FOLD_HIDE;
+}
+
 /* --- All of a tree ------------------------------------------------------------------------- */
 
 static bool fill_knots(struct folding *folding, const struct tdt_node *root)
@@ -397,6 +407,8 @@ static bool fold_tree(struct folding *folding, const struct tdt_node *root, bool
 			look_down(folding);
 			find_twins(folding);
 			fold_regions(folding);
+		} else if (!full) {
+			hide_wrappers(folding);
 		}
 	}
 	free(folding->knot);

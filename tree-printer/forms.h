@@ -82,9 +82,9 @@ void tdt__json_node_members(struct tdt__json *json, const struct tdt_node *node)
 void tdt__json_rings(struct tdt__json *json, const struct tdt_snapshot_cycle *const *cycles,
 		     size_t n);
 /*
- * Write the futurelocks, which are also in the waits of the tasks, in the same way; nothing if
- * there are none.  Lack of memory is kept in `out`.
+ * Write the futurelocks and the orphaned locks, which are also in the waits of the tasks; nothing
+ * if there are none.  Lack of memory is kept in `out`.
  */
-void tdt__json_futurelocks(struct tdt__json *json, const struct tdt_snapshot *snapshot);
+void tdt__json_stuck_locks(struct tdt__json *json, const struct tdt_snapshot *snapshot);
 
 #endif

@@ -45,6 +45,7 @@ static void print_waits(struct tdt__json *json, const struct tdt_task_info *info
 		tdt__json_known_string(json, "name", wait->name);
 		tdt__json_known_u64(json, "handed_ns", wait->handed_ns);
 		tdt__json_known_u64(json, "futurelock", wait->futurelock);
+		tdt__json_known_u64(json, "orphaned", wait->orphaned);
 		tdt__json_end(json, '}');
 	}
 	tdt__json_end(json, ']');
@@ -79,6 +80,8 @@ void tdt__json_task_members(struct tdt__json *json, const struct tdt_task_info *
 	tdt__json_known_u64(json, "unknown_stack", info->unknown_stack);
 	tdt__json_known_u64(json, "asked", info->asked);
 	tdt__json_known_u64(json, "moved", info->moved);
+	tdt__json_known_u64(json, "busy_polls", info->busy_polls);
+	tdt__json_known_u64(json, "busy_ns", info->busy_ns);
 	if (info->n_waits != 0 && info->waits != NULL)
 		print_waits(json, info);
 }

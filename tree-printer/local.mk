@@ -22,8 +22,8 @@ libtdt_core_la_SOURCES += \
 	tree-printer/frame.h \
 	tree-printer/frames.c \
 	tree-printer/frames.h \
-	tree-printer/futurelocks.c \
-	tree-printer/futurelocks.h \
+	tree-printer/stuck_locks.c \
+	tree-printer/stuck_locks.h \
 	tree-printer/json.c \
 	tree-printer/json_writer.c \
 	tree-printer/json_writer.h \

@@ -64,12 +64,14 @@ struct tdt__names *tdt__names_new(const struct tdt_snapshot *snapshot)
 
 	for (size_t i = 0; i < snapshot->n_groups; i++)
 		n += snapshot->groups[i]->n;
-	names = names_with_room(n);
+	names = names_with_room(n + snapshot->n_orphans);
 	if (names == NULL)
 		return NULL;
 	for (size_t i = 0; i < snapshot->n_groups; i++)
 		for (size_t j = 0; j < snapshot->groups[i]->n; j++)
 			add_named(names, snapshot->groups[i]->tasks[j]);
+	for (size_t i = 0; i < snapshot->n_orphans; i++)
+		add_named(names, snapshot->orphans[i]->tasks[0]);
 	return names;
 }
 

@@ -7,6 +7,7 @@
  *	/usr/share/cargo/registry/tokio-1.24.2/src/lib.rs          Debian's packages of crates
  *	/home/me/.cargo/git/checkouts/mio-1ab2/5f3e/src/lib.rs
  *	/home/me/app/vendor/tokio/src/lib.rs                       cargo vendor
+ *	/deps/index.crates.io-1949cf8c6b5b557f/tokio-1.24.2/src/lib.rs        --remap-path-prefix
  *	/home/me/app/build/_deps/fmt-src/src/format.cc             CMake's FetchContent
  *	/usr/include/boost/asio/post.hpp
  *	/rustc/4b91a6ea7258a947e59c6522cd5898e7c0a6a88f/library/core/src/future/mod.rs
@@ -22,6 +23,7 @@
 #include "origin.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -48,11 +50,14 @@ struct place {
 static const char *find_place(const char *path, const struct place *places, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
+		size_t length = strlen(places[i].mark);
 		const char *found = strstr(path, places[i].mark);
 
 		if (found != NULL)
-			found = skip_components(found + strlen(places[i].mark),
-						places[i].components);
+			found += length;
+		else if (tdt__starts_with(path, places[i].mark + 1)) /* --remap-path-prefix */
+			found = path + length - 1;
+		found = skip_components(found, places[i].components);
 		if (found != NULL)
 			return found;
 	}
@@ -72,14 +77,67 @@ static const char *in_rust_library(const char *file)
 	return found != NULL && tdt__starts_with(found, "library/") ? found : NULL;
 }
 
+/* Whether `path` lies below the directory that is the first `n` bytes of `directory`. */
+static bool is_below(const char *path, const char *directory, size_t n)
+{
+	return n > 1 && strncmp(path, directory, n) == 0 && path[n] == '/';
+}
+
 /* What `cargo vendor` made: NAME/src/..., which a directory of the program's own hardly has. */
 static const char *in_vendor(const char *file)
 {
-	static const struct place place = { "/vendor/", 0 };
-	const char *package = find_place(file, &place, 1);
+	static const struct place places[] = {
+		{ "/vendor/", 0 }, { "/third_party/rust/", 0 }, { "/third-party/rust/", 0 }
+	};
+	const char *package = find_place(file, places, sizeof places / sizeof places[0]);
 	const char *rest = package != NULL ? skip_components(package, 1) : NULL;
 
 	return rest != NULL && tdt__starts_with(rest, "src/") ? package : NULL;
+}
+
+/*
+ * A registry of cargo, wherever it lies and whatever rustc was told to call it: a directory whose
+ * name ends with the hash of its index (index.crates.io-1949cf8c6b5b557f) has those of packages.
+ */
+static const char *in_registry(const char *file)
+{
+	const char *next;
+
+	for (const char *part = file; (next = skip_components(part, 1)) != NULL; part = next) {
+		size_t n = (size_t)(next - 1 - part), hash = 16;
+
+		if (n > hash && part[n - hash - 1] == '-' &&
+		    strspn(next - 1 - hash, "0123456789abcdef") == hash &&
+		    strchr(next, '/') != NULL)
+			return next;
+	}
+	return NULL;
+}
+
+/* Where the user says that packages lie: TDT_FOLD=/path:/path, as it was when tdt was loaded. */
+static char *folded_paths;
+
+static __attribute__((constructor)) void read_folded_paths(void)
+{
+	const char *paths = secure_getenv("TDT_FOLD");
+
+	folded_paths = paths != NULL ? strdup(paths) : NULL;
+}
+
+static const char *in_folded_path(const char *file)
+{
+	size_t n;
+
+	for (const char *path = folded_paths; path != NULL && *path != '\0';
+	     path += n + (path[n] == ':')) {
+		size_t length = n = strcspn(path, ":");
+
+		while (length > 1 && path[length - 1] == '/')
+			length--;
+		if (is_below(file, path, length))
+			return file + length + 1;
+	}
+	return NULL;
 }
 
 const char *tdt__in_package(const char *file)
@@ -88,17 +146,15 @@ const char *tdt__in_package(const char *file)
 		{ "/registry/src/", 1 }, { "/cargo/registry/", 0 }, { "/git/checkouts/", 0 },
 		{ "/rust/deps/", 0 },	 { "/_deps/", 0 },
 	};
-	const char *found = find_place(file, places, sizeof places / sizeof places[0]);
+	const char *found = in_folded_path(file);
 
+	if (found == NULL)
+		found = find_place(file, places, sizeof places / sizeof places[0]);
+	if (found == NULL)
+		found = in_registry(file);
 	if (found == NULL)
 		found = in_rust_library(file);
 	return found != NULL ? found : in_vendor(file);
-}
-
-/* Whether `path` lies below the directory that is the first `n` bytes of `directory`. */
-static bool is_below(const char *path, const char *directory, size_t n)
-{
-	return n > 1 && strncmp(path, directory, n) == 0 && path[n] == '/';
 }
 
 /* Whether the system installed the source, as it does headers: it was not compiled in its place. */
@@ -195,6 +251,15 @@ static bool is_binding(const struct tdt_frame *frame)
 
 	return tdt__starts_with(function, "tdt::") || tdt__starts_with(function, "<tdt::") ||
 	       (frame->file != NULL && strcmp(file_name(frame->file), "tdt.rs") == 0);
+}
+
+bool tdt__is_crates_wrapper(const struct tdt_frame *frame)
+{
+	const char *function = frame->function != NULL ? frame->function : "";
+
+	function += function[0] == '<';
+	return tdt__starts_with(function, "tdt::traced::") ||
+	       tdt__starts_with(function, "tdt::waker::");
 }
 
 /* --- The program ---------------------------------------------------------------------------- */

@@ -24,6 +24,9 @@ enum tdt__origin tdt__origin(const struct tdt_frame *frame);
 /* Whether the frame is one of libtdt or libtdt-rt, or a function of their headers. */
 bool tdt__is_plumbing(const struct tdt_frame *frame);
 
+/* Whether the function is one of the crate by which it wraps futures and wakers. */
+bool tdt__is_crates_wrapper(const struct tdt_frame *frame);
+
 /*
  * Returns the part of the path `file` that begins with the name of the package in which the file
  * lies: `tokio-1.24.2/src/time/sleep.rs`.  NULL: the path is not that of a package.

@@ -64,6 +64,8 @@ static const char *const misuse_words[] __attribute__((unused)) = {
 	[TDT_MISUSE_FIBER_RESUME] = "fiber-resume",
 	[TDT_MISUSE_FIBER_SUSPEND] = "fiber-suspend",
 	[TDT_MISUSE_FIBER_END] = "fiber-end",
+	[TDT_MISUSE_TASK_ENTER] = "task-enter",
+	[TDT_MISUSE_TASK_LEAVE] = "task-leave",
 };
 
 #endif

@@ -130,7 +130,7 @@ void tdt__task_line(struct tdt__string *string, const struct tdt_task_info *info
 	tdt__task_answer(string, info, kind);
 	if (kind.recorded)
 		recorded(string, info, kind.answer);
-	else if (kind.outside && kind.answer == TDT_ANSWER_LAST)
+	else if ((kind.outside && kind.answer == TDT_ANSWER_LAST) || tdt__is_seen(info, kind))
 		watched(string, info);
 	else
 		age(string, info);
@@ -138,6 +138,20 @@ void tdt__task_line(struct tdt__string *string, const struct tdt_task_info *info
 	tdt__task_place(string, info, options);
 	tdt__task_parent(string, info);
 	tdt__string_puts(string, "\n");
+}
+
+void tdt__busy_line(struct tdt__string *string, const struct tdt_task_info *info,
+		    const struct tdt_print_options *options)
+{
+	tdt__color(string, TDT__RED, options);
+	tdt__string_puts(string, "busy loop");
+	tdt__color(string, TDT__PLAIN, options);
+	tdt__string_puts(string, ": task ");
+	tdt__task_name(string, info->id, info->name, options);
+	tdt__string_puts(string, info->woken_by == info->id ? " woke itself " : " was polled ");
+	tdt__count(string, info->busy_polls);
+	tdt__string_puts(string, " times in");
+	tdt__duration(string, info->busy_ns);
 }
 
 void tdt__unsure_line(struct tdt__string *string, const struct tdt_task_info *info)

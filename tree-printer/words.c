@@ -266,7 +266,8 @@ void tdt__task_answer(struct tdt__string *string, const struct tdt_task_info *in
 		tdt__string_puts(string, ", no stack could be read");
 	else if (kind.outside)
 		outside_answer(string, info, answer);
-	else if (answer == TDT_ANSWER_NONE || answer == TDT_ANSWER_LAST)
+	else if (answer == TDT_ANSWER_NONE ||
+		 (answer == TDT_ANSWER_LAST && !tdt__is_seen(info, kind)))
 		tdt__string_puts(string, ", did not answer");
 }
 
@@ -387,6 +388,8 @@ void tdt__waited_for(struct tdt__string *string, const struct tdt_wait *wait, ui
 		wait_object(string, "something", wait, options);
 	}
 	wait_owner(string, how, wait, self, owner, options);
+	if (wait->orphaned != 0)
+		tdt__string_puts(string, ", which has ended without giving it back");
 }
 
 void tdt__wait_for(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,

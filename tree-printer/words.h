@@ -86,6 +86,7 @@ struct tdt__task_kind {
 	enum tdt_answer answer;
 	bool outside;  /* the snapshot was read from outside the process */
 	bool recorded; /* it was made of a recording */
+	bool unseen;   /* tasks whose last tree is of their last poll were not requested */
 	bool deadlock; /* the task is in a deadlock */
 };
 static inline struct tdt__task_kind tdt__kind_in(const struct tdt_snapshot *snapshot,
@@ -94,7 +95,15 @@ static inline struct tdt__task_kind tdt__kind_in(const struct tdt_snapshot *snap
 	return (struct tdt__task_kind){ .answer = answer,
 					.outside = snapshot->outside != 0,
 					.recorded = snapshot->recorded != 0,
+					.unseen = snapshot->unseen != 0,
 					.deadlock = deadlock };
+}
+
+/* Whether the tree was there, so that the task was not requested. */
+static inline bool tdt__is_seen(const struct tdt_task_info *info, struct tdt__task_kind kind)
+{
+	return kind.unseen && kind.answer == TDT_ANSWER_LAST &&
+	       info->state == TDT_TASK_WAITING && info->polls_since == 0;
 }
 
 /* What the tree is. */
@@ -131,6 +140,13 @@ enum {
 /* The line of a task. */
 void tdt__task_line(struct tdt__string *string, const struct tdt_task_info *info,
 		    struct tdt__task_kind kind, const struct tdt_print_options *options);
+
+/*
+ * `busy loop: task 6 "x" woke itself 406,000 times in 0.1 s`, without an end of the line: what is
+ * said of a task with `busy_polls`.
+ */
+void tdt__busy_line(struct tdt__string *string, const struct tdt_task_info *info,
+		    const struct tdt_print_options *options);
 
 /* The line below, which warns that some of the leaves may be over.  May add nothing. */
 void tdt__unsure_line(struct tdt__string *string, const struct tdt_task_info *info);

@@ -143,10 +143,28 @@ struct tdt_snapshot {
 						    made of a core file, which has no clock: all
 						    ages are as of the latest time in it, and may be
 						    longer */
-	uint8_t reserved[5];
+	uint8_t unseen;                          /* 1: the snapshot is of a signal's dump: no
+						    request was made to a task that waits and whose
+						    last watched tree is of its last poll, and that
+						    tree is shown */
+	uint8_t reserved[4];
 	const struct tdt_snapshot_process *process; /* if `outside` is 1; otherwise NULL */
 	uint64_t held;                           /* the number of tasks that have ended, and whose
 						    handles are still held: they are in no group */
+
+	/*
+	 * The *orphaned locks* that tasks wait for (see `orphaned` in struct tdt_wait).  Each has
+	 * one task: the owner, which has ended, with the lock as its only wait; and a trace with
+	 * the one frame where the lock was taken, or none if that is unknown.
+	 */
+	const struct tdt_snapshot_group *const *orphans;
+	size_t n_orphans;
+	/*
+	 * If `outside` is 1: of the tasks that went on in the poll that a request brought, what was
+	 * seen before it.  Each has one task and a trace.
+	 */
+	const struct tdt_snapshot_group *const *before;
+	size_t n_before;
 };
 
 /*

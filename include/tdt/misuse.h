@@ -38,8 +38,15 @@ enum tdt_misuse_kind {
 	TDT_MISUSE_FIBER_RESUME = 4,
 	/* A fiber was suspended that did not run on the calling thread. */
 	TDT_MISUSE_FIBER_SUSPEND = 5,
-	/* A fiber was ended by another thread while it ran. */
-	TDT_MISUSE_FIBER_END = 6
+	/* A fiber, or a task of tdt_task_new(), was ended by another thread while it ran. */
+	TDT_MISUSE_FIBER_END = 6,
+	/* A task was entered that had not been left (tdt_task_enter() in tdt/integrate/leaf.h). */
+	TDT_MISUSE_TASK_ENTER = 7,
+	/*
+	 * A task was left that the thread had not entered, or before the tasks that it had entered
+	 * later.
+	 */
+	TDT_MISUSE_TASK_LEAVE = 8
 };
 
 #define TDT_MISUSE_NAME_MAX 63

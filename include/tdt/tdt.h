@@ -9,6 +9,7 @@
  */
 
 #include <tdt/async.h>     /* async functions in plain C */
+#include <tdt/callback.h>  /* operations of callbacks, on any event loop */
 #include <tdt/combine.h>   /* join and select */
 #include <tdt/coroutine.h> /* functions that wait, on stacks of their own */
 #include <tdt/counters.h>  /* numbers for a metrics endpoint */

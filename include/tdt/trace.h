@@ -85,8 +85,9 @@ struct tdt_task_attr {
 	uint32_t flags;   /* TDT_ATTR_PARENT; other bits give EINVAL */
 	uint64_t parent;  /* with TDT_ATTR_PARENT: the id of the task on whose behalf this one is
 			     spawned; 0: none.  Without: the task that spawns it */
-	uint64_t entry;   /* 0: for a later version, which will show it of a task without a future
-			     as the function that the task begins with */
+	uint64_t entry;   /* the address of the function that a fiber or a task of tdt_task_new()
+			     runs: readers outside the process show its name if the task has none.
+			     0: unknown */
 };
 
 #define TDT_ATTR_PARENT 1u
@@ -358,8 +359,9 @@ struct tdt_handle *tdt_handle_ref(struct tdt_handle *handle);
 void tdt_handle_unref(struct tdt_handle *handle);
 
 /*
- * Return the id of the traced task that is being polled on this thread, or 0 if there is none.  If
- * one traced task is polled inside another one, it is the id of the inner one.  Outside of traced
+ * Return the id of the traced task that is being polled on this thread, or that the thread has
+ * entered (tdt_task_enter() in tdt/integrate/leaf.h); 0: there is none.  If one traced task is
+ * polled or entered inside another one, it is the id of the inner one.  Outside of traced
  * tasks it is the id of the task whose poll the runtime reports (tdt_hook_poll_start()).
  * Async-signal-safe.
  */

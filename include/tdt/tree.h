@@ -89,6 +89,10 @@ struct tdt_wait {
 			       0: `owner` holds the lock, or this is unknown */
 	const char *owner_name; /* the name of the task `owner`; NULL: none, or unknown.  In a dump
 				   it is unknown if the owner is among the tasks */
+	uint32_t orphaned; /* 1: `owner` has ended without giving the lock back, so the wait never
+			      ends.  This is found out for locks that begin with a struct
+			      tdt_lock */
+	uint32_t reserved;
 };
 
 /*
@@ -159,6 +163,11 @@ struct tdt_task_info {
 				      only for that, and waits for something else now: its leaf
 				      reports another object.  `state_ns` is how long it had waited
 				      until then */
+	uint64_t busy_polls;       /* in a dump: the task is in a *busy loop*.  It was polled so
+				      often in `busy_ns`, each time because it had woken itself; or
+				      if `woken_by` is not the task, for a reason that is not known,
+				      because its runtime reports no wake-ups.  0: it is in none */
+	uint64_t busy_ns;
 };
 
 /*

@@ -6,6 +6,10 @@ use std::process::Command;
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
+    let linux = env::var("CARGO_CFG_TARGET_OS").map_or(false, |os| os == "linux");
+    if !linux || env::var_os("CARGO_CFG_TDT_NOTHING").is_some() {
+        println!("cargo:rustc-cfg=tdt_nothing"); // as in tdt-sys
+    }
     if minor_version() >= 92 {
         // `Location::file_as_c_str`: libtdt need not look for a copy of the file's name.
         println!("cargo:rustc-cfg=file_as_c_str");
@@ -13,6 +17,8 @@ fn main() {
     if minor_version() >= 80 {
         println!("cargo:rustc-check-cfg=cfg(file_as_c_str)");
         println!("cargo:rustc-check-cfg=cfg(tokio_unstable)");
+        println!("cargo:rustc-check-cfg=cfg(tdt_nothing)");
+        println!("cargo:rustc-check-cfg=cfg(docsrs)");
     }
 }
 

@@ -600,6 +600,20 @@ void tdt__capture_begin(struct tdt__capture *capture)
 	open_leaf(capture);
 }
 
+bool tdt__capture_resume(struct tdt__capture *capture)
+{
+	struct tdt__recorded *frames = capture->stacks.frames;
+	uint32_t n = capture->stacks.n;
+
+	if (capture->stacks.leaves != 1 || frames[n - 1].parent != TDT__PARENT_TOP)
+		return false;
+	frames[n - 1].parent = n;
+	frames[capture->own].leaves = 0;
+	capture->stacks.leaves = 0;
+	capture->open = true;
+	return true;
+}
+
 bool tdt__capture_add(struct tdt__capture *capture, const struct tdt__frame *frame)
 {
 	append_frame(capture, frame);

@@ -129,6 +129,12 @@ void tdt__capture_begin(struct tdt__capture *capture);
 bool tdt__capture_add(struct tdt__capture *capture, const struct tdt__frame *frame);
 void tdt__capture_end(struct tdt__capture *capture, enum tdt_cut cut);
 
+/*
+ * Go on with the only stack of the capture, whose outermost frame is known.  False: it has another
+ * leaf, or was cut.
+ */
+bool tdt__capture_resume(struct tdt__capture *capture);
+
 /* Nothing more will be recorded: give the stacks their modules. */
 void tdt__capture_complete(struct tdt__capture *capture);
 

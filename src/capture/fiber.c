@@ -12,7 +12,7 @@ pthread_mutex_t tdt__fibers_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tdt__pool fibers = { .size = sizeof(struct tdt_fiber) };
 
 _Static_assert(sizeof(struct tdt_fiber) % 8 == 0, "as a pool has it");
-_Static_assert(sizeof(struct tdt_registry_fiber) == 56, "the layout is public");
+_Static_assert(sizeof(struct tdt_registry_fiber) == 64, "the layout is public");
 
 /* Make memory for one more fiber. */
 static struct tdt_fiber *make(void)
@@ -48,6 +48,10 @@ bool tdt__fiber_stack(const struct tdt_handle *task, struct tdt_stack *stack)
 {
 	const struct tdt_fiber *fiber = NULL;
 
+	if (tdt__is_callback_task(task)) {
+		*stack = (struct tdt_stack){ .base = TDT__PEEK(task->record.stack_top) };
+		return true;
+	}
 	if (tdt__is_fiber(task))
 		fiber = tdt__fiber_at(TDT__PEEK(task->record.own_fiber));
 	if (fiber == NULL)

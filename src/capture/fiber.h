@@ -3,10 +3,10 @@
 #define TDT_SRC_CAPTURE_FIBER_H
 
 /*
- * Fibers (tdt/integrate/fiber.h): the struct, and how others find it.  Memory that was a fiber once
- * stays a fiber, for other tasks, and never goes back to malloc().  So a reader that got a fiber's
- * index from a record may read `stack` at any time, and finds out afterwards whether it was that of
- * the task (suspended.c).
+ * Fibers (tdt/integrate/fiber.h): the struct, and how others find it.  A task of tdt_task_new() has
+ * one for its runs.  Memory that was a fiber once stays a fiber, for other tasks, and never goes
+ * back to malloc().  So a reader that got a fiber's index from a record may read `stack` at any
+ * time, and finds out afterwards whether it was that of the task (suspended.c).
  */
 
 #include <pthread.h>
@@ -62,7 +62,11 @@ static inline bool tdt__is_fiber(const struct tdt_handle *task)
 	return TDT__PEEK(task->record.poll) == 0;
 }
 
-/* Copy where the stack of the task lies.  False: the task is no fiber.  Async-signal-safe. */
+/*
+ * Copy where the stack of the task lies.  Of a task of tdt_task_new(), only the base is known: its
+ * frames are on the stack of the thread that has entered it.  False: the task is polled.
+ * Async-signal-safe.
+ */
 bool tdt__fiber_stack(const struct tdt_handle *task, struct tdt_stack *stack);
 
 /*

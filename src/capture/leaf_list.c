@@ -11,6 +11,7 @@
 
 #include <tdt/integrate/leaf.h>
 
+#include "base/name.h"
 #include "capture/capture.h"
 #include "capture/recorded.h"
 #include "host/barrier.h"
@@ -20,19 +21,15 @@
 
 _Static_assert(offsetof(struct tdt_leaf, n) == 4 && offsetof(struct tdt_leaf, frames) == 8 &&
 		       offsetof(struct tdt_leaf, task) == 16 &&
-		       offsetof(struct tdt_leaf, polls) == 24 && sizeof(struct tdt_leaf) == 48,
+		       offsetof(struct tdt_leaf, polls) == 24 &&
+		       offsetof(struct tdt_leaf, waits) == 32 &&
+		       offsetof(struct tdt_leaf, n_waits) == 40 && sizeof(struct tdt_leaf) == 48 &&
+		       sizeof(struct tdt_leaf_wait) == 32,
 	       "readers outside rely on the layout");
 
 #define LIST_MOST 1024u  /* frames that are shown: tdt/integrate/leaf.h */
 #define LIST_SLICE 16u   /* frames that are read at a time */
 #define TEXTS_SIZE 1024u /* bytes that are read at a time; half of it is more than a string */
-
-tdt_poll_t tdt__callback_poll(void *state, struct tdt_context *cx)
-{
-	(void)state;
-	(void)cx;
-	return TDT_READY;
-}
 
 /* --- Frames --------------------------------------------------------------------------- */
 
@@ -167,6 +164,31 @@ static void record_leaf(struct tdt__capture *capture, const struct tdt_leaf *lea
 		record_unknown(capture);
 }
 
+/* Add all that the list waits for.  The record, if the facts are from there, has only one wait. */
+static void record_waits(struct tdt__capture *capture, const struct tdt_leaf *leaf)
+{
+	if (capture->facts.recorded && leaf->n_waits != 0)
+		capture->facts.n_waits = 0;
+	for (uint32_t i = 0; i < leaf->n_waits && i < TDT_LEAF_WAITS_MAX; i++) {
+		struct tdt_leaf_wait theirs;
+		struct tdt_wait wait;
+		char name[TDT__NAME_MAX + 2];
+
+		if (tdt__peek(&theirs, (uintptr_t)(leaf->waits + i), sizeof theirs) !=
+		    sizeof theirs)
+			return;
+		name[tdt__peek(name, (uintptr_t)theirs.name, sizeof name - 1)] = '\0';
+		wait = (struct tdt_wait){ .size = sizeof wait,
+					  .kind = theirs.kind <= TDT_WAIT_OTHER ?
+							  (enum tdt_wait_kind)theirs.kind :
+							  TDT_WAIT_OTHER,
+					  .object = (uintptr_t)theirs.object,
+					  .owner = theirs.owner };
+		tdt__name_copy(wait.name, name);
+		tdt__capture_wait(capture, &wait);
+	}
+}
+
 /*
  * Read a list.  One that cannot be read has no frames.  False: it was not set for that task and
  * number of polls.
@@ -187,7 +209,32 @@ bool tdt__leaf_list_record(struct tdt__capture *capture, uintptr_t address, uint
 	if (!read_leaf(&leaf, address, id, polls))
 		return false;
 	record_leaf(capture, &leaf);
+	record_waits(capture, &leaf);
 	return true;
+}
+
+void tdt__leaf_list_append(struct tdt__capture *capture, const struct tdt_handle *task,
+			   uint64_t polls)
+{
+	uintptr_t address = TDT__PEEK(task->record.leaf);
+	uint64_t id = TDT__PEEK(task->record.id);
+	uint32_t n = capture->stacks.n;
+	struct tdt_leaf leaf, again;
+
+	if (address == 0 || !tdt__is_callback_task(task) ||
+	    tdt__peek(&leaf, address, sizeof leaf) != sizeof leaf || leaf.task != id ||
+	    leaf.polls != polls || leaf.n == 0 ||
+	    (leaf.kind != TDT_LEAF_PCS && leaf.kind != TDT_LEAF_NAMED) ||
+	    !tdt__capture_resume(capture))
+		return;
+	add_listed(capture, &leaf);
+	/* The list may have been set anew meanwhile, after it was changed. */
+	tdt__barrier_copied();
+	if (TDT__PEEK(task->record.leaf) != address ||
+	    !read_leaf(&again, address, id, polls)) {
+		capture->stacks.n = n;
+		capture->stacks.frames[n - 1].parent = TDT__PARENT_TOP;
+	}
 }
 
 bool tdt__waits_at_list(const struct tdt_handle *task)
@@ -196,9 +243,11 @@ bool tdt__waits_at_list(const struct tdt_handle *task)
 	uintptr_t address = TDT__PEEK(task->record.leaf);
 	struct tdt_leaf leaf;
 	int saved = errno;
-	bool waits = address != 0 && TDT__PEEK(task->record.state) == TDT_TASK_RECORD_IDLE &&
-		     atomic_load_explicit(&task->leaf_answers, memory_order_relaxed) &&
-		     read_leaf(&leaf, address, TDT__PEEK(task->record.id), polls);
+	bool waits = TDT__PEEK(task->record.state) == TDT_TASK_RECORD_IDLE &&
+		     (tdt__is_callback_task(task) ||
+		      (address != 0 &&
+		       atomic_load_explicit(&task->leaf_answers, memory_order_relaxed) &&
+		       read_leaf(&leaf, address, TDT__PEEK(task->record.id), polls)));
 
 	errno = saved;
 	return waits;
@@ -219,19 +268,23 @@ static bool is_in_force(const struct tdt_handle *task, const struct tdt_task_rec
 bool tdt__leaf_list_capture(struct tdt__capture *capture, const struct tdt_handle *task)
 {
 	struct tdt_task_record record;
+	bool alone = tdt__is_callback_task(task), listed;
 	uintptr_t address;
 
 	/* Acquire what is in the list.  Pairs with the release in task/leaf.c. */
 	address = __atomic_load_n(&task->record.leaf, __ATOMIC_ACQUIRE);
-	if (address == 0 || !tdt__registry_read(task, &record) ||
+	if ((address == 0 && !alone) || !tdt__registry_read(task, &record) ||
 	    record.state != TDT_TASK_RECORD_IDLE)
 		return false;
 	tdt__capture_recorded(capture, task, &record);
-	if (tdt__leaf_list_record(capture, address, record.id, record.polls) &&
-	    is_in_force(task, &record, address)) {
+	listed = address != 0 && tdt__leaf_list_record(capture, address, record.id, record.polls);
+	if (!listed && alone) /* it was left without one */
+		record_unknown(capture);
+	if ((listed || alone) && is_in_force(task, &record, address)) {
 		tdt__capture_complete(capture);
 		/* A list that a poll gave is one leaf beside others. */
-		if (!atomic_load_explicit(&task->leaf_answers, memory_order_relaxed))
+		if (!alone &&
+		    !atomic_load_explicit(&task->leaf_answers, memory_order_relaxed))
 			capture->stacks.known = TDT_LEAVES_UNKNOWN;
 		return true;
 	}

@@ -18,19 +18,9 @@
 
 #include <stdbool.h>
 
-#include <tdt/future.h>
-
 #include "registry/handle.h"
 
 struct tdt__capture;
-
-/* Tasks of tdt_task_new() have this poll function; it only ends them. */
-tdt_poll_t tdt__callback_poll(void *state, struct tdt_context *cx);
-
-static inline bool tdt__is_callback_task(const struct tdt_handle *task)
-{
-	return TDT__PEEK(task->record.poll) == (uintptr_t)tdt__callback_poll;
-}
 
 /*
  * Whether the task is idle, and a list is in force that answers requests; the task may go on at any
@@ -44,6 +34,13 @@ bool tdt__waits_at_list(const struct tdt_handle *task);
  * not set so.  May set errno.
  */
 bool tdt__leaf_list_record(struct tdt__capture *capture, uintptr_t address, uint64_t id,
+			   uint64_t polls);
+
+/*
+ * Put the frames of the list outside those of a running task, if it came from there: if the list
+ * was set for the task at this number of polls.  The capture is complete, and has one leaf.
+ */
+void tdt__leaf_list_append(struct tdt__capture *capture, const struct tdt_handle *task,
 			   uint64_t polls);
 
 /*

@@ -76,7 +76,7 @@ static int read_blocked(const struct tdt_handle *task, uint64_t polls, uint32_t 
 	error = tdt__pieces_plan(copy, at, top, record,
 				 tdt__fiber_stack(task, &fiber) ? &fiber : NULL);
 	if (error == 0) {
-		if (copy->end == TDT_CUT_NOT)
+		if (copy->end == TDT_CUT_NOT && !tdt__is_callback_task(task))
 			copy->piece[copy->n - 1].poll = (uintptr_t)task->record.poll;
 		error = tdt__pieces_copy(copy);
 	}
@@ -147,7 +147,8 @@ static struct tdt__capture *capture_once(struct tdt_handle *task, uint64_t polls
 		*error = -EDEADLK;
 		return NULL;
 	}
-	if (tdt__is_callback_task(task)) { /* it is not known where its stack begins */
+	/* A task that runs and was not entered: it is not known where its stack begins. */
+	if (tdt__is_callback_task(task) && TDT__PEEK(task->record.stack_top) == 0) {
 		*error = -ENOTSUP;
 		return NULL;
 	}
@@ -160,6 +161,7 @@ static struct tdt__capture *capture_once(struct tdt_handle *task, uint64_t polls
 	if (*error == 0) {
 		*error = tdt__pieces_capture(&copy, capture);
 		free(copy.bytes);
+		tdt__leaf_list_append(capture, task, polls - 1);
 		fill_in(capture, &task->record, polls, call);
 	}
 	/*

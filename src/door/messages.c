@@ -60,6 +60,7 @@ static bool all_zero(const uint64_t *words, size_t n)
 static bool is_sound_trees(const struct tdt_outside_trees *trees)
 {
 	return trees->timeout_ns <= TDT_OUTSIDE_TIMEOUT_MAX_NS && trees->n_ids <= TDT_OUTSIDE_IDS &&
+	       trees->unseen <= 1 &&
 	       all_zero(trees->ids + trees->n_ids, TDT_OUTSIDE_IDS - trees->n_ids);
 }
 

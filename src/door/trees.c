@@ -82,6 +82,11 @@ static bool needs_no_request(const struct tdt_handle *task)
 	return tdt__is_fiber(task) || tdt__is_callback_task(task);
 }
 
+static bool is_passed_over(const struct sending *sending, const struct tdt_handle *task)
+{
+	return sending->wanted->unseen != 0 && tdt__last_tree_shows(task);
+}
+
 /* List those that need a request or, if there is still room, those that need none. */
 static void list_live(struct sending *sending, bool needless)
 {
@@ -92,7 +97,7 @@ static void list_live(struct sending *sending, bool needless)
 		struct tdt_task_record record;
 
 		if (tdt__registry_read(task, &record) && tdt__record_is_live(&record) &&
-		    needs_no_request(task) == needless &&
+		    needs_no_request(task) == needless && !is_passed_over(sending, task) &&
 		    !(needless && sending->n >= tasks_most(sending->wanted)) &&
 		    tdt__handle_ref_if_same(task, record.seq))
 			list_task(sending, task);
@@ -108,7 +113,9 @@ static void list_wanted(struct sending *sending)
 	for (uint32_t i = 0; i < sending->wanted->n_ids; i++) {
 		struct tdt_handle *task = tdt_task_find(sending->wanted->ids[i]);
 
-		if (task != NULL)
+		if (task != NULL && is_passed_over(sending, task))
+			tdt_handle_unref(task);
+		else if (task != NULL)
 			list_task(sending, task);
 	}
 }

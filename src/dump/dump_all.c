@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/options.h"
+#include "dump/snapshot.h"
 #include "symbolize/namer.h"
 #include "tree-printer/dumps.h"
 #include "tree-printer/forms.h"
@@ -23,14 +24,15 @@ static int check_options(FILE *out, const struct tdt_dump_options *options,
 	return err == 0 ? tdt__print_options_read(&form, ours->print, out) : err;
 }
 
-int tdt_dump_with(FILE *out, const struct tdt_dump_options *options)
+int tdt__dump(FILE *out, const struct tdt_dump_options *options, bool only_unseen)
 {
+	const struct tdt__snapshot_how how = { .finds_busy = true, .only_unseen = only_unseen };
 	uint64_t start = tdt__clock();
 	struct tdt_dump_options ours;
 	int saved = errno, err = check_options(out, options, &ours);
 
 	if (err == 0) {
-		const struct tdt_snapshot *snapshot = tdt_snapshot_take(options);
+		const struct tdt_snapshot *snapshot = tdt__snapshot_take(options, how);
 		uint64_t timeout = ours.timeout_ns != 0 ? (uint64_t)ours.timeout_ns : TDT__SECOND;
 
 		if (snapshot == NULL)
@@ -41,6 +43,11 @@ int tdt_dump_with(FILE *out, const struct tdt_dump_options *options)
 	}
 	errno = err == 0 ? saved : -err;
 	return err;
+}
+
+int tdt_dump_with(FILE *out, const struct tdt_dump_options *options)
+{
+	return tdt__dump(out, options, false);
 }
 
 int tdt_dump(FILE *out)

@@ -30,6 +30,7 @@
 #include "base/text.h"
 #include "base/write_signals.h"
 #include "dump/path_pattern.h"
+#include "dump/snapshot.h"
 
 /*
  * Whether dumps may be appended to this file.  Root may have made it for the user.  That a group
@@ -105,7 +106,7 @@ static int dump_to(bool json, char **text, size_t *size)
 
 	if (out == NULL)
 		return -ENOMEM;
-	error = tdt_dump_with(out, &options);
+	error = tdt__dump(out, &options, true);
 	if (fclose(out) != 0 || *text == NULL) /* glibc: 0 although it had no memory */
 		return -ENOMEM;
 	return json ? error : 0;

@@ -48,6 +48,7 @@
 #include "dump/dump_file.h"
 #include "dump/dump_variable.h"
 #include "dump/recorder_snapshot.h"
+#include "dump/snapshot.h"
 #include "host/start.h"
 
 pthread_mutex_t tdt__signal_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -159,7 +160,7 @@ static void make_dump(const char *path, uint64_t since_ns)
 	if (path[0] != '\0')
 		tdt__dump_to_file(path);
 	else
-		tdt_dump_with(stderr, NULL);
+		tdt__dump(stderr, NULL, true);
 }
 
 static void make_snapshot(const char *path, uint64_t since_ns)

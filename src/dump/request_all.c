@@ -248,8 +248,13 @@ static struct slot *list_next(struct window *window)
 	struct tdt_handle *task = window->requests->task(window->requests->arg, window->next);
 	struct slot *slot = &window->slot[window->free[window->n_free - 1]];
 	size_t index = window->next++;
-	int error = read_fiber_into(window, slot, task);
+	int error;
 
+	if (task == NULL) {
+		report(window, index, TDT_ANSWER_NONE, NULL);
+		return NULL;
+	}
+	error = read_fiber_into(window, slot, task);
 	slot->tries = 0;
 	if (error != 0 && (error != -EAGAIN || !may_answer(task) ||
 			   !list_request(window, slot, task))) {

@@ -38,7 +38,10 @@ typedef void tdt__answer_fn(void *arg, size_t index, enum tdt_answer answer,
 
 struct tdt__requests {
 	size_t n;
-	/* Requested in this order; alive until the end. */
+	/*
+	 * Requested in this order; alive until the end.  NULL: make no request; there is no answer
+	 * then.
+	 */
 	struct tdt_handle *(*task)(void *arg, size_t index);
 	tdt__answer_fn *answer;
 	void *arg;

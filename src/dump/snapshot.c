@@ -27,6 +27,9 @@
 #include "capture/judge.h"
 #include "capture/leaf_list.h"
 #include "dump/request_all.h"
+#include "dump/snapshot.h"
+#include "facts/busy.h"
+#include "facts/orphans.h"
 #include "facts/proof.h"
 #include "facts/record.h"
 #include "host/unloads.h"
@@ -68,6 +71,7 @@ struct taking {
 	size_t unanswered; /* tasks without an answer so far */
 	bool late;
 	bool wakes; /* the wake-up of a task was reported */
+	struct tdt__snapshot_how how;
 	size_t lost;
 
 	/* Of char *: each name once, in the arena of the findings.  NULL: not created yet. */
@@ -431,8 +435,9 @@ static void answer(void *arg, size_t index, enum tdt_answer answer, struct tdt__
 static struct tdt_handle *task_of(void *arg, size_t index)
 {
 	const struct taking *taking = arg;
+	struct tdt_handle *task = member_at(taking, index)->task;
 
-	return member_at(taking, index)->task;
+	return taking->how.only_unseen && tdt__last_tree_shows(task) ? NULL : task;
 }
 
 static void request_all(struct taking *taking, const struct tdt_dump_options *options)
@@ -477,15 +482,33 @@ static void prove(struct taking *taking, struct member *member)
 	member->recorded.settled = tdt__settled(&places, &witness);
 }
 
+static bool record_now(void *arg, size_t index, struct tdt_task_record *record)
+{
+	return tdt__registry_read(member_at(arg, index)->task, record);
+}
+
+/* Find busy loops, if there is time for it. */
+static void find_busy(struct taking *taking)
+{
+	const struct tdt__busy_places places = { .arg = taking,
+						 .member = recorded_at,
+						 .record = record_now,
+						 .n = members(taking) };
+
+	if (taking->deadline - end_of(taking) > tdt__clock() + TDT__SECOND / 5)
+		tdt__busy_find(&places);
+}
+
 /* Note which tasks have stood still, and give back the references to all of them. */
 static void release_all(struct taking *taking)
 {
+	for (size_t i = 0; i < members(taking); i++)
+		prove(taking, member_at(taking, i));
+	if (taking->how.finds_busy)
+		find_busy(taking);
 	for (size_t i = 0; i < members(taking); i++) {
-		struct member *member = member_at(taking, i);
-
-		prove(taking, member);
-		tdt_handle_unref(member->task);
-		member->task = NULL;
+		tdt_handle_unref(member_at(taking, i)->task);
+		member_at(taking, i)->task = NULL;
 	}
 }
 
@@ -501,6 +524,32 @@ static void note_panics(struct tdt__findings *findings)
 			tdt__findings_add_panic(findings, trace);
 }
 
+static struct tdt_trace *orphan_trace(struct tdt__orphan *orphan)
+{
+	const struct tdt__orphan_place place = tdt__orphan_place(orphan);
+	const struct tdt_task_info info = tdt__orphan_info(orphan);
+	struct tdt__stacks *stacks = tdt__tree_stacks(&place.tree, &place.entry);
+	struct tdt__unloads count = { 0 };
+
+	if (stacks == NULL)
+		return NULL;
+	tdt__judge(stacks, &count);
+	return tdt__trace_of(&info, stacks);
+}
+
+static void note_orphans(struct taking *taking)
+{
+	struct tdt__lock_places places = lock_places(taking);
+	struct tdt__findings *findings = taking->findings;
+	struct tdt__orphans orphans;
+
+	tdt__orphans_find(&places, &orphans);
+	for (size_t i = 0; i < orphans.n; i++)
+		tdt__findings_add_lone(findings, &findings->orphans, TDT_ANSWER_FRESH,
+				       orphan_trace(&orphans.lock[i]));
+	free(orphans.lock);
+}
+
 /*
  * Complete the snapshot.  This needs no memory except for the cycles and panics, which are left out
  * without it.
@@ -512,8 +561,10 @@ static const struct tdt_snapshot *conclude(struct taking *taking)
 
 	findings->public.took_ns = tdt__clock() - taking->start;
 	findings->public.lost = taking->lost;
+	findings->public.unseen = taking->how.only_unseen;
 	release_all(taking);
 	tdt__futurelocks_find(&places);
+	note_orphans(taking);
 	note_panics(findings);
 	findings->public.misuse = tdt_misused();
 	taking->findings = NULL;
@@ -531,9 +582,12 @@ static int read_options(struct tdt_dump_options *ours, struct tdt_task_filter *f
 	return error != 0 ? error : tdt__filter_read(filter, ours->filter);
 }
 
-const struct tdt_snapshot *tdt_snapshot_take(const struct tdt_dump_options *options)
+const struct tdt_snapshot *tdt__snapshot_take(const struct tdt_dump_options *options,
+					      struct tdt__snapshot_how how)
 {
-	struct taking taking __attribute__((cleanup(taking_fini))) = { .start = tdt__clock() };
+	struct taking taking
+	    __attribute__((cleanup(taking_fini))) = { .start = tdt__clock(),
+						      .how = how };
 	struct tdt_dump_options ours;
 	int error = read_options(&ours, &taking.filter, options);
 
@@ -554,6 +608,11 @@ const struct tdt_snapshot *tdt_snapshot_take(const struct tdt_dump_options *opti
 
 no_memory:
 	return tdt__nothing(-ENOMEM);
+}
+
+const struct tdt_snapshot *tdt_snapshot_take(const struct tdt_dump_options *options)
+{
+	return tdt__snapshot_take(options, (struct tdt__snapshot_how){ .finds_busy = false });
 }
 
 void tdt_snapshot_free(const struct tdt_snapshot *snapshot)

@@ -41,6 +41,13 @@ static inline enum tdt_task_state tdt__record_state(const struct tdt_task_record
 	}
 }
 
+/* Whether the task may still give back a lock that it holds: it, or the drop of its future. */
+static inline bool tdt__record_may_hold(const struct tdt_task_record *record)
+{
+	return record->state == TDT_TASK_RECORD_IDLE || record->state == TDT_TASK_RECORD_POLLING ||
+	       (record->state == TDT_TASK_RECORD_ENDED && record->stack_top != 0);
+}
+
 /* Whether the record's wait is in date: a leaf reported it in the last poll that began. */
 static inline bool tdt__record_has_wait(const struct tdt_task_record *record)
 {

@@ -108,18 +108,44 @@ TDT__WORKER_PROBES(SEMAPHORE)
 
 #define OWN_FRAME() __asm__ volatile("" : : "r"(__builtin_frame_address(0)))
 
-#define TASK_PROBE(name)                                                                           \
-	ONE_SITE void tdt_probe_##name(const struct tdt_handle *task)                              \
-	{                                                                                          \
-		uint64_t id = task->record.id;                                                     \
-		const char *file =                                                                 \
-		    task->record.file != 0 ? (const char *)(uintptr_t)task->record.file : "";      \
-		uint32_t line = task->record.line, column = task->record.column;                   \
-                                                                                                   \
-		OWN_FRAME();                                                                       \
-		(void)*(const volatile char *)file;                                                \
-		STAP_PROBE4(TDT_USDT_PROVIDER, name, id, file, line, column);                      \
-		LIST_SITE(name);                                                                   \
+/*
+ * The register in which the ABI passes the n-th argument.  DTrace for Linux reads arguments there
+ * and does not look at the note, which says for other tracers where they are.
+ */
+#ifdef __x86_64__
+#define ARGUMENT_1 __asm__("rdi")
+#define ARGUMENT_2 __asm__("rsi")
+#define ARGUMENT_3 __asm__("rdx")
+#define ARGUMENT_4 __asm__("rcx")
+#elif defined(__aarch64__)
+#define ARGUMENT_1 __asm__("x0")
+#define ARGUMENT_2 __asm__("x1")
+#define ARGUMENT_3 __asm__("x2")
+#define ARGUMENT_4 __asm__("x3")
+#endif
+
+/*
+ * Everything is read before the first register is set: reading may call a function of a sanitizer.
+ */
+#define TASK_PROBE(name)									   \
+	ONE_SITE void tdt_probe_##name(const struct tdt_handle *task)				   \
+	{											   \
+		const struct tdt_task_record *from = &task->record;				   \
+		const char *place = from->file != 0 ? (const char *)(uintptr_t)from->file : "";	   \
+		uint32_t in_line = from->line, in_column = from->column;			   \
+		uint64_t task_id;								   \
+												   \
+		OWN_FRAME();									   \
+		(void)*(const volatile char *)place;						   \
+		task_id = from->id;								   \
+												   \
+		register uint64_t id ARGUMENT_1 = task_id;					   \
+		register const char *file ARGUMENT_2 = place;					   \
+		register uint32_t line ARGUMENT_3 = in_line;					   \
+		register uint32_t column ARGUMENT_4 = in_column;				   \
+												   \
+		STAP_PROBE4(TDT_USDT_PROVIDER, name, id, file, line, column);			   \
+		LIST_SITE(name);								   \
 	}
 TDT__TASK_PROBES(TASK_PROBE)
 

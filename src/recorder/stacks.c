@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "recorder/block.h"
+#include "tree/named.h"
 #include "tree/stacks.h"
 #include "watch/spare_captures.h"
 
@@ -122,15 +123,18 @@ uint32_t tdt__stack_number_of(struct tdt_recording *block, const struct tdt__sta
 {
 	uint64_t pc[TDT__RECORD_STACK_MAX];
 	uint32_t n = 0;
+	bool named = false;
 
-	for (; tdt__is_frame(index) && n < TDT__RECORD_STACK_MAX; n++) {
-		pc[n] = stacks->frames[index].frame.pc;
-		index = stacks->frames[index].parent;
-	}
+	for (; tdt__is_frame(index) && n < TDT__RECORD_STACK_MAX;
+	     index = stacks->frames[index].parent)
+		if (tdt__is_named(stacks->frames[index].frame.pc)) /* names are not recorded */
+			named = true;
+		else
+			pc[n++] = stacks->frames[index].frame.pc;
 	if (n == 0)
 		return 0;
 	return tdt__stack_number(stacks_of(block), pc, n,
-				 tdt__is_frame(index) ? TDT_CUT_LIMIT
+				 tdt__is_frame(index) || named ? TDT_CUT_LIMIT
 						      : (uint8_t)(index - TDT__PARENT_TOP));
 }
 

@@ -100,6 +100,14 @@ struct tdt_handle {
 	struct tdt__request *requests; /* under tdt__request_lock; the newest first */
 };
 
+/* Tasks of tdt_task_new() have this poll function, which nobody calls. */
+tdt_poll_t tdt__callback_poll(void *state, struct tdt_context *cx);
+
+static inline bool tdt__is_callback_task(const struct tdt_handle *task)
+{
+	return TDT__PEEK(task->record.poll) == (uintptr_t)tdt__callback_poll;
+}
+
 /*
  * Put `waker`, or NULL, in the place of the saved waker, and return the saved waker: the caller
  * owns it.  Release what `waker` points to; acquire what the thread did that put the saved waker,

@@ -17,6 +17,7 @@
 #include "host/thread.h"
 #include "host/unloads.h"
 #include "registry/handle.h"
+#include "registry/notes.h"
 
 /*
  * The size of a slab, and its alignment: the slab of a record is found from the record's address.
@@ -50,6 +51,7 @@ static struct shard shards[SHARDS] = { [0 ... SHARDS - 1] = { .lock = PTHREAD_MU
 static _Alignas(64) struct tdt_registry_counters counters[SHARDS];
 
 struct tdt_registry_panic tdt__panics[TDT__PANICS];
+struct tdt_registry_holder tdt__holders[TDT__HOLDERS];
 
 _Alignas(64) struct tdt_registry tdt__registry = {
 	.magic = TDT_REGISTRY_MAGIC,
@@ -67,13 +69,18 @@ _Alignas(64) struct tdt_registry tdt__registry = {
 	.panics = (uintptr_t)tdt__panics,
 	.n_panics = TDT__PANICS,
 	.panic_size = sizeof(struct tdt_registry_panic),
+	.holders = (uintptr_t)tdt__holders,
+	.n_holders = TDT__HOLDERS,
+	.holder_size = sizeof(struct tdt_registry_holder),
 	.thread_size = sizeof(struct tdt_registry_thread),
 	.fiber_size = sizeof(struct tdt_registry_fiber),
 	.features = TDT_REGISTRY_WAKES | TDT_REGISTRY_PARENTS,
+	.callback_poll = (uintptr_t)tdt__callback_poll,
 };
 
 _Static_assert(sizeof(struct tdt_registry) == 256, "the layout is public");
 _Static_assert(sizeof(struct tdt_task_record) == 280, "the layout is public");
+_Static_assert(sizeof(struct tdt_registry_holder) == 96, "the layout is public");
 _Static_assert(sizeof(struct tdt_registry_counters) == 64, "the layout is public");
 _Static_assert(sizeof(struct tdt_registry_panic) ==
 		       200 + TDT_REGISTRY_PANIC_ENTRIES * sizeof(struct tdt_registry_entry),
@@ -82,6 +89,13 @@ _Static_assert(sizeof(PACKAGE_VERSION) <= sizeof(tdt__registry.library), "the ve
 _Static_assert(offsetof(struct tdt_task_record, id) == 64, "a poll needs one cache line");
 _Static_assert(sizeof(struct tdt_handle) == 320, "a task costs five cache lines");
 _Static_assert(TDT_TASK_RECORD_NAME_SIZE == TDT_TASK_NAME_MAX + 1, "names fit");
+
+tdt_poll_t tdt__callback_poll(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	(void)cx;
+	return TDT_PANICKED;
+}
 
 /* --- Giving out and taking back ------------------------------------------ */
 
@@ -333,24 +347,19 @@ void tdt__registry_begin(void)
 	TDT__POKE(tdt__registry.pid, (uint32_t)getpid());
 }
 
-/* Threads of the parent that were writing a panic are not here: give up what they wrote. */
-static void forget_half_panics(void)
+/* Threads of the parent that were writing a note are not here. */
+static void forget_half_notes(void)
 {
-	for (int i = 0; i < TDT__PANICS; i++) {
-		struct tdt_registry_panic *panic = &tdt__panics[i];
-
-		if (panic->seq % 2 == 0)
-			continue;
-		TDT__POKE(panic->number, 0);
-		/* Release the number.  Pairs with panics.c's read_panic(). */
-		__atomic_store_n(&panic->seq, panic->seq + 1, __ATOMIC_RELEASE);
-	}
+	for (int i = 0; i < TDT__PANICS; i++)
+		tdt__note_forget_half((struct tdt__note *)(void *)&tdt__panics[i]);
+	for (int i = 0; i < TDT__HOLDERS; i++)
+		tdt__note_forget_half((struct tdt__note *)(void *)&tdt__holders[i]);
 }
 
 void tdt__registry_forked(void)
 {
 	TDT__POKE(tdt__registry.pid, (uint32_t)getpid());
-	forget_half_panics();
+	forget_half_notes();
 }
 
 void tdt__registry_lock_all(void)

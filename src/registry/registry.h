@@ -37,6 +37,10 @@ extern struct tdt_registry tdt__registry;
 #define TDT__PANICS 16
 extern struct tdt_registry_panic tdt__panics[TDT__PANICS];
 
+/* The last tasks that ended with a lock: see task/holders.c. */
+#define TDT__HOLDERS 64
+extern struct tdt_registry_holder tdt__holders[TDT__HOLDERS];
+
 /*
  * Access to a field of a record that other threads may access meanwhile.  Relaxed: a reader gets
  * one of the values that the field had.  Where other fields depend on the order of an access

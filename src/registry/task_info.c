@@ -16,6 +16,8 @@
 #include "base/options.h"
 #include "host/peek.h"
 #include "registry/handle.h"
+#include "registry/holders.h"
+#include "registry/owners.h"
 
 _Static_assert(TDT__NAME_MAX == TDT_TASK_NAME_MAX && TDT__NAME_MAX == TDT_WAIT_NAME_MAX,
 	       "names fit");
@@ -75,9 +77,18 @@ static bool read_own(void *arg, uint64_t address, void *to, size_t size)
 	return whole;
 }
 
+static bool find_ended(void *arg, uint64_t id, struct tdt_registry_holder *ended)
+{
+	(void)arg;
+	return tdt__holder_find(id, ended);
+}
+
 struct tdt__lock_places tdt__locks_here(uint64_t now)
 {
-	return (struct tdt__lock_places){ .read = read_own, .now = now };
+	return (struct tdt__lock_places){ .read = read_own,
+					  .each_holder = tdt__each_holder,
+					  .find_ended = find_ended,
+					  .now = now };
 }
 
 void tdt__task_info_renew(struct tdt__task_info *ours, struct tdt__lock_places *places)

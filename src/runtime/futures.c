@@ -20,7 +20,12 @@
 
 struct tdt_future tdt_mutex_lock(struct tdt_mutex *mutex)
 {
-	return tdt__mutex_lock_new(mutex);
+	return tdt__mutex_lock_new(mutex, __builtin_return_address(0));
+}
+
+struct tdt_future tdt_mutex_guard(struct tdt_mutex *mutex, struct tdt_future future)
+{
+	return tdt__mutex_guard_new(mutex, future, __builtin_return_address(0));
 }
 
 struct tdt_future tdt_oneshot_receive(struct tdt_oneshot_receiver *receiver, void **value,

@@ -21,6 +21,7 @@ libtdt_rt_core_la_SOURCES = \
 	src/runtime/loop.h \
 	src/runtime/mutex.c \
 	src/runtime/mutex.h \
+	src/runtime/mutex_guard.c \
 	src/runtime/mutex_lock.c \
 	src/runtime/name.h \
 	src/runtime/net.c \

@@ -106,6 +106,13 @@ static const struct tdt_waker *hand_over(struct tdt_mutex *mutex)
 	return tdt__slot_take(&first->slot);
 }
 
+/* Under the lock. */
+static void note_taken(struct tdt_mutex *mutex, uint64_t task, const void *taken_at)
+{
+	__atomic_store_n(&mutex->head.taken_at, (uintptr_t)taken_at, __ATOMIC_RELAXED);
+	tdt_lock_take(&mutex->head, task);
+}
+
 bool tdt__lock_place_take(struct tdt__lock_place *place)
 {
 	struct tdt_mutex *mutex = place->mutex;
@@ -122,7 +129,7 @@ bool tdt__lock_place_take(struct tdt__lock_place *place)
 	}
 	holds = place->at == TDT__HOLDS;
 	if (holds)
-		tdt_lock_take(&mutex->head, task);
+		note_taken(mutex, task, place->taken_at);
 	pthread_mutex_unlock(&mutex->lock);
 	return holds;
 }
@@ -155,7 +162,7 @@ bool tdt_mutex_try_lock(struct tdt_mutex *mutex)
 	got = !mutex->held;
 	mutex->held = true;
 	if (got)
-		tdt_lock_take(&mutex->head, task);
+		note_taken(mutex, task, __builtin_return_address(0));
 	pthread_mutex_unlock(&mutex->lock);
 	return got;
 }

@@ -24,6 +24,8 @@ struct tdt__lock_place {
 		TDT__HOLDS /* this future holds the mutex */
 	} at;
 	uint64_t task; /* the id of the task that polled the future last; 0: none */
+
+	const void *taken_at; /* the place in the user's code that made the future; constant */
 };
 
 /*
@@ -38,6 +40,9 @@ void tdt__lock_place_leave(struct tdt__lock_place *place);
 /* Report, from the poll of a leaf, that it waits for the mutex. */
 void tdt__mutex_report(const struct tdt_mutex *mutex);
 
-struct tdt_future tdt__mutex_lock_new(struct tdt_mutex *mutex);
+/* `taken_at`: the return address of the user's call. */
+struct tdt_future tdt__mutex_lock_new(struct tdt_mutex *mutex, const void *taken_at);
+struct tdt_future tdt__mutex_guard_new(struct tdt_mutex *mutex, struct tdt_future child,
+				       const void *taken_at);
 
 #endif

@@ -43,7 +43,7 @@ static void drop_lock(void *state)
 	free(place);
 }
 
-struct tdt_future tdt__mutex_lock_new(struct tdt_mutex *mutex)
+struct tdt_future tdt__mutex_lock_new(struct tdt_mutex *mutex, const void *taken_at)
 {
 	struct tdt__lock_place *place;
 
@@ -53,5 +53,6 @@ struct tdt_future tdt__mutex_lock_new(struct tdt_mutex *mutex)
 	if (place == NULL)
 		return TDT_FUTURE_NONE;
 	place->mutex = mutex;
+	place->taken_at = taken_at;
 	return (struct tdt_future){ place, tdt_mutex_lock, drop_lock };
 }

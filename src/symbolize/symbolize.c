@@ -21,6 +21,7 @@
 
 #include <libiberty/hashtab.h>
 
+#include "base/text.h"
 #include "symbolize/debuginfo.h"
 #include "symbolize/demangle.h"
 #include "symbolize/diename.h"
@@ -358,12 +359,63 @@ static void fill_from_symbol(struct tdt__symbol *symbol)
 		outermost->function = symbol->symbol;
 }
 
+/* The length of a closure's part of a name, as symbols write it; 0: there is none at `name`. */
+static size_t closure_length(const char *name)
+{
+	if (tdt__starts_with(name, "{{closure}}"))
+		return strlen("{{closure}}");
+	return tdt__starts_with(name, "{closure#") ? strcspn(name, "}") + 1 : 0;
+}
+
+/* Whether the symbol is that of `function`, in which async closures are called so (diename.h). */
+static bool is_symbol_of(const char *symbol, const char *function)
+{
+	if (is_qualified(symbol, function))
+		return true;
+	for (; *symbol == *function && *symbol != '\0'; symbol++, function++) {
+		size_t n = closure_length(symbol);
+
+		if (n != 0 && tdt__starts_with(function, "{async}")) {
+			symbol += n - 1;
+			function += strlen("{async}") - 1;
+		}
+	}
+	return *symbol == *function;
+}
+
 static bool has_name(const char *const *names, size_t n, const char *name)
 {
 	for (size_t i = 0; i < n; i++)
-		if (strcmp(names[i], name) == 0)
+		if (is_symbol_of(name, names[i]))
 			return true;
 	return false;
+}
+
+/* The next name of the function at `start`, as it is read; NULL: there is none. */
+static const char *next_name(struct file *file, uint64_t start, size_t *at)
+{
+	const char *name = tdt__elfsym_next(&file->symbols, file->info.elf, start, at);
+	const char *kept = name != NULL ? tdt__intern(name) : NULL;
+	const char *demangled = kept != NULL ? tdt__demangle(kept) : NULL;
+
+	return demangled != NULL ? demangled : kept;
+}
+
+/*
+ * The name of the symbol that is the function's own.  Any of the symbols at `start` may be, since
+ * the debug information is that of one of the functions that were folded.  If none has the name
+ * of the function, it is the one that was found: `poll.constprop.0` is a part of `poll`.
+ */
+static const char *own_name(const struct tdt__symbol *symbol, const char *function,
+			    struct file *file, uint64_t start)
+{
+	const char *demangled = tdt__demangle(symbol->symbol), *name;
+	size_t at = 0;
+
+	while ((name = next_name(file, start, &at)) != NULL)
+		if (is_symbol_of(name, function))
+			return name;
+	return demangled != NULL ? demangled : symbol->symbol;
 }
 
 /*
@@ -375,22 +427,16 @@ static bool has_name(const char *const *names, size_t n, const char *name)
 static void fill_also(struct tdt__symbol *symbol, struct file *file, uint64_t start)
 {
 	const struct tdt__place *outermost = &symbol->place[symbol->n - 1];
-	const char *names[TDT__ALSO_MAX + 1] = { outermost->function }, *name;
+	const char *names[TDT__ALSO_MAX + 1], *name;
 	const char **also;
 	size_t n = 1, at = 0;
 
 	if (outermost->die == 0 || outermost->function == NULL)
 		return;
-	while (n <= TDT__ALSO_MAX &&
-	       (name = tdt__elfsym_next(&file->symbols, file->info.elf, start, &at)) != NULL) {
-		const char *kept = tdt__intern(name);
-		const char *demangled = kept != NULL ? tdt__demangle(kept) : NULL;
-
-		if (demangled != NULL)
-			kept = demangled;
-		if (kept != NULL && !has_name(names, n, kept) && strcmp(name, symbol->symbol) != 0)
-			names[n++] = kept;
-	}
+	names[0] = own_name(symbol, outermost->function, file, start);
+	while (n <= TDT__ALSO_MAX && (name = next_name(file, start, &at)) != NULL)
+		if (!has_name(names, n, name))
+			names[n++] = name;
 	also = n > 1 ? calloc(n, sizeof(also[0])) : NULL;
 	if (also != NULL)
 		symbol->also = memcpy(also, names + 1, (n - 1) * sizeof(also[0]));

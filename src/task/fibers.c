@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Fibers: <tdt/integrate/fiber.h>.
+ * Tasks that run and stand without a poll: fibers (<tdt/integrate/fiber.h>), and the tasks of
+ * tdt_task_new() (<tdt/integrate/leaf.h>), which have a struct tdt_fiber without a stack for their
+ * runs.
  *
  * A fiber of its own is a task without a future.  Resume and suspend do for it what the wrapper
  * does before and after a poll (wrapper.c), with the same handshake (handshake.h).  What differs:
@@ -30,6 +32,7 @@
 #include <errno.h>
 
 #include <tdt/integrate/fiber.h>
+#include <tdt/integrate/leaf.h>
 
 #include "base/result.h"
 #include "capture/capture.h"
@@ -41,7 +44,9 @@
 #include "probes/probes.h"
 #include "recorder/record.h"
 #include "registry/handle.h"
+#include "registry/holders.h"
 #include "registry/registry.h"
+#include "task/leaf.h"
 #include "task/misuse.h"
 #include "task/request.h"
 #include "task/task.h"
@@ -73,6 +78,7 @@ struct tdt_fiber *tdt__fiber_new(const void *low, size_t size)
 	TDT__POKE(fiber->stack.size, size);
 	TDT__POKE(fiber->stack.base, 0);
 	TDT__POKE(fiber->stack.moved_to, 0);
+	TDT__POKE(fiber->stack.entry, 0);
 	tdt__fiber_end_write(fiber);
 	fiber->poll = (struct tdt__poll){ .task = NULL };
 	fiber->task = NULL;
@@ -83,13 +89,15 @@ struct tdt_fiber *tdt__fiber_new(const void *low, size_t size)
 	return fiber;
 }
 
-struct tdt_fiber *tdt_fiber_new(void *low, size_t size, const struct tdt_task_attr *attr)
+/* Make a task of its own, to which the fiber and the caller have a reference each. */
+static struct tdt_fiber *new_task(struct tdt_fiber *fiber, struct tdt_future child,
+				  const struct tdt_task_attr *attr)
 {
-	struct tdt_fiber *fiber = tdt__fiber_new(low, size);
-	struct tdt_future child = { .state = fiber != NULL ? &fiber->stack : NULL };
-
 	if (fiber == NULL)
 		return NULL;
+	child.state = &fiber->stack;
+	if (attr != NULL && attr->size >= sizeof *attr)
+		TDT__POKE(fiber->stack.entry, attr->entry);
 	fiber->task = tdt__task_new(child, fiber->item.index, attr);
 	if (fiber->task == NULL) {
 		tdt__fiber_give(fiber);
@@ -97,11 +105,36 @@ struct tdt_fiber *tdt_fiber_new(void *low, size_t size, const struct tdt_task_at
 	}
 	fiber->own = true;
 	fiber->poll.task = fiber->task;
-	TDT__PROBE_TASK(task__spawn, fiber->task);
-	if (tdt__recording())
-		tdt__record_spawn(fiber->task);
-	tdt_handle_unref(fiber->task); /* the fiber has one reference, and nobody else */
+	tdt__task_announce(fiber->task);
 	return fiber;
+}
+
+struct tdt_fiber *tdt_fiber_new(void *low, size_t size, const struct tdt_task_attr *attr)
+{
+	struct tdt_fiber *fiber =
+		new_task(tdt__fiber_new(low, size), (struct tdt_future){ 0 }, attr);
+
+	if (fiber != NULL)
+		tdt_handle_unref(fiber->task);
+	return fiber;
+}
+
+struct tdt_handle *tdt_task_new(const struct tdt_task_attr *attr)
+{
+	const struct tdt_future child = { .poll = tdt__callback_poll };
+	struct tdt_fiber *fiber = new_task(tdt__fiber_new(NULL, 0), child, attr);
+
+	if (fiber == NULL)
+		return NULL;
+	tdt__leaf_go_on(fiber->task);
+	return fiber->task;
+}
+
+/* Of a task of tdt_task_new(). */
+static inline struct tdt_fiber *fiber_of_task(const struct tdt_handle *task)
+{
+	return (struct tdt_fiber *)(void *)((char *)(uintptr_t)task->record.child_state -
+					    offsetof(struct tdt_fiber, stack));
 }
 
 struct tdt_fiber *tdt_fiber_of(struct tdt_handle *task, void *low, size_t size)
@@ -162,7 +195,7 @@ static bool is_in_chain(const struct tdt_fiber *fiber)
 /* The fiber that the link belongs to; NULL: it is the link of a poll. */
 static struct tdt_fiber *fiber_of_link(struct tdt__poll *poll)
 {
-	if (poll == NULL || !tdt__is_fiber(poll->task))
+	if (poll == NULL || !(tdt__is_fiber(poll->task) || tdt__is_callback_task(poll->task)))
 		return NULL;
 	return (struct tdt_fiber *)(void *)((char *)poll - offsetof(struct tdt_fiber, poll));
 }
@@ -231,7 +264,9 @@ static inline void link_fiber(struct tdt_fiber *fiber)
 		drop_stale_links();
 	/* Acquire: the other thread has left the link.  Pairs with drop_stale_links(). */
 	if (RARELY(atomic_load_explicit(&fiber->link, memory_order_acquire) != TDT__LINK_NONE)) {
-		tdt__misuse(TDT_MISUSE_FIBER_RESUME, fiber->task);
+		tdt__misuse(tdt__is_fiber(fiber->task) ? TDT_MISUSE_FIBER_RESUME
+						       : TDT_MISUSE_TASK_ENTER,
+			    fiber->task);
 		if (!unlink_fiber(fiber))
 			return;
 	}
@@ -266,17 +301,10 @@ static __attribute__((noinline)) void resume_in_future(struct tdt_fiber *fiber)
 	tdt__fiber_begin_write(fiber);
 }
 
-__attribute__((noinline)) void tdt_fiber_resume(struct tdt_fiber *fiber)
+static inline __attribute__((always_inline)) void begin_run(struct tdt_fiber *fiber)
 {
-	struct tdt_task_record *record;
+	struct tdt_task_record *record = &fiber->task->record;
 
-	if (fiber == NULL)
-		return;
-	if (RARELY(!fiber->own)) {
-		resume_in_future(fiber);
-		return;
-	}
-	record = &fiber->task->record;
 	TDT__POKE(record->since, tdt__now());
 	TDT__POKE(record->thread, tdt__thread_id());
 	/*
@@ -291,6 +319,16 @@ __attribute__((noinline)) void tdt_fiber_resume(struct tdt_fiber *fiber)
 	if (tdt__recording() && !fiber->record.is_recorded)
 		begin_recording(fiber);
 	link_fiber(fiber);
+}
+
+__attribute__((noinline)) void tdt_fiber_resume(struct tdt_fiber *fiber)
+{
+	if (fiber == NULL)
+		return;
+	if (RARELY(!fiber->own))
+		resume_in_future(fiber);
+	else
+		begin_run(fiber);
 }
 
 /* Store where the fiber is suspended.  On another stack than its own, nothing can be said of it. */
@@ -420,24 +458,106 @@ static void free_or_leave(struct tdt_fiber *fiber, struct tdt_handle *task)
 		free_fiber(fiber);
 }
 
-__attribute__((noinline)) void tdt_fiber_end(struct tdt_fiber *fiber)
+/* `outcome`: that of a task that does not run. */
+static void end_task(struct tdt_fiber *fiber, enum tdt__outcome outcome)
 {
-	struct tdt_handle *task;
-	bool runs;
+	struct tdt_handle *task = fiber->task;
+	bool runs = TDT__PEEK(task->record.state) == TDT_TASK_RECORD_POLLING;
 
-	if (fiber == NULL)
-		return;
-	if (!fiber->own) {
-		end_in_future(fiber);
-		return;
-	}
-	task = fiber->task;
-	runs = TDT__PEEK(task->record.state) == TDT_TASK_RECORD_POLLING;
 	unlink_fiber(fiber);
 	if (runs && fiber->record.is_recorded)
 		end_recording(fiber, TDT_READY);
-	tdt__task_end(task, runs ? TDT__OUTCOME_READY : TDT__OUTCOME_DROPPED, NULL);
+	tdt__task_end(task, runs ? TDT__OUTCOME_READY : outcome, NULL);
 	if (runs)
 		TDT__PROBE_TASK(task__poll__end, task);
+	tdt__holder_over(task);
 	free_or_leave(fiber, task);
+}
+
+__attribute__((noinline)) void tdt_fiber_end(struct tdt_fiber *fiber)
+{
+	if (fiber == NULL)
+		return;
+	if (fiber->own)
+		end_task(fiber, TDT__OUTCOME_DROPPED);
+	else
+		end_in_future(fiber);
+}
+
+/* --- Tasks that have only callbacks ------------------------------------------------------ */
+
+/*
+ * The task does not stand still.  If it runs, as tdt_leaf_at() has it, on a thread that has not
+ * entered it, it stands from now on.  False: it has ended.
+ */
+static __attribute__((noinline, cold)) bool stand(struct tdt_fiber *fiber)
+{
+	struct tdt_handle *task = fiber->task;
+
+	if (TDT__PEEK(task->record.state) == TDT_TASK_RECORD_ENDED)
+		return false;
+	if (atomic_load_explicit(&fiber->link, memory_order_relaxed) == TDT__LINK_NONE)
+		tdt__leaf_pause(task);
+	return true;
+}
+
+/* The list at which the task waited stays, as the place where it came from. */
+__attribute__((noinline)) void tdt_task_enter_at(struct tdt_handle *task, uintptr_t base)
+{
+	struct tdt_fiber *fiber;
+
+	if (RARELY(task == NULL || !tdt__is_callback_task(task)))
+		return;
+	fiber = fiber_of_task(task);
+	if (RARELY(task->record.state != TDT_TASK_RECORD_IDLE) && !stand(fiber))
+		return;
+	TDT__POKE(task->record.stack_top, base);
+	begin_run(fiber);
+	/* The caller may change the list after this.  Pairs with tdt__barrier_copied(). */
+	tdt__barrier_light();
+}
+
+/* Take the link out of the middle of this thread's chain: what was entered later goes on. */
+static __attribute__((noinline, cold)) bool leave_early(struct tdt_fiber *fiber)
+{
+	struct tdt__poll **link = &tdt__thread.poll;
+
+	tdt__misuse(TDT_MISUSE_TASK_LEAVE, fiber->task);
+	while (*link != NULL && *link != &fiber->poll)
+		link = &(*link)->outer;
+	if (*link == NULL)
+		return false;
+	*link = fiber->poll.outer;
+	return true;
+}
+
+__attribute__((noinline)) void tdt_task_leave(struct tdt_handle *task)
+{
+	struct tdt_fiber *fiber;
+
+	if (RARELY(task == NULL || !tdt__is_callback_task(task)))
+		return;
+	fiber = fiber_of_task(task);
+	if (__builtin_expect(tdt__thread.poll == &fiber->poll, 1))
+		tdt__thread.poll = fiber->poll.outer;
+	else if (TDT__PEEK(task->record.state) == TDT_TASK_RECORD_ENDED || !leave_early(fiber))
+		return;
+	atomic_store_explicit(&fiber->link, TDT__LINK_NONE, memory_order_relaxed);
+	tdt__leaf_stay(task);
+	if (RARELY(fiber->record.is_recorded))
+		end_recording(fiber, TDT_PENDING);
+	/* Release all that the task did, and its list.  Pairs with tdt__request_see(). */
+	__atomic_store_n(&task->record.state, TDT_TASK_RECORD_IDLE, __ATOMIC_RELEASE);
+	tdt__barrier_light();
+	if (RARELY(TDT__PEEK(task->record.own_request) != 0))
+		tdt__leaf_answer(task);
+	TDT__PROBE_TASK(task__poll__end, task);
+}
+
+void tdt_task_end(struct tdt_handle *task)
+{
+	if (task == NULL || !tdt__is_callback_task(task) || !stand(fiber_of_task(task)))
+		return;
+	end_task(fiber_of_task(task), TDT__OUTCOME_READY);
+	tdt_handle_unref(task);
 }

@@ -38,7 +38,8 @@ struct tdt_handle *tdt_handle_ref(struct tdt_handle *handle)
  */
 static void release_record(struct tdt_handle *task)
 {
-	TDT__POKE(task->record.state, TDT_TASK_RECORD_FREE);
+	/* Release what the task did to its locks.  Pairs with tdt__each_holder(). */
+	__atomic_store_n(&task->record.state, TDT_TASK_RECORD_FREE, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&tdt__registry_counters()->polls, task->record.polls, __ATOMIC_RELEASE);
 	tdt__last_tree_drop(task);
 	tdt__registry_give(task);

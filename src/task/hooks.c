@@ -14,6 +14,7 @@
 #include "probes/probes.h"
 #include "recorder/record.h"
 #include "registry/handle.h"
+#include "registry/holders.h"
 #include "task/substitute.h"
 #include "task/waits.h"
 #include "tree/futurelocks.h"
@@ -157,6 +158,7 @@ void tdt_lock_take(struct tdt_lock *lock, uint64_t task)
 {
 	if (lock == NULL)
 		return;
+	tdt__holder_pass(TDT__PEEK(lock->owner), task);
 	TDT__POKE(lock->handed, 0);
 	TDT__POKE(lock->owner, task);
 }

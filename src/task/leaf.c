@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Lists that say where tasks wait, and tasks that have nothing else: <tdt/integrate/leaf.h>. */
+/* Lists that say where tasks wait: <tdt/integrate/leaf.h>. */
 
 #include <config.h>
 
@@ -7,7 +7,6 @@
 
 #include <errno.h>
 
-#include <tdt/integrate/hooks.h>
 #include <tdt/integrate/leaf.h>
 
 #include "base/clock.h"
@@ -22,7 +21,6 @@
 #include "registry/registry.h"
 #include "task/request.h"
 #include "task/waits.h"
-#include "task/wrapper.h"
 
 /* --- Requests --------------------------------------------------------------------------- */
 
@@ -56,19 +54,28 @@ bool tdt__leaf_answer(struct tdt_handle *task)
 
 /* --- Lists ------------------------------------------------------------------------------ */
 
-/* The task goes on: no list is in force any more. */
-static void go_on(struct tdt_handle *task)
+/* No list is in force any more. */
+void tdt__leaf_go_on(struct tdt_handle *task)
 {
-	TDT__POKE(task->record.leaf, 0);
+	bool callback = tdt__is_callback_task(task);
+
 	TDT__POKE(task->record.since, tdt__now());
-	TDT__POKE(task->record.polls, task->record.polls + 1);
-	if (tdt__is_callback_task(task)) {
+	if (callback) {
 		TDT__POKE(task->record.thread, tdt__thread_id());
+		TDT__POKE(task->record.stack_top, 0);
 		/*
 		 * Release what was noted to readers that find the task running, as the wrapper
 		 * does.
 		 */
 		__atomic_store_n(&task->record.state, TDT_TASK_RECORD_POLLING, __ATOMIC_RELEASE);
+	}
+	/*
+	 * Release the state: a task that is seen idle, and without the list of these `polls`, was
+	 * left without one.  Pairs with tdt__leaf_list_capture().
+	 */
+	__atomic_store_n(&task->record.polls, task->record.polls + 1, __ATOMIC_RELEASE);
+	TDT__POKE(task->record.leaf, 0);
+	if (callback) {
 		TDT__PROBE_TASK(task__poll__start, task);
 		if (tdt__recording())
 			tdt__record_run(task->record.id, 0);
@@ -77,18 +84,35 @@ static void go_on(struct tdt_handle *task)
 	tdt__barrier_light();
 }
 
-/* `answers`: the list is all that the task waits for. */
-static void set_leaf(struct tdt_handle *task, struct tdt_leaf *leaf, bool answers)
+void tdt__leaf_waits(struct tdt_handle *task, const struct tdt_leaf *leaf)
 {
-	leaf->task = task->record.id;
-	leaf->polls = task->record.polls;
+	for (uint32_t i = 0; i < leaf->n_waits; i++) {
+		const struct tdt_leaf_wait *wait = &leaf->waits[i];
+
+		tdt_task_waits_on(task, (enum tdt_wait_kind)wait->kind, wait->object, wait->owner,
+				  wait->name);
+	}
+}
+
+/* `answers`: the list is all that the task waits for. */
+static inline void set_leaf(struct tdt_handle *task, struct tdt_leaf *leaf, bool answers)
+{
+	if (answers && TDT__PEEK(task->record.wait_count) != 0)
+		TDT__POKE(task->record.wait_count, 0);
+	/*
+	 * One by one: a load of `polls` that is as wide as a vector waits for the stores of
+	 * `polls` and `since` before it to reach the cache, which takes 5 ns.
+	 */
+	leaf->task = TDT__PEEK(task->record.id);
+	leaf->polls = TDT__PEEK(task->record.polls);
 	atomic_store_explicit(&task->leaf_answers, answers, memory_order_relaxed);
+	if (leaf->n_waits != 0)
+		tdt__leaf_waits(task, leaf);
 	/* Release the list.  Pairs with tdt__leaf_list_capture(). */
 	__atomic_store_n(&task->record.leaf, (uintptr_t)leaf, __ATOMIC_RELEASE);
 }
 
-/* The task, which has nothing but callbacks, ran. */
-static void end_run(struct tdt_handle *task)
+void tdt__leaf_pause(struct tdt_handle *task)
 {
 	TDT__PROBE_TASK(task__poll__end, task);
 	if (tdt__recording())
@@ -97,21 +121,31 @@ static void end_run(struct tdt_handle *task)
 	__atomic_store_n(&task->record.state, TDT_TASK_RECORD_IDLE, __ATOMIC_RELEASE);
 }
 
-/* The record has the last list of the poll. */
-static void set_in_poll(const struct tdt__poll *poll, struct tdt_leaf *leaf)
+static __attribute__((noinline, cold)) void capture_list(struct tdt__capture *capture,
+							 const struct tdt_leaf *leaf)
 {
-	struct tdt_handle *task = poll->task;
 	int saved = errno;
 
-	if (leaf == NULL) {
-		TDT__POKE(task->record.leaf, 0);
-		return;
-	}
-	set_leaf(task, leaf, false);
-	if (__builtin_expect(poll->capture == NULL, 1))
-		return;
-	tdt__leaf_list_record(poll->capture, (uintptr_t)leaf, leaf->task, leaf->polls);
+	tdt__leaf_list_record(capture, (uintptr_t)leaf, leaf->task, leaf->polls);
 	errno = saved;
+}
+
+/*
+ * A poll has the list as one leaf beside others.  A task that was entered waits at the list from
+ * its leave on.  The record has the last list.
+ */
+static void set_inside(const struct tdt__poll *poll, struct tdt_leaf *leaf)
+{
+	struct tdt_handle *task = poll->task;
+
+	if (leaf == NULL)
+		TDT__POKE(task->record.leaf, 0);
+	else
+		set_leaf(task, leaf, tdt__is_callback_task(task));
+	if (__builtin_expect(poll->capture != NULL, 0) && leaf != NULL)
+		capture_list(poll->capture, leaf);
+	/* The caller may change the list before this one.  Pairs with tdt__barrier_copied(). */
+	tdt__barrier_light();
 }
 
 /* The task waits at the list; it was idle, or is a callback task that ran. */
@@ -121,7 +155,7 @@ static void wait_at(struct tdt_handle *task, struct tdt_leaf *leaf)
 
 	set_leaf(task, leaf, true);
 	if (ran)
-		end_run(task);
+		tdt__leaf_pause(task);
 	tdt__barrier_light();
 	if (__builtin_expect(TDT__PEEK(task->record.own_request) != 0, 0))
 		tdt__leaf_answer(task);
@@ -135,7 +169,7 @@ static void set_outside(struct tdt_handle *task, struct tdt_leaf *leaf)
 	if (state == TDT_TASK_RECORD_ENDED || (state == TDT_TASK_RECORD_POLLING && !callback))
 		return;
 	if (state == TDT_TASK_RECORD_IDLE && (callback || TDT__PEEK(task->record.leaf) != 0))
-		go_on(task);
+		tdt__leaf_go_on(task);
 	if (leaf != NULL)
 		wait_at(task, leaf);
 }
@@ -145,7 +179,7 @@ void tdt_leaf_at(struct tdt_handle *task, struct tdt_leaf *leaf)
 	const struct tdt__poll *poll = task != NULL ? tdt__poll_here(task) : tdt__thread.poll;
 
 	if (poll != NULL)
-		set_in_poll(poll, leaf);
+		set_inside(poll, leaf);
 	else if (task != NULL)
 		set_outside(task, leaf);
 }
@@ -153,50 +187,9 @@ void tdt_leaf_at(struct tdt_handle *task, struct tdt_leaf *leaf)
 void tdt_task_waits_on(struct tdt_handle *task, enum tdt_wait_kind kind, const void *object,
 		       uint64_t owner, const char *name)
 {
-	if (task != NULL)
-		tdt__note_wait(&task->record, kind, object, owner, name);
-}
-
-/* --- Callback tasks --------------------------------------------------------------------- */
-
-static void drop_callback(void *state)
-{
-	(void)state;
-}
-
-struct tdt_handle *tdt_task_new(const struct tdt_task_attr *attr)
-{
-	const struct tdt_future none = { NULL, tdt__callback_poll, drop_callback };
-	struct tdt_handle *task = tdt_traced_with(none, attr).handle;
-
-	if (task != NULL)
-		go_on(task);
-	return task;
-}
-
-static const struct tdt_waker *clone_none(const struct tdt_waker *waker)
-{
-	return waker;
-}
-
-static void wake_none(const struct tdt_waker *waker)
-{
-	(void)waker;
-}
-
-void tdt_task_end(struct tdt_handle *task)
-{
-	static const struct tdt_waker_vtable vtable = { clone_none, wake_none, wake_none,
-							wake_none };
-	static const struct tdt_waker none = { &vtable };
-	struct tdt_context cx = { &none };
-
-	if (task == NULL || !tdt__is_callback_task(task))
+	if (task == NULL)
 		return;
-	/* The last poll ends the task: before it, the task is idle. */
-	if (TDT__PEEK(task->record.state) == TDT_TASK_RECORD_POLLING)
-		end_run(task);
-	tdt__traced_poll(task, &cx);
-	tdt__traced_drop(task);
-	tdt_handle_unref(task);
+	if (tdt__recording())
+		tdt__record_wait(task->record.id, kind, object, owner, name);
+	tdt__note_wait(&task->record, kind, object, owner, name);
 }

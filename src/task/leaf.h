@@ -9,13 +9,40 @@
  */
 
 #include <stdbool.h>
+#include <stdint.h>
 
-struct tdt_handle;
+#include <tdt/integrate/leaf.h>
+
+#include "registry/handle.h"
+#include "registry/registry.h"
 
 /*
  * Answer the requests of an idle task by the list that is in force.  False: no list is, or the task
  * went on all the time; the requests are listed again.  Any thread.
  */
 bool tdt__leaf_answer(struct tdt_handle *task);
+
+/*
+ * The task goes on, on this thread, or stands still again: one of tdt_task_new(), which the thread
+ * does not enter.  A task with a future only leaves its list.
+ */
+void tdt__leaf_go_on(struct tdt_handle *task);
+void tdt__leaf_pause(struct tdt_handle *task);
+
+/* Note what a task waits for at the list. */
+void tdt__leaf_waits(struct tdt_handle *task, const struct tdt_leaf *leaf);
+
+/* The task is left: without a list that was set since it was entered, it waits where it did. */
+static inline void tdt__leaf_stay(struct tdt_handle *task)
+{
+	struct tdt_leaf *leaf = (struct tdt_leaf *)(uintptr_t)TDT__PEEK(task->record.leaf);
+	uint64_t polls = TDT__PEEK(task->record.polls);
+
+	if (leaf == NULL || leaf->polls == polls)
+		return;
+	leaf->polls = polls;
+	if (leaf->n_waits != 0)
+		tdt__leaf_waits(task, leaf);
+}
 
 #endif

@@ -19,7 +19,10 @@ static const char *const reasons[] = {
 	[TDT_MISUSE_NESTED] = "a traced future was polled while a poll of it had not ended",
 	[TDT_MISUSE_FIBER_RESUME] = "a fiber was resumed that had not been suspended",
 	[TDT_MISUSE_FIBER_SUSPEND] = "a fiber was suspended that did not run on that thread",
-	[TDT_MISUSE_FIBER_END] = "a fiber was ended by another thread while it ran",
+	[TDT_MISUSE_TASK_ENTER] = "a task was entered that had not been left",
+	[TDT_MISUSE_TASK_LEAVE] = "a task was left that the thread had not entered, or had entered "
+				  "before another one that it had not left",
+	[TDT_MISUSE_FIBER_END] = "a fiber or a task was ended by another thread while it ran",
 };
 
 /*

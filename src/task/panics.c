@@ -1,17 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * The last tasks that panicked.  They lie in the registry (<tdt/layout/registry.h>), so that they
- * can also be read from outside.
- *
- *   thread of a panicking task        reader
- *     number = the next one             seq, must be even
- *     seq: even to odd                  copy the panic
- *     fence (release)                   fence (acquire)
- *     write the panic                   seq again: the same?
- *     seq: to the next even one
- *
- * A thread that finds `seq` odd, because another thread writes there, leaves its panic out: 16
- * panics happened at once.
+ * can also be read from outside (registry/notes.h).
  */
 
 #include <config.h>
@@ -29,6 +19,7 @@
 #include "host/thread.h"
 #include "host/unloads.h"
 #include "registry/handle.h"
+#include "registry/notes.h"
 #include "registry/registry.h"
 #include "task/attr.h"
 #include "task/panics.h"
@@ -36,8 +27,6 @@
 #include "watch/last_tree.h"
 
 static _Atomic uint64_t panics; /* how many there were; relaxed: the numbers only have to differ */
-
-#define PANIC_WORDS (sizeof(struct tdt_registry_panic) / sizeof(tdt__record_word))
 
 /* --- Writing ------------------------------------------------------------------ */
 
@@ -84,57 +73,19 @@ static void fill_panic(struct tdt_registry_panic *panic, const struct tdt_handle
 	memcpy(panic->name, record->name, sizeof panic->name);
 }
 
-/* Write all but the first word, which has `seq`. */
-static void write_words(struct tdt_registry_panic *to, const struct tdt_registry_panic *from)
-{
-	const tdt__record_word *words = (const void *)from;
-
-	for (size_t i = 1; i < PANIC_WORDS; i++)
-		TDT__POKE(((tdt__record_word *)(void *)to)[i], words[i]);
-	TDT__POKE(to->thread, from->thread);
-}
-
 void tdt__panic_note(const struct tdt_handle *task, const struct tdt__capture *capture)
 {
 	struct tdt_registry_panic ours = { 0 };
 	struct tdt_registry_panic *panic;
-	uint32_t seq;
 
 	ours.number = atomic_fetch_add_explicit(&panics, 1, memory_order_relaxed) + 1;
 	panic = &tdt__panics[ours.number % TDT__PANICS];
 	fill_panic(&ours, task);
 	fill_tree(&ours, task, capture);
-	/* Acquire: what the last writer wrote comes before.  Pairs with the release below. */
-	seq = TDT__PEEK(panic->seq);
-	if (seq % 2 != 0 || !__atomic_compare_exchange_n(&panic->seq, &seq, seq + 1, false,
-							 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-		return;
-	/*
-	 * A reader that sees a word of this panic then sees the odd `seq`.  Pairs with
-	 * read_panic().
-	 */
-	atomic_thread_fence(memory_order_release);
-	write_words(panic, &ours);
-	/* Release the panic.  Pairs with read_panic(). */
-	__atomic_store_n(&panic->seq, seq + 2, __ATOMIC_RELEASE);
+	tdt__note_write((struct tdt__note *)(void *)panic, (const void *)&ours, sizeof ours);
 }
 
 /* --- Reading ------------------------------------------------------------------ */
-
-/* Copy the panic with this number.  False: it is not there any more, or not yet. */
-static bool read_panic(uint64_t number, struct tdt_registry_panic *copy)
-{
-	const struct tdt_registry_panic *from = &tdt__panics[number % TDT__PANICS];
-	/* Acquire the panic.  Pairs with tdt__panic_note(). */
-	uint32_t seq = __atomic_load_n(&from->seq, __ATOMIC_ACQUIRE);
-
-	for (size_t i = 0; i < PANIC_WORDS; i++)
-		((tdt__record_word *)(void *)copy)[i] =
-		    TDT__PEEK(((const tdt__record_word *)(const void *)from)[i]);
-	/* Read all of it before `seq` again.  Pairs with the fence in tdt__panic_note(). */
-	atomic_thread_fence(memory_order_acquire);
-	return seq % 2 == 0 && TDT__PEEK(from->seq) == seq && copy->number == number;
-}
 
 static struct tdt_trace *trace_of(const struct tdt_registry_panic *panic, uint64_t now)
 {
@@ -159,7 +110,10 @@ int tdt__panic_trace(uint64_t back, uint64_t now, struct tdt_trace **trace)
 	uint64_t last = tdt__panic_count();
 	struct tdt_registry_panic panic;
 
-	if (back >= last || back >= TDT__PANICS || !read_panic(last - back, &panic))
+	if (back >= last || back >= TDT__PANICS ||
+	    !tdt__note_read((struct tdt__note *)(void *)&panic,
+			    (const void *)&tdt__panics[(last - back) % TDT__PANICS], sizeof panic,
+			    last - back))
 		return -ESRCH;
 	*trace = trace_of(&panic, now);
 	return *trace != NULL ? 0 : -ENOMEM;

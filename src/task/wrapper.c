@@ -22,6 +22,7 @@
 #include "recorder/record.h"
 #include "recorder/stacks.h"
 #include "registry/handle.h"
+#include "registry/holders.h"
 #include "registry/registry.h"
 #include "task/handshake.h"
 #include "task/join.h"
@@ -516,6 +517,7 @@ void tdt__traced_drop(void *state)
 	if (TDT__PEEK(task->record.state) != TDT_TASK_RECORD_ENDED)
 		tdt__task_end(task, TDT__OUTCOME_DROPPED, NULL);
 	task->child_drop((void *)(uintptr_t)task->record.child_state);
+	tdt__holder_over(task);
 	tdt_handle_unref(task);
 }
 

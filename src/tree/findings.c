@@ -21,12 +21,21 @@ struct tdt__findings *tdt__findings_new(void)
 	return findings;
 }
 
+static void free_traces(const struct tdt_snapshot_group *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		tdt_trace_free((struct tdt_trace *)(uintptr_t)list[i]->trace);
+}
+
 void tdt__findings_free(struct tdt__findings *findings)
 {
 	if (findings == NULL)
 		return;
-	for (size_t i = 0; i < findings->public.n_panics; i++)
-		tdt_trace_free((struct tdt_trace *)(uintptr_t)findings->public.panics[i]->trace);
+	free_traces(findings->public.panics, findings->public.n_panics);
+	free_traces(findings->orphans.list, findings->orphans.n);
+	free_traces(findings->before.list, findings->before.n);
+	free(findings->orphans.list);
+	free(findings->before.list);
 	tdt__cycles_fini(&findings->cycles);
 	tdt__groups_fini(&findings->groups);
 	tdt__arena_fini(&findings->arena);
@@ -35,30 +44,65 @@ void tdt__findings_free(struct tdt__findings *findings)
 	free(findings);
 }
 
-/* A task that panicked, and its group of one. */
+/* A task, and its group of one. */
 struct lone {
 	struct tdt_snapshot_group group;
 	const struct tdt_task_info *task;
 };
 
-void tdt__findings_add_panic(struct tdt__findings *findings, struct tdt_trace *trace)
+/* NULL: no memory; then the trace is freed. */
+static const struct tdt_snapshot_group *make_lone(struct tdt__findings *findings,
+						  enum tdt_answer answer, struct tdt_trace *trace)
 {
-	struct lone *lone = findings->public.n_panics < TDT__FOUND_PANICS
-				    ? tdt__arena_take(&findings->arena, sizeof *lone)
-				    : NULL;
+	struct lone *lone = tdt__arena_take(&findings->arena, sizeof *lone);
 
 	if (lone == NULL) {
 		tdt_trace_free(trace);
-		return;
+		return NULL;
 	}
 	lone->task = &trace->info;
 	lone->group = (struct tdt_snapshot_group){ .size = sizeof lone->group,
-						   .answer = TDT_ANSWER_FRESH,
+						   .answer = answer,
 						   .trace = trace,
 						   .tasks = &lone->task,
 						   .n = 1 };
+	return &lone->group;
+}
+
+void tdt__findings_add_panic(struct tdt__findings *findings, struct tdt_trace *trace)
+{
+	const struct tdt_snapshot_group *lone = NULL;
+
+	if (findings->public.n_panics == TDT__FOUND_PANICS)
+		tdt_trace_free(trace);
+	else
+		lone = make_lone(findings, TDT_ANSWER_FRESH, trace);
+	if (lone == NULL)
+		return;
 	findings->public.panics = findings->panics;
-	findings->panics[findings->public.n_panics++] = &lone->group;
+	findings->panics[findings->public.n_panics++] = lone;
+}
+
+void tdt__findings_add_lone(struct tdt__findings *findings, struct tdt__lones *lones,
+			    enum tdt_answer answer, struct tdt_trace *trace)
+{
+	const struct tdt_snapshot_group **list;
+	const struct tdt_snapshot_group *lone =
+		trace != NULL ? make_lone(findings, answer, trace) : NULL;
+
+	if (lone == NULL)
+		return;
+	list = reallocarray(lones->list, lones->n + 1, sizeof(struct tdt_snapshot_group *));
+	if (list == NULL) {
+		tdt_trace_free(trace);
+		return;
+	}
+	lones->list = list;
+	lones->list[lones->n++] = lone;
+	findings->public.orphans = findings->orphans.list;
+	findings->public.n_orphans = findings->orphans.n;
+	findings->public.before = findings->before.list;
+	findings->public.n_before = findings->before.n;
 }
 
 /* --- The list ------------------------------------------------------------------ */

@@ -45,14 +45,22 @@ struct tdt__entry {
 	struct tdt__member *member;
 };
 
+/* Groups of one task each. */
+struct tdt__lones {
+	const struct tdt_snapshot_group **list;
+	size_t n;
+};
+
 struct tdt__findings {
 	/*
 	 * First.  Whoever took the snapshot sets `took_ns`, `lost`, `misuse`, and what it says of
-	 * panics, of which the traces are freed with the findings.
+	 * panics, orphans and `before`, of which the traces are freed with the findings.
 	 */
 	struct tdt_snapshot public;
 	struct tdt__arena arena;    /* for the members, and for what they point to */
 	struct tdt__groups groups;
+
+	struct tdt__lones orphans, before; /* for tdt__findings_add_lone() */
 
 	/* Private to findings.c. */
 	const struct tdt_snapshot_group *panics[TDT__FOUND_PANICS];
@@ -72,6 +80,10 @@ void tdt__findings_add_panic(struct tdt__findings *findings, struct tdt_trace *t
 
 /* Add a member, which lies in the arena.  False: no memory. */
 bool tdt__findings_add(struct tdt__findings *findings, struct tdt__member *member);
+
+/* Add a trace to one of the lists.  Takes it over; NULL adds nothing, as does lack of memory. */
+void tdt__findings_add_lone(struct tdt__findings *findings, struct tdt__lones *lones,
+			    enum tdt_answer answer, struct tdt_trace *trace);
 
 /*
  * Sort the members by what is known of them so far, the most suspicious first, and prepare for

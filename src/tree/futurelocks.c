@@ -29,9 +29,8 @@ static bool read_anew(const struct tdt__lock_places *places, uint64_t address,
 	       memcmp(lock, &again, sizeof again) == 0;
 }
 
-/* The lock that `wait` is for; NULL: it does not begin with a struct tdt_lock. */
-static const struct tdt_lock *read_lock(struct tdt__lock_places *places,
-					const struct tdt_wait *wait)
+const struct tdt_lock *tdt__lock_read(struct tdt__lock_places *places,
+				      const struct tdt_wait *wait)
 {
 	if (wait->kind != TDT_WAIT_MUTEX)
 		return NULL;
@@ -45,7 +44,7 @@ static const struct tdt_lock *read_lock(struct tdt__lock_places *places,
 
 void tdt__lock_renew(struct tdt__lock_places *places, struct tdt_wait *wait, uint64_t waiter)
 {
-	const struct tdt_lock *lock = read_lock(places, wait);
+	const struct tdt_lock *lock = tdt__lock_read(places, wait);
 
 	if (lock == NULL || (lock->owner == waiter && wait->owner != waiter))
 		return;
@@ -107,7 +106,7 @@ static bool make_index(struct by_id *by_id)
 /* Look at a lock that was handed to a task. */
 static void judge(struct tdt_wait *wait, struct by_id *by_id)
 {
-	const struct tdt_lock *lock = read_lock(by_id->places, wait);
+	const struct tdt_lock *lock = tdt__lock_read(by_id->places, wait);
 	const struct tdt__member *owner;
 
 	if (lock == NULL || lock->owner != wait->owner)

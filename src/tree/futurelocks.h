@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include <tdt/integrate/hooks.h>
+#include <tdt/layout/registry.h>
 #include <tdt/tree.h>
 
 struct tdt__member;
@@ -26,6 +27,13 @@ struct tdt__lock_places {
 	/* Copy memory of the process.  False: it cannot be read. */
 	bool (*read)(void *arg, uint64_t address, void *to, size_t size);
 	struct tdt__member *(*member)(void *arg, size_t index);
+	/*
+	 * Call `see` with the id of each task that lives now, or has ended but not dropped its
+	 * future: only these can hold locks and give them back.  False: not all are known.
+	 */
+	bool (*each_holder)(void *arg, void (*see)(void *to, uint64_t id), void *to);
+	/* What was noted of the task with this id, which ended with a lock.  False: nothing. */
+	bool (*find_ended)(void *arg, uint64_t id, struct tdt_registry_holder *ended);
 	size_t n;     /* the number of members */
 	uint64_t now; /* as of when times are shown: CLOCK_MONOTONIC of the process */
 
@@ -45,6 +53,13 @@ static inline uint64_t tdt__handed_ns(uint64_t handed, uint64_t now)
 		return 0;
 	return now > handed ? now - handed : 1;
 }
+
+/*
+ * The beginning of the lock that `wait` is for, which may be as it was when it was read for the
+ * wait before; NULL: it does not begin with a struct tdt_lock.
+ */
+const struct tdt_lock *tdt__lock_read(struct tdt__lock_places *places,
+				      const struct tdt_wait *wait);
 
 /*
  * Have `wait`, which task `waiter` reported some time ago, say who has the lock now, if the lock

@@ -346,6 +346,27 @@ struct tdt__stacks *tdt__tree_stacks(const struct tdt_registry_tree *tree,
 	return NULL;
 }
 
+bool tdt__last_tree_shows(const struct tdt_handle *task)
+{
+	/* Acquire: pairs with wrapper.c, and with tdt__last_tree_record(). */
+	uint32_t state = __atomic_load_n(&task->record.state, __ATOMIC_ACQUIRE);
+	uint64_t polls = TDT__PEEK(task->record.polls);
+	uint64_t address = __atomic_load_n(&task->record.tree, __ATOMIC_ACQUIRE);
+	struct tdt_registry_watched *watched = (void *)(uintptr_t)address;
+	uint32_t published;
+	uint64_t of;
+
+	if (state != TDT_TASK_RECORD_IDLE || watched == NULL)
+		return false;
+	published = __atomic_load_n(&watched->published, __ATOMIC_ACQUIRE);
+	of = TDT__PEEK(tree_of(watched, published)->polls);
+	/* Read it before the others are read again: the room may be another task's by now. */
+	atomic_thread_fence(memory_order_acquire);
+	return of == polls && !tdt__was_woken(task, polls) &&
+	       TDT__PEEK(watched->published) == published &&
+	       TDT__PEEK(task->record.tree) == address && TDT__PEEK(task->record.polls) == polls;
+}
+
 int tdt__last_tree_read(const struct tdt_handle *task, struct tdt__last_tree *tree)
 {
 	uint64_t address;

@@ -83,6 +83,12 @@ struct tdt__last_tree {
 int tdt__last_tree_read(const struct tdt_handle *task, struct tdt__last_tree *tree);
 
 /*
+ * Whether the task waits, was not woken, and its last tree is of its last poll.  Then the tree
+ * shows all that a request could bring, and a request might change it.
+ */
+bool tdt__last_tree_shows(const struct tdt_handle *task);
+
+/*
  * Make stacks of a tree that is not written any more.  The caller frees them.  NULL: no memory.
  * Takes tdt__unwind_lock.
  */

@@ -97,7 +97,7 @@ static void read_recording(struct tdt__target *target, struct tdt__images *image
 static void read_registry(struct tdt__target *target, struct tdt__images *images,
 			  const struct tdt__found *found)
 {
-	const struct tdt__task_choice all = { NULL, 0 };
+	const struct tdt__task_choice all = { .n_ids = 0 };
 	const struct tdt__answers none = { 0 };
 	struct tdt__sampling sampling = { 0 };
 	struct tdt__findings *findings;

@@ -171,7 +171,7 @@ static void claim_states(const struct tdt__last_states *states)
 
 static void dump_last(const struct tdt__recording *recording)
 {
-	const struct tdt__task_choice all = { NULL, 0 };
+	const struct tdt__task_choice all = { .n_ids = 0 };
 	struct tdt__modules *none = tdt__modules_new(0);
 	struct tdt__last_states states;
 	struct tdt__findings *findings;

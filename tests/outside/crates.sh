@@ -91,14 +91,63 @@ says_from_json()
 futurelock='futurelock: task 1 .* was handed a mutex "accounts" .*: 2 waits for it hang'
 handed='waits for a mutex "accounts" (0x[0-9a-f]*) handed .* ago to'
 
+# Tokio's own tests of its locks, with those of tdt::sync.
+# shellcheck disable=SC2317 # called by claim
+tokios_own()
+{
+	for lock in mutex mutex_owned rwlock semaphore semaphore_owned; do
+		sed -e '/^#!\[/d' -e 's/feature = "full"/all()/' \
+			-e 's/tokio::sync::\(Mutex\|RwLock\|Semaphore\)/tdt::sync::\1/' \
+			-e '$a mod tokio_test;' \
+			"$registry"/tokio-[0-9]*/tests/sync_$lock.rs >"tdt/tests/tokios_$lock.rs" &&
+			run --test tokios_$lock || return
+	done
+}
+
 # The package tdt refers to the other one as if that had been published.
 # shellcheck disable=SC2317 # called by claim
 packaged()
 {
-	cargo package -q --allow-dirty -p tdt-sys &&
+	./package.sh "$source" &&
+		cargo package -q --allow-dirty -p tdt-sys &&
+		rm -rf "$registry/tdt-sys-0.1.0" &&
 		tar -C "$registry" -xzf "$kept/target/package/tdt-sys-0.1.0.crate" &&
 		echo '{"files":{}}' >"$registry/tdt-sys-0.1.0/.cargo-checksum.json" &&
-		cargo package -q --allow-dirty --no-verify -p tdt
+		cargo package -q --allow-dirty --no-verify -p tdt &&
+		tar -tzf "$kept/target/package/tdt-sys-0.1.0.crate" >"$tmp/files" &&
+		tar -tzf "$kept/target/package/tdt-0.1.0.crate" >>"$tmp/files" &&
+		test "$(grep -c /LICENSE- "$tmp/files")" = 4
+}
+
+# A program of nothing but the two packages, far from the repository.
+# shellcheck disable=SC2317 # called by claim
+alone()
+{
+	rm -rf "$kept/alone" &&
+		mkdir -p "$kept/alone" &&
+		tar -C "$kept/alone" -xzf "$kept/target/package/tdt-0.1.0.crate" &&
+		cd "$kept/alone/tdt-0.1.0" &&
+		env -u PKG_CONFIG_PATH -u LD_LIBRARY_PATH PKG_CONFIG=false \
+			cargo test -q --features tokio,vendored --test trees
+}
+
+# Off Linux there is no libtdt, and the crates do nothing.
+# shellcheck disable=SC2317 # called by claim
+nothing()
+{
+	env -u PKG_CONFIG_PATH -u LD_LIBRARY_PATH PKG_CONFIG=false RUSTFLAGS="--cfg tdt_nothing" \
+		CARGO_TARGET_DIR="$kept/target-nothing" \
+		cargo test -q -p tdt --features "$features" --test nothing
+}
+
+# What users may call, with its types.  A change to it is meant, or breaks programs.
+# shellcheck disable=SC2317 # called by claim
+same_items()
+{
+	(cd tdt && find src -name '*.rs' | LC_ALL=C sort |
+		xargs grep -E '^ *pub (async |const |unsafe )*(fn|struct|enum|trait|type|mod|use)' |
+		sed 's/: */: /') >"$tmp/items"
+	diff tdt/public.txt "$tmp/items" >&2
 }
 
 # shellcheck disable=SC2317 # called by claim
@@ -117,6 +166,7 @@ claim "requests lose no wake-up" run --test stress
 claim "wakers are dropped once, whatever happens to their tasks" run --test wakers
 claim "panics, aborts and forks do no harm to requests" run --test hostile
 claim "dumps know who holds a lock" run --test locks
+claim "tokio's own tests of its locks pass" tokios_own
 claim "a program listens for readers outside" run --test outside
 claim "a span has the id of its task" run --test span
 if grep -q on_before_task_poll "$registry"/tokio-[0-9]*/src/runtime/builder.rs; then
@@ -143,6 +193,8 @@ claim "the benchmark works" run --bench cost
 claim "the examples of the documentation work" run --doc
 claim "the crate does without tokio" cargo check -q -p tdt
 claim "both can be packaged" packaged
+claim "off Linux the crates do nothing" nothing
+claim "the public items are those of public.txt" same_items
 if cargo fmt --version >&2; then
 	claim "they are formatted" formatted
 else
@@ -166,7 +218,9 @@ else
 	skip "a server of hyper under load" "there is no librust-hyper-dev"
 fi
 claim "tasks of many kinds show where they wait, built for release" run --release --test zoo
-unset PKG_CONFIG_PATH LD_LIBRARY_PATH
-export TDT_SOURCE="$source"
-claim "the build script builds libtdt" run --features vendored --test trees
+if test -n "$(find "$crates" -maxdepth 1 -name 'cc-[0-9]*')"; then
+	claim "the package builds libtdt alone" alone
+else
+	skip "the package builds libtdt alone" "there is no librust-cc-dev"
+fi
 plan

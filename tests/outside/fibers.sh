@@ -245,6 +245,24 @@ END
 	# shellcheck disable=SC2086 # $CC may hold options
 	load "Pth" $CC -O2 "$fixtures/fiber_load_pth.c"
 }
+# Boost.Fiber, unchanged: the functions of the demo are on the stacks, and in Boost's own switch.
+boost_fiber()
+{
+	# shellcheck disable=SC2086 # flags have spaces between them
+	$CXX -std=c++17 -O2 $flags "$demo/fiber-boost.cc" -o "$tmp/fiber-boost" $libs \
+		-lboost_fiber -lboost_context -ldl -lpthread || return
+	"$tmp/fiber-boost" | sed -nE 's/^task [0-9]+ ("[a-z]+").*/\1/p
+		s/^ *(- |`- )([a-z_:]*(rest|print|serve|context::resume)) .*/\2/p' >"$tmp/got"
+	for fiber in sleeper:rest waiter:print server:serve; do
+		printf '"%s"\n%s\nboost::fibers::context::resume\n' "${fiber%:*}" "${fiber#*:}"
+	done >"$tmp/expected"
+	diff -u "$tmp/expected" "$tmp/got"
+}
+if echo '#include <boost/fiber/all.hpp>' | $CXX -std=c++17 -fsyntax-only -x c++ - 2>/dev/null; then
+	claim "fiber-boost prints where fibers of Boost.Fiber wait" boost_fiber
+else
+	skip "fibers of Boost.Fiber" "there is no Boost.Fiber (Debian: libboost-fiber-dev)"
+fi
 if test -x "$top_builddir/demo/fibers-pth"; then
 	pth
 else

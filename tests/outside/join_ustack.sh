@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# The program tdt-join-ustack: how stacks of bpftrace and perf are laid over the wait tree, and what
+# The program tdt-join-ustack: how stacks of tracers are laid over the wait tree, and what
 # it says to damaged input.  (tests/outside/tools.sh runs it on what tracers print just then.)
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
@@ -275,6 +275,81 @@ END
 "$join" tasks.json perf.txt >out 2>&1
 same "perf's samples belong to the task its thread polls" expected out
 
+# --- DTrace, and a dump of tdt bt --json ---
+# Parts of what DTrace 2.0.1 and tdt printed of tests/outside/busy.c, in November 2026.
+cat >dtrace.txt <<'END'
+
+task 4, spawned at tests/outside/busy.c:500
+libtdt.so.0`tdt_probe_task__waker__clone+0x2c
+libtdt.so.0`tdt_substitute_clone+0x13a
+busy`ping_poll+0x5a
+libtdt.so.0`tdt_select.poll+0x48
+busy`ponger_poll+0x184
+libtdt.so.0`tdt__observed_poll+0x323
+libtdt.so.0`tdt__traced_poll+0x1ae
+busy`work+0xb9
+libc.so.6`0x7f9a106e91f5
+3
+task 1, spawned at :0
+2
+
+task 2
+busy`burn+0x60
+busy`laggard_poll+0x6c
+libtdt.so.0`tdt__observed_poll+0x323
+libtdt.so.0`tdt__traced_poll+0x1ae
+busy`work+0xb9
+libc.so.6`0x7f9a106e91f5
+11
+task 2
+libc.so.6`write
+1
+
+task 2 polled for 64392 us on thread 24299, spawned at tests/outside/busy.c:498
+task 2 has been polled for 45 ms on thread 24299; in task 2:
+
+              busy`0x55d9bbcc8e71
+              busy`laggard_poll+0x6c
+              libtdt.so.0`tdt__observed_poll+0x323
+              libtdt.so.0`tdt__traced_poll+0x1ae
+task 2 polled for 60016 us on thread 24299, spawned at tests/outside/busy.c:498
+END
+cat >dump.json <<'END'
+{"tdt":1,"dump":{"took_ns":3991819,"tasks":3,"fresh":0,"running":1,"last":0,"none":2,"lost":0,
+"outside":true},"deadlocks":[],"unproven":[],"rings":[],"groups":[
+{"answer":"running","tasks":[{"id":2,"name":"laggard","file":"busy.c","line":498,"state":"running",
+"leaves":1},{"id":6,"state":"running","leaves":1}],"nodes":[{"id":0,"kind":"task"},
+{"id":1,"parent":0,"kind":"frame","pc":"0x55d9bbcc97ac","function":"laggard_poll","line":349,
+"symbol":"laggard_poll","symbol_offset":"0x6c"},
+{"id":2,"parent":1,"kind":"frame","pc":"0x55d9bbcc8e71","function":"burn","line":322,
+"symbol":"burn","symbol_offset":"0x61","leaves":1}]},
+{"answer":"none","tasks":[{"id":1,"name":"burner","state":"waiting","polls":9,"leaves":0},
+{"id":4,"name":"ponger","state":"waiting","polls":9,"leaves":0}]}]}
+END
+cat >expected <<'END'
+task 1 "burner" pending less than 10 ms, no leaves (the poll cloned no waker), waited x2
+- ... cut: a frame without unwind information  waited x2
+task 2 "laggard" running, 1 leaf, spawned at busy.c:498, on CPU x12, long poll x1
+- laggard_poll
+ `- burn  running, on CPU x11, long poll x1
+- ... cut: a frame without unwind information
+ `- write  on CPU x1
+task 4 "ponger" pending less than 10 ms, no leaves (the poll cloned no waker), waited x3
+- ponger_poll
+ `- ping_poll  waited x3
+task 6 running, 1 leaf, not seen by the tracer
+- laggard_poll
+ `- burn  running
+END
+"$join" dump.json dtrace.txt >out 2>&1
+same "DTrace's stacks are laid over the trees of a dump" expected out
+cat dump.json tasks.json >both.json
+counted()
+{
+	"$join" both.json dtrace.txt >out 2>&1 && [ "$(grep -c ^task out)" = 6 ]
+}
+claim 'dumps and traces may stand in one file' counted
+
 # --- Forms ---
 : >nothing.txt
 cat >expected <<'END'
@@ -389,7 +464,9 @@ bad_line()
 	printf '%b' "$2" >bad.txt
 	claim "refused: $3" fails 1 "^tdt-join-ustack: bad.txt:$1: $3" "$join" tasks.json bad.txt
 }
-bad_line 1 'Hello, world\n' 'neither a map or stack'
+bad_line 1 'Hello, world\n' 'no output of bpftrace, DTrace or perf script'
+bad_line 3 'task 7\nbusy`f+0x1\ntask 8\n' 'not a frame'
+bad_line 3 'task 7, spawned at x.c:1\nbusy`f\n' 'a stack must end with'
 bad_line 2 '@oncpu[7, \n    parse-99\n]: 1\n' 'not a frame'
 bad_line 3 '@oncpu[7, \n    parse+99\n]: many\n' 'a stack must end with'
 bad_line 3 '@oncpu[7, \n    parse+99\n' 'a stack must end with'
@@ -417,7 +494,7 @@ echo "# TDT_TEST_SEED=$seed"
 test "${TDT_TEST_FULL-}" != 1 || step=7
 cut_anywhere()
 {
-	cat oncpu.txt late.txt waits.txt perf.txt >all.txt
+	cat oncpu.txt late.txt waits.txt dtrace.txt perf.txt >all.txt
 	size=$(wc -c <all.txt)
 	i=$((seed % step))
 	while [ $i -lt "$size" ]; do

@@ -123,10 +123,24 @@ tests_outside_outside_bank_SOURCES = \
 	tests/outside/outside_bank.c tests/lib/at_rest.h tests/lib/must.h
 tests_outside_outside_bank_CFLAGS = $(AM_CFLAGS) -g
 tests_outside_outside_bank_LDADD = $(tests_rt)
+check_PROGRAMS += tests/outside/outside_busy
+tests_outside_outside_busy_SOURCES = tests/outside/outside_busy.c tests/lib/must.h
+tests_outside_outside_busy_CFLAGS = $(AM_CFLAGS) -g
+tests_outside_outside_busy_LDADD = $(tests_rt)
+check_PROGRAMS += tests/outside/outside_lost
+tests_outside_outside_lost_SOURCES = tests/outside/outside_lost.c tests/lib/must.h
+tests_outside_outside_lost_CFLAGS = $(AM_CFLAGS) -g
+tests_outside_outside_lost_LDADD = $(tests_rt)
 check_PROGRAMS += tests/outside/outside_futurelock
 tests_outside_outside_futurelock_SOURCES = tests/outside/outside_futurelock.c tests/lib/must.h
 tests_outside_outside_futurelock_CFLAGS = $(AM_CFLAGS) -g
 tests_outside_outside_futurelock_LDADD = $(tests_rt)
+# Ten thousand callback operations, which know where they wait.
+check_PROGRAMS += tests/outside/callbacks
+tests_outside_callbacks_SOURCES = tests/outside/callbacks.c tests/lib/must.h
+tests_outside_callbacks_CFLAGS = $(AM_CFLAGS) -g
+tests_outside_callbacks_LDADD = libtdt.la -lpthread
+
 check_PROGRAMS += tests/outside/matrix
 tests_outside_matrix_SOURCES = tests/outside/matrix.c tests/lib/at_rest.h tests/lib/must.h
 tests_outside_matrix_CFLAGS = $(AM_CFLAGS) -g
@@ -184,6 +198,8 @@ EXTRA_DIST += \
 	tests/outside/fold/serve.cc \
 	tests/outside/fold/serve.rs \
 	tests/outside/lines.c \
+	tests/outside/callbacks.py \
+	tests/outside/chat.py \
 	tests/outside/matrix.py \
 	tests/outside/matrix.tsv \
 	tests/outside/perfetto.proto \
@@ -220,6 +236,7 @@ dist_check_SCRIPTS += \
 endif
 dist_check_SCRIPTS += \
 	tests/outside/blocked.sh \
+	tests/outside/callbacks.sh \
 	tests/outside/compare.sh \
 	tests/outside/crates_race.sh \
 	tests/outside/damaged_dwarf.sh \
@@ -247,6 +264,7 @@ dist_check_SCRIPTS += \
 	tests/outside/tdt_diff.sh \
 	tests/outside/tdt_dump.sh \
 	tests/outside/tdt_last.sh \
+	tests/outside/tdt_lost.sh \
 	tests/outside/tdt_metrics.sh \
 	tests/outside/tdt_profile.sh \
 	tests/outside/tools_echo.sh \

@@ -126,6 +126,10 @@ static const struct truth truths[] = {
 	{ "fiber", "live", "waiting", "-", "-", 1, "session>switch_away", "-" },
 	{ "fiber_moved", "live", "waiting", "-", "-", 1, "session>switch_away", "-" },
 	{ "callback", "live", "waiting", "timer", "-", 1, "serve>read_request", "-" },
+	{ "callback_two", "live", "waiting", "mutex+timer", "holder", 1, "serve>read_request",
+	  "-" },
+	{ "callback_blocked", "live", "polling", "-", "-", 1,
+	  "serve>read_request>call_back_blocked>block", "-" },
 	{ "callback_runs", "live", "polling", "-", "-", 1, "main>call_back>obey", "-" },
 	{ "hooked", "live", "waiting", "-", "-", 1, "?", "-" },
 	{ "unloaded", "live", "waiting", "-", "-", 1, "through_plugin>gate_poll", "-" },
@@ -751,6 +755,14 @@ static const struct tdt_leaf_frame frames[] = {
 };
 static struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED, .n = N(frames), .frames = frames };
 static struct tdt_leaf other_leaf = { .kind = TDT_LEAF_NAMED, .n = N(frames), .frames = frames };
+static struct tdt_leaf blocked_leaf = { .kind = TDT_LEAF_NAMED, .n = N(frames), .frames = frames };
+static struct tdt_leaf_wait waits_of_two[] = { { .kind = TDT_WAIT_MUTEX },
+					       { .kind = TDT_WAIT_TIMER } };
+static struct tdt_leaf two_leaf = { .kind = TDT_LEAF_NAMED,
+				    .n = N(frames),
+				    .frames = frames,
+				    .waits = waits_of_two,
+				    .n_waits = N(waits_of_two) };
 
 static void new_task(const char *name)
 {
@@ -762,15 +774,46 @@ static void new_task(const char *name)
 	shape->id = tdt_handle_id(shape->handle);
 }
 
+static __attribute__((noinline)) void call_back_blocked(struct shape *shape)
+{
+	tdt_task_enter(shape->handle);
+	block(shape);
+	TDT_KEEP_FRAME();
+	tdt_task_leave(shape->handle);
+}
+
+static void *run_callback(void *nothing)
+{
+	(void)nothing;
+	call_back_blocked(find("callback_blocked"));
+	return NULL;
+}
+
 static void callbacks(void)
 {
 	struct shape *shape = find("callback");
+	pthread_t thread;
+
+	waits_of_two[0].object = m;
+	waits_of_two[0].owner = find("holder")->id;
 
 	new_task("callback");
 	tdt_leaf_at(shape->handle, &leaf);
 	tdt_task_waits_on(shape->handle, TDT_WAIT_TIMER, &leaf, 0, NULL);
 	atomic_store(&shape->at, gettid());
 	rests("callback");
+
+	new_task("callback_two");
+	tdt_task_enter(find("callback_two")->handle);
+	tdt_leaf_at(NULL, &two_leaf);
+	tdt_task_leave(find("callback_two")->handle);
+	atomic_store(&find("callback_two")->at, gettid());
+	rests("callback_two");
+
+	new_task("callback_blocked");
+	tdt_leaf_at(find("callback_blocked")->handle, &blocked_leaf);
+	MUST(pthread_create(&thread, NULL, run_callback, NULL) == 0);
+	rests("callback_blocked");
 
 	find("hooked")->after = last_rest;
 	find("hooked")->id = HOOKED;

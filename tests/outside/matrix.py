@@ -119,6 +119,8 @@ def task_seen(task, asked, answered):
         seen.since = (asked - int(task["state_ns"]), answered - int(task["state_ns"]))
     for one in task.get("waits", []):
         wait(seen, one["kind"], one.get("owner"))
+        if "orphaned" in one:
+            seen.verdict = "orphaned"
     seen.moved = "moved" in task
     return seen
 
@@ -326,6 +328,8 @@ def of_list(text, asked, answered):
             least, most = time_of(row[5])
             seen.since = (asked - most, answered - least)
         wait_of_text(seen, row[6].partition("spawned at")[0])
+        if "has ended without giving it back" in row[6]:
+            seen.verdict = "orphaned"
     return verdicts_of_text(tasks, text)
 
 
@@ -337,6 +341,7 @@ def of_metrics(text):
         "(polling)": found.get('tdt_tasks{state="polling"}'),
         "(panicked)": found.get("tdt_task_panics_total"),
         "(deadlocks)": found.get("tdt_deadlocks"),
+        "(orphans)": found.get("tdt_orphaned_locks"),
         "(held)": found.get("tdt_tasks_held"),
     }, found["tdt_rings_unproven"]
 
@@ -412,7 +417,7 @@ class Asker:
         # A round shows twenty tasks at most: these choices show all shapes.
         self.ways["top"] = {}
         for choice in ("sort=suspicion", "sort=id", "name=ed", "name=co", "name=er", "name=back",
-                       "name=for"):
+                       "name=for", "name=ring"):
             text, *when = self.program("top", "top", "-n1", "--no-request", f"--{choice}", self.pid)
             self.ways["top"].update(of_list(text, *when))
         self.held["top"] = int((re.search(r"(\d+) still held", text) or [0, 0])[1])
@@ -531,7 +536,7 @@ def compare(way, fact, shape, seen, names):
     if fact == "verdict":
         true = shape.verdict
         if way in PROVE_NOTHING:
-            true = {"deadlock": "ring", "futurelock": "-"}.get(true, true)
+            true = {"deadlock": "ring", "futurelock": "-", "orphaned": "-"}.get(true, true)
         if seen.verdict == true:
             return None
         return seen.verdict == "unproven" and true in ("deadlock", "ring"), seen.verdict
@@ -595,6 +600,8 @@ def cells(asker):
             true = sum(s.verdict == "deadlock" for s in asker.shapes) // 2
             rings = sum(s.verdict in ("deadlock", "ring") for s in asker.shapes) // 2
             silent = got < true and got + unproven == rings
+        elif name == "(orphans)":
+            fact, true = "verdict", sum(s.verdict == "orphaned" for s in asker.shapes)
         elif name == "(panicked)":
             true = sum(s.name == "panicked" for s in asker.shapes)
         elif name == "(held)":

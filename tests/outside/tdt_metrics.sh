@@ -48,6 +48,7 @@ tdt_dumps_total 0
 tdt_tasks_held 0
 tdt_deadlocks 0
 tdt_rings_unproven 1
+tdt_orphaned_locks 0
 END
 }
 

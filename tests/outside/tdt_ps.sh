@@ -272,6 +272,37 @@ else
 	skip "the tasks of a futurelock" "there is no runtime"
 fi
 
+# --- Tasks that are polled again and again ---
+
+# only_spin FILE: it says of the first task that it is in a busy loop, and of no other.
+only_spin()
+{
+	grep -q 'busy loop: task 1 "spin" woke itself [0-9,]* times in ' "$1" &&
+		test "$(grep -c '^ *busy loop: ' "$1")" = 1
+}
+
+if test "$WITH_RUNTIME" = yes && start "$top_builddir/tests/outside/outside_busy"; then
+	if may_read; then
+		"$tdt" ps "$pid" >"$tmp/listed"
+		claim "tdt ps names the task that wakes itself, and no healthy one" \
+			only_spin "$tmp/listed"
+		"$tdt" bt --no-request "$pid" >"$tmp/listed"
+		claim "so does tdt bt" only_spin "$tmp/listed"
+		"$tdt" bt --json --no-request "$pid" | "$tdt" print - >"$tmp/listed"
+		claim "and its JSON" only_spin "$tmp/listed"
+		"$tdt" top -n1 --no-request "$pid" >"$tmp/listed"
+		claim "and tdt top" only_spin "$tmp/listed"
+	else
+		skip "busy loops" "reading another process is not permitted here"
+	fi
+	echo >&3
+	wait_until grep -q '^dumped' "$tmp/said"
+	claim "and a dump" only_spin "$tmp/said"
+	stop
+else
+	skip "busy loops" "there is no runtime"
+fi
+
 # --- Programs that are not where they were ---
 
 # lists_steady ARGUMENTS...: the tasks of registry_tasks, with the file where they were spawned.

@@ -150,10 +150,10 @@ catches_usr1()
 		grep -q '^SigCgt:.*[2367abef][0-9a-f][0-9a-f]$' "/proc/$kitchen/status"
 }
 
-# start_kitchen: until it catches SIGUSR1, which would end it before.
+# start_kitchen [VARIABLE=VALUE]: until it catches SIGUSR1, which would end it before.
 start_kitchen()
 {
-	LC_ALL=C TDT_WATCH=10ms "$tmp/kitchen" 2>>"$tmp/dumps" &
+	LC_ALL=C env "$@" "$tmp/kitchen" 2>>"$tmp/dumps" &
 	kitchen=$!
 	until catches_usr1; do
 		kill -0 "$kitchen" || return
@@ -213,6 +213,12 @@ else
 	even "$tmp/told" >"$tmp/expected"
 	claim "it starts" start_kitchen
 	claim "it prints the dump that the tutorial shows" dumps_as_told
+	stop_kitchen
+	start_kitchen TDT_WATCH=10ms
+	until grep -q '^3 tasks.* 3 as last watched' "$tmp/dumps"; do
+		kill -USR1 "$kitchen" || break
+		sleep 0.1
+	done
 	DEBUGINFOD_URLS='' gdb -nx -batch -x "$top_srcdir/docs/last-trees.gdb" -p "$kitchen" \
 		>"$tmp/gdb" 2>&1 </dev/null
 	if ! command -v gdb >/dev/null; then

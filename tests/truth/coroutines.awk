@@ -5,7 +5,7 @@
 # lines.)  Names lose their templates' arguments, and lambdas theirs.
 BEGIN { FS = OFS = "\t" }
 
-function own(frame) { return frame !~ /^tdt__|@(.*\/include\/tdt\/|.*\/src\/|\/usr\/)/ }
+function own(frame) { return frame !~ /^tdt__|@((.*\/)?(include\/tdt|src)\/|\/usr\/)/ }
 
 function plain(frame, place) {
 	place = substr(frame, index(frame, "@"))

@@ -18,6 +18,7 @@
 
 #include <tdt/integrate/fiber.h>
 #include <tdt/integrate/hooks.h>
+#include <tdt/integrate/leaf.h>
 #include <tdt/rt/runtime.h>
 #include <tdt/tdt.h>
 #include <tdt/watch.h>
@@ -331,6 +332,27 @@ static void run_fiber(void)
 	STEPS_MARK();
 }
 
+/* A callback of a task of tdt_task_new(), which waits at a list again. */
+static void run_callback(void)
+{
+	static const struct tdt_leaf_frame frame = { "wait", NULL, 0, 0 };
+	static struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED, .n = 1, .frames = &frame };
+	struct tdt_handle *task = tdt_task_new(NULL);
+
+	MUST(task != NULL);
+	tdt_worker_now(1);
+	for (int i = 0; i < 3; i++) {
+		if (i == 2) {
+			steps_allow();
+			STEPS_MARK();
+		}
+		tdt_task_enter(task);
+		tdt_leaf_at(task, &leaf);
+		tdt_task_leave(task);
+	}
+	STEPS_MARK();
+}
+
 TEST(a_poll_nobody_asks_about_does_nothing_that_takes_long)
 {
 	static const struct {
@@ -343,6 +365,7 @@ TEST(a_poll_nobody_asks_about_does_nothing_that_takes_long)
 		{ "of a join", poll_joined },
 		{ "of a select", poll_selected },
 		{ "a fiber resumed and suspended", run_fiber },
+		{ "a callback task entered and left", run_callback },
 	};
 
 	for (size_t i = 0; i < sizeof polls / sizeof polls[0]; i++) {

@@ -588,6 +588,11 @@ CALL(tdt_mutex_set_name)
 	INT_REFUSED(tdt_mutex_set_name(NULL, "x"));
 }
 
+CALL(tdt_mutex_guard)
+{
+	FUTURE_REFUSED(tdt_mutex_guard(NULL, none));
+}
+
 CALL(tdt_mutex_lock)
 {
 	FUTURE_REFUSED(tdt_mutex_lock(NULL));
@@ -859,6 +864,7 @@ static const struct {
 	NO_POINTER(tdt_worker_thread_unpark),
 
 	TRIED(tdt_mutex_free),
+	TRIED(tdt_mutex_guard),
 	TRIED(tdt_mutex_lock),
 	NO_POINTER(tdt_mutex_new),
 	TRIED(tdt_mutex_set_name),

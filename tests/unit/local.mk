@@ -14,6 +14,7 @@ tests_unit = \
 	tests/unit/symbolize/check_naming \
 	tests/unit/symbolize/check_symbolize \
 	tests/unit/symbolize/check_symbolize_nomem \
+	tests/unit/facts/check_busy \
 	tests/unit/facts/check_proof \
 	tests/unit/tree/check_cycles \
 	tests/unit/tree/check_findings \
@@ -141,8 +142,10 @@ tests_unit_rt = \
 	tests/unit/capture/check_ghosts_races \
 	tests/unit/capture/check_waits \
 	tests/unit/task/check_edges \
+	tests/unit/task/check_enter \
 	tests/unit/future/check_coroutine \
 	tests/unit/dump/check_deadlock \
+	tests/unit/dump/check_orphans \
 	tests/unit/dump/check_futurelock \
 	tests/unit/dump/check_dump_stuck \
 	tests/unit/door/check_door_rt \
@@ -409,6 +412,7 @@ tests_unit_future_check_future_LDADD = $(on_nothing)
 
 tests_unit_dump_check_recorder_summary_LDADD = $(tests_memory) $(on_core)
 tests_unit_dump_check_deadlock_LDADD = $(on_rt)
+tests_unit_dump_check_orphans_LDADD = $(on_rt)
 tests_unit_dump_check_futurelock_LDADD = $(on_rt)
 tests_unit_dump_check_dump_all_LDADD = $(on_lib)
 # Whether the process is a set-user-ID program, and whether there may be threads, by ld's --wrap.

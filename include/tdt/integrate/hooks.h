@@ -237,9 +237,15 @@ struct tdt_lock {
 			    0: none */
 	uint64_t handed; /* when the lock was handed to `owner`, which has not taken it
 			    (CLOCK_MONOTONIC in nanoseconds); 0: `owner` has taken it */
+	uint64_t taken_at; /* the return address of the call in the user's code that took the lock
+			      last, which a dump shows of an orphaned lock; 0: unknown.  The code
+			      of the lock stores it, if it wants to.  TDT_LOCK_MOVES: another task
+			      than the owner may give the lock back, as with guards that move, so
+			      the lock is never called orphaned */
 };
 
 #define TDT_LOCK_MAGIC "tdtlock"
+#define TDT_LOCK_MOVES UINT64_MAX
 
 /*
  * Report that the task with the id `task` holds `lock` from now on (0: it was taken outside of
@@ -264,11 +270,18 @@ struct tdt_lock {
  *	}
  *
  * Both calls are made by the code of the lock, one at a time for each lock.  tdt_lock_take() makes
- * two stores; tdt_lock_hand() also reads the clock, about 30 ns, and is an event of the flight
- * recorder.  Any thread.
+ * two stores and counts the locks of the two tasks; tdt_lock_hand() also reads the clock, about 30
+ * ns, and is an event of the flight recorder.  Any thread.
  */
 void tdt_lock_take(struct tdt_lock *lock, uint64_t task);
 void tdt_lock_hand(struct tdt_lock *lock, uint64_t task);
+
+/*
+ * A lock is *orphaned* if its owner has ended and has not given it back: then all that wait for it
+ * hang.  Dumps find this by looking for the owner first, and reading the lock again after that.  So
+ * a holder that passes the lock on to another task (a guard that moves) reports the new one with
+ * tdt_lock_take().
+ */
 
 /*
  * Report that the leaf that is being polled waits for `lock`, as tdt_leaf_waits_on_named() does for

@@ -134,7 +134,11 @@ struct tdt_outside_trees {
 				     0: one second */
 	uint32_t most;       /* @40  the most tasks to request; 0: 1,000.  Of all tasks, fibers and
 				     tasks without a future come last: they need no request */
-	uint32_t n_ids;      /* @44  the number of `ids`; 0: all tasks that have not ended */
+	uint16_t n_ids;      /* @44  the number of `ids`; 0: all tasks that have not ended */
+	uint16_t unseen;     /* @46  1: pass over the tasks that wait, were not woken, and whose
+				     last watched tree (tdt/watch.h) is of their last poll: the
+				     reader can read that tree, and a request might change what
+				     there is to be seen */
 	uint64_t ids[TDT_OUTSIDE_IDS]; /* @48  the tasks; the rest is 0.  Ids of tasks that have
 				     ended, or never were, are passed over */
 };

@@ -247,7 +247,8 @@ enum tdt_recorded_state {
  *         woken (0: never), in nanoseconds of CLOCK_MONOTONIC; the id of the task that woke it; and
  *         of the wait, the object and the owner.
  * LOCK    The lock at address `c` was handed to `task` (tdt_lock_hand()).
- * RUN     `task`, which tdt_task_new() made, goes on (`detail` is 0), or waits (TDT_PENDING).
+ * RUN     `task`, which tdt_task_new() made and no thread has entered, goes on (`detail` is 0), or
+ *         waits (TDT_PENDING).  The runs of a task that is entered are POLLs.
  *
  * An *identity* is this payload: 8 bytes, the parent's id; 4 bytes, the line where the task was
  * spawned; 4 bytes, the column; the task's name with a NUL; the name of the file with a NUL.  A

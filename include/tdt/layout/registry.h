@@ -15,6 +15,7 @@
  *    ├▶ counters: a few structs, whose sums count
  *    ├▶ threads:  a table of addresses of threads' structs
  *    ├▶ panics:   the last tasks that panicked
+ *    ├▶ holders:  the last tasks that ended with a lock
  *    └▶ misuse:   how the library was misused, if it was
  *
  * The structs below are the whole specification.  All numbers have the byte order of the process,
@@ -136,9 +137,14 @@
  *	1. Read the record as above.  Go on if `state` is TDT_TASK_RECORD_IDLE and `leaf` is not 0.
  *	2. Read the struct tdt_leaf at `leaf`.  The list is in force if its `task` is the record's
  *	   `id`, and its `polls` is the record's `polls`.
- *	3. Read the array, and for TDT_LEAF_NAMED the strings, as much of it as you are willing to.
+ *	3. Read the arrays, and for TDT_LEAF_NAMED the strings, as much of it as you are willing to.
  *	4. Read the record again.  If `seq`, `state`, `polls` or `leaf` changed, the list may have
  *	   changed too: go back to 1.
+ *
+ * A task whose `poll` is `callback_poll` of the registry was made by tdt_task_new().  It waits for
+ * nothing but its list.  While it runs (TDT_TASK_RECORD_POLLING), its stack can be read if
+ * `stack_top` is not 0, up to and including the function whose frame ends there.  If the `polls` of
+ * the list at `leaf` is then one less than the record's, the list says where the task came from.
  *
  * Counting
  *
@@ -213,7 +219,11 @@ struct tdt_registry {
 					is; 0: none was */
 	uint64_t features;     /* @176  enum tdt_registry_feature: what the library reports.  A bit
 				that is 0 tells a fact that is unknown from one that is not so */
-	uint64_t reserved[9];  /* @184 */
+	uint64_t callback_poll; /* @184 `poll` of tasks of tdt_task_new() (tdt/integrate/leaf.h) */
+	uint64_t holders;      /* @192  address of n_holders structs tdt_registry_holder */
+	uint32_t n_holders;    /* @200 */
+	uint32_t holder_size;  /* @204  sizeof(struct tdt_registry_holder) */
+	uint64_t reserved[6];  /* @208 */
 };
 
 /* Later versions add bits. */
@@ -246,7 +256,8 @@ struct tdt_task_record {
 	uint64_t waker;       /* @0   address of the waker (struct tdt_waker in tdt/future.h) that
 				      the library holds to wake the task; 0: none, or unknown */
 	uint64_t child_state; /* @8   `state` of the future that was traced; 0: none, or unknown.
-				      Of a fiber: address of its struct tdt_registry_fiber */
+				      Of a fiber, and of a task of tdt_task_new(): address of its
+				      struct tdt_registry_fiber */
 	uint32_t seq;         /* @16  odd while the record is passed from one task to another */
 	uint32_t state;       /* @20  enum tdt_task_record_state */
 	uint64_t polls;       /* @24  the number of polls that began, and of times that the task
@@ -257,7 +268,8 @@ struct tdt_task_record {
 				      the task is a fiber (tdt/integrate/fiber.h) */
 	uint64_t stack_top;   /* @48  where the stack of the poll begins: the frames of the poll's
 				      functions lie below this address.  Of a fiber: where the
-				      frames on its stack begin; 0: unknown */
+				      frames on its stack begin; 0: unknown.  0 if the task has
+				      ended, and its future was dropped, too */
 	uint32_t thread;      /* @56  the id (gettid(2)) of the thread that polls the task, or
 				      polled it last; 0: none */
 	uint16_t own_epoch;   /* @60  private to libtdt */
@@ -332,6 +344,7 @@ struct tdt_registry_fiber {
 	uint64_t moved_size; /* @40  so many bytes */
 	uint64_t moves;      /* @48  odd while the struct is written; another value after each
 				     change of it */
+	uint64_t entry;      /* @56  address of the function that the task runs; 0: unknown */
 };
 
 /*
@@ -444,6 +457,20 @@ struct tdt_registry_panic {
 					  in its last poll: see tree.polls.  Without one, tree.n and
 					  tree.leaves are 0 */
 	struct tdt_registry_entry entry[TDT_REGISTRY_PANIC_ENTRIES]; /* @200 */
+};
+
+/*
+ * A task that ended, and seems to have held a lock (tdt_lock_take()): 96 bytes.  Whether it did not
+ * give the lock back is for the lock to say; the struct has the name that the record had.  It is
+ * read as a panic is.
+ */
+struct tdt_registry_holder {
+	uint32_t seq;     /* @0   odd while the struct is written */
+	uint32_t outcome; /* @4   as in the task's record */
+	uint64_t number;  /* @8   n */
+	uint64_t when;    /* @16  when the task was over */
+	uint64_t id;      /* @24 */
+	char name[TDT_TASK_RECORD_NAME_SIZE]; /* @32 */
 };
 
 TDT_DECLS_END

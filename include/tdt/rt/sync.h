@@ -22,11 +22,18 @@ TDT_DECLS_BEGIN
  * mutex in the order of their first polls, because unlocking hands the mutex over.  A waiting task
  * reports which task holds the mutex: the one in whose poll it was locked.
  *
+ *	TDT_AWAIT(tdt_mutex_guard(mutex, transfer(from, to)));  // transfer() awaits, too
+ *
+ * A guard unlocks the mutex however its future ends, also if it is dropped: by a timeout, with its
+ * task, or after a panic.  Without one, the task unlocks:
+ *
  *	TDT_AWAIT(tdt_mutex_lock(mutex));
  *	...                                     // awaits too
  *	tdt_mutex_unlock(mutex);
  *
- * A task that may be dropped while it holds the mutex unlocks it in its `fini`.
+ * Whatever may be dropped while it holds the mutex then unlocks it in its `fini`.  If a task ends
+ * and does not, all that wait for the mutex hang: dumps say that it is *orphaned*, and where it was
+ * taken (tdt/hooks.h).
  */
 struct tdt_mutex;
 
@@ -62,6 +69,17 @@ void tdt_mutex_free(struct tdt_mutex *mutex);
  */
 TDT_MUST_USE
 struct tdt_future tdt_mutex_lock(struct tdt_mutex *mutex);
+
+/*
+ * Make a future that locks the mutex, polls `future`, and when that has ended, drops it and unlocks
+ * the mutex.  It ends as `future` does.  If it is dropped before, it drops `future` and then gives
+ * the mutex back, if it holds it.  It takes `future` over.
+ *
+ * Returns TDT_FUTURE_NONE and sets errno: EINVAL (`mutex` is NULL, or `future` has no functions),
+ * ENOMEM.  Then `future` is still the caller's.
+ */
+TDT_MUST_USE
+struct tdt_future tdt_mutex_guard(struct tdt_mutex *mutex, struct tdt_future future);
 
 /*
  * Lock the mutex if it is free.  Returns true if it was.  Returns false if it was not, and also if

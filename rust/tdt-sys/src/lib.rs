@@ -160,6 +160,8 @@ pub struct tdt_wait {
     pub name: [c_char; 64],
     pub handed_ns: u64,
     pub owner_name: *const c_char,
+    pub orphaned: u32,
+    pub reserved: u32,
 }
 
 #[repr(C)]
@@ -194,6 +196,8 @@ pub struct tdt_task_info {
     pub polled_ns: u64,
     pub leaves_known: c_uint,
     pub moved: u32,
+    pub busy_polls: u64,
+    pub busy_ns: u64,
 }
 
 pub type tdt_node_kind = c_uint;
@@ -322,7 +326,11 @@ pub struct tdt_lock {
     pub magic: [c_char; 8],
     pub owner: u64,
     pub handed: u64,
+    pub taken_at: u64,
 }
+
+/// In `taken_at`: another task than the owner may give the lock back.
+pub const TDT_LOCK_MOVES: u64 = u64::MAX;
 
 /// The characters of TDT_LOCK_MAGIC, with the NUL.
 pub const TDT_LOCK_MAGIC: [c_char; 8] = [
@@ -347,6 +355,12 @@ pub struct tdt_watch_options {
     pub flags: u64,
 }
 
+#[cfg(tdt_nothing)]
+mod nothing;
+#[cfg(tdt_nothing)]
+pub use nothing::*;
+
+#[cfg(not(tdt_nothing))]
 extern "C" {
     // tdt/trace.h
     pub fn tdt_traced_with(fut: tdt_future, attr: *const tdt_task_attr) -> tdt_traced;

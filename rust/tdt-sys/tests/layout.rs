@@ -67,12 +67,14 @@ fn claims() -> String {
         tdt_watch_options { size, flags }
         tdt_worker_attr { size, flags }
         tdt_signal_dump { size, path, flags }
-        tdt_wait { size, kind, futurelock, object, owner, name, handed_ns, owner_name }
+        tdt_wait {
+            size, kind, futurelock, object, owner, name, handed_ns, owner_name, orphaned, reserved
+        }
         tdt_task_info {
             size, id, name, file, line, column, state, leaves, leaves_elsewhere, leaves_lost,
             state_ns, polls, parent, woken_ns, woken_by, age_ns, polls_since, thread, n_waits,
             waits, syscall, leaves_unsure, requested, unknown_stack, asked,
-            spawned_ns, polled_ns, leaves_known, moved
+            spawned_ns, polled_ns, leaves_known, moved, busy_polls, busy_ns
         }
         tdt_frame {
             size, kind, cut, pc, function, file, directory, line, column, module, module_offset,

@@ -266,6 +266,7 @@ fn dumps() {
 /// Locks that nobody else wants.
 fn locks() {
     const N: usize = 20_000;
+    const HOLDERS: usize = 10_000;
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     macro_rules! rounds_of {
         ($lock:expr, $how:ident) => {{
@@ -295,6 +296,14 @@ fn locks() {
         "get a permit and give it back",
         rounds_of!(tokio::sync::Semaphore::new(3), acquire),
         rounds_of!(tdt::sync::Semaphore::new(3), acquire),
+    );
+    let (bare, noted) = (tokio::sync::RwLock::new(0), tdt::sync::RwLock::new(0));
+    let _bare_held: Vec<_> = (0..HOLDERS).map(|_| bare.try_read().unwrap()).collect();
+    let _held: Vec<_> = (0..HOLDERS).map(|_| noted.try_read().unwrap()).collect();
+    compare(
+        "lock and unlock for reading beside 10,000 readers",
+        rounds_of!(&bare, read),
+        rounds_of!(&noted, read),
     );
 }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! All tasks at once.
 
-use std::ffi::{c_void, CString, OsStr};
+use std::ffi::{c_void, CString};
 use std::io::{self, Write};
 use std::mem;
-use std::os::unix::ffi::OsStrExt;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::Path;
 use std::ptr;
@@ -83,8 +82,7 @@ pub fn dump_on_signal(signo: i32) -> io::Result<()> {
 /// # Errors
 /// Those of [`dump_on_signal`], and if there can be no such path.
 pub fn dump_on_signal_to(signo: i32, path: impl AsRef<Path>) -> io::Result<()> {
-    let path: &OsStr = path.as_ref().as_os_str();
-    let path = CString::new(path.as_bytes())?;
+    let path = CString::new(bytes_of(path.as_ref()))?;
     let options = sys::tdt_signal_dump {
         size: mem::size_of::<sys::tdt_signal_dump>(),
         path: path.as_ptr().cast(),
@@ -92,6 +90,16 @@ pub fn dump_on_signal_to(signo: i32, path: impl AsRef<Path>) -> io::Result<()> {
     };
     // SAFETY: the path is copied; the handler only raises a semaphore.
     check(unsafe { sys::tdt_dump_on_signal(signo, &options) })
+}
+
+#[cfg(unix)]
+fn bytes_of(path: &Path) -> Vec<u8> {
+    std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()).to_vec()
+}
+
+#[cfg(not(unix))]
+fn bytes_of(path: &Path) -> Vec<u8> {
+    path.to_string_lossy().into_owned().into_bytes()
 }
 
 /// Have every task keep its last tree, captured once in `interval` (one millisecond at least) in a
@@ -127,6 +135,7 @@ pub(crate) fn listen_once() {
 
 /// The id of the task that this thread polls, the innermost one.  On a tokio runtime with hooks
 /// (feature `tokio-hooks`) that may be a task that nobody traces.
+#[inline]
 pub fn current_id() -> Option<u64> {
     // SAFETY: it may be called anywhere.
     match unsafe { sys::tdt_current_task_id() } {

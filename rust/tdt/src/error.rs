@@ -48,6 +48,9 @@ impl Error {
     }
 
     pub(crate) fn last() -> Error {
+        if cfg!(tdt_nothing) {
+            return Error::Untraced;
+        }
         Error::of(io::Error::last_os_error().raw_os_error().unwrap_or(0))
     }
 }

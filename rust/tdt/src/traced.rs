@@ -31,6 +31,7 @@ struct Call {
     outcome: *mut c_void,
     given: *const sys::tdt_waker, // the waker that stands for that of `cx`
     substituted: Cell<*const sys::tdt_waker>, // libtdt's waker, in a captured poll
+    borrowed: *const Borrowed<'static>, // the same, unless it is a saved one; or null
     outer: *const Call,
 }
 
@@ -47,11 +48,12 @@ enum Outcome<T> {
     Panicked(Box<dyn Any + Send>),
 }
 
-/// The poll of the user's future, as a function of C.  It does not unwind.
+/// The poll of the user's future, as a function of C.  It does not unwind.  If `LETS_GO`, libtdt
+/// gets no clone of the waker to save.
 ///
 /// # Safety
 /// `CALL` is that of a poll of a `Traced<F>` on this thread, which waits for this function.
-unsafe extern "C" fn poll_future<F: Future>(
+unsafe extern "C" fn poll_future<F: Future, const LETS_GO: bool>(
     _state: *mut c_void,
     cx: *mut sys::tdt_context,
 ) -> sys::tdt_poll_t {
@@ -77,6 +79,10 @@ unsafe extern "C" fn poll_future<F: Future>(
         let waker = unsafe { substitute(given) };
         future.poll(&mut Context::from_waker(&waker))
     }));
+    // SAFETY: it lives as long as the call.
+    if let (true, Some(borrowed)) = (LETS_GO, unsafe { call.borrowed.as_ref() }) {
+        borrowed.close();
+    }
     let (now, result) = match polled {
         Ok(Poll::Pending) => (Outcome::Pending, sys::TDT_PENDING),
         Ok(Poll::Ready(output)) => (Outcome::Ready(output), sys::TDT_READY),
@@ -110,7 +116,11 @@ impl Task {
         listen_once();
         let future = sys::tdt_future {
             state: ptr::null_mut(),
-            poll: Some(poll_future::<F>),
+            poll: Some(if builder.lets_go {
+                poll_future::<F, true>
+            } else {
+                poll_future::<F, false>
+            }),
             drop: Some(drop_nothing),
         };
         #[cfg(feature = "tokio-hooks")]
@@ -183,6 +193,7 @@ impl Task {
             return unsafe { self.make(call, given) };
         }
         let borrowed = Borrowed::new(waker);
+        call.borrowed = ptr::addr_of!(borrowed).cast();
         // SAFETY: the caller's contract.
         unsafe { self.make(call, borrowed.as_tdt()) };
         if let Some(owned) = borrowed.into_owned() {
@@ -300,6 +311,7 @@ impl<F: Future> Future for Traced<F> {
             outcome: addr_of_mut!(outcome).cast(),
             given: ptr::null(),
             substituted: Cell::new(ptr::null()),
+            borrowed: ptr::null(),
             outer: ptr::null(),
         };
         // SAFETY: the call is that of a `Traced<F>`, for which the task was made, and all that it
@@ -368,6 +380,7 @@ impl<F: Future> TraceExt for F {}
 pub struct Builder<'a> {
     name: Option<&'a str>,
     id: u64,
+    lets_go: bool,
 }
 
 impl<'a> Builder<'a> {
@@ -385,6 +398,20 @@ impl<'a> Builder<'a> {
     /// An id, for tasks that have one already.  0: the library picks it.
     pub fn id(mut self, id: u64) -> Self {
         self.id = id;
+        self
+    }
+
+    /// Keep no clone of the runtime's waker between polls.
+    ///
+    /// A traced future keeps one, so that a request can wake its task.  On an executor whose wakers
+    /// own their tasks that is a cycle: a task that the executor and everything that could wake it
+    /// have dropped never ends, and its future is never dropped.  (Tokio drops the future of a task
+    /// that is aborted, and those of all tasks when it shuts down.)
+    ///
+    /// A request to such a task is answered by its next poll, or else by the tree that the watch
+    /// recorded last ([`watch`](crate::watch)).
+    pub fn without_waker(mut self) -> Self {
+        self.lets_go = true;
         self
     }
 

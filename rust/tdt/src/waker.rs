@@ -11,7 +11,7 @@
 use std::mem::{self, ManuallyDrop};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
 use tdt_sys::{tdt_waker, tdt_waker_beneath, tdt_waker_vtable};
@@ -118,6 +118,7 @@ pub(crate) struct Borrowed<'a> {
     head: tdt_waker, // first: libtdt has a pointer to it
     waker: &'a Waker,
     owned: AtomicPtr<Owned>, // what the clones are, once there is one; held
+    closed: AtomicBool,      // there are no more clones; relaxed, its own thread sets and reads it
 }
 
 static BORROWED: tdt_waker_vtable = tdt_waker_vtable {
@@ -131,7 +132,12 @@ impl<'a> Borrowed<'a> {
     #[inline]
     pub(crate) fn new(waker: &'a Waker) -> Self {
         let head = tdt_waker { vtable: &BORROWED };
-        Borrowed { head, waker, owned: AtomicPtr::new(ptr::null_mut()) }
+        Borrowed {
+            head,
+            waker,
+            owned: AtomicPtr::new(ptr::null_mut()),
+            closed: AtomicBool::new(false),
+        }
     }
 
     #[inline]
@@ -139,9 +145,17 @@ impl<'a> Borrowed<'a> {
         (self as *const Self).cast()
     }
 
+    /// Give no more clones: libtdt saves none then.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+    }
+
     /// The first clone, if there was one.
     #[inline]
     pub(crate) fn into_owned(mut self) -> Option<OwnedWaker> {
+        if *self.closed.get_mut() {
+            return None;
+        }
         let owned = mem::replace(self.owned.get_mut(), ptr::null_mut());
         NonNull::new(owned).map(OwnedWaker)
     }
@@ -160,6 +174,9 @@ impl Drop for Borrowed<'_> {
 unsafe extern "C" fn borrowed_clone(waker: *const tdt_waker) -> *const tdt_waker {
     // SAFETY: see above.
     let borrowed = unsafe { &*waker.cast::<Borrowed<'_>>() };
+    if borrowed.closed.load(Ordering::Relaxed) {
+        return ptr::null();
+    }
     // Acquire the clone that another thread made.  Pairs with the exchange.
     let mut owned = borrowed.owned.load(Ordering::Acquire);
     if owned.is_null() {

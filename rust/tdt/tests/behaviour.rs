@@ -199,6 +199,72 @@ fn a_task_may_poll_others_where_they_are_made_and_dropped() {
     assert_eq!(tdt::current_id(), None);
 }
 
+/// A task of an executor whose wakers own their tasks, and whose queue is empty.
+struct Owning(std::sync::Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>);
+
+impl Wake for Owning {
+    fn wake(self: Arc<Self>) {}
+}
+
+/// A leaf whose waker is kept elsewhere.
+struct Elsewhere(Arc<std::sync::Mutex<Option<Waker>>>);
+
+impl Future for Elsewhere {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        *self.0.lock().unwrap() = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+/// Whether a task ends when the executor and its leaf have dropped it.
+fn ends_when_dropped(builder: tdt::Builder<'_>, requested: bool) -> bool {
+    let (leaf, alive) = (Arc::new(std::sync::Mutex::new(None)), Arc::new(()));
+    let (kept, watched) = (leaf.clone(), Arc::downgrade(&alive));
+    let traced = builder.trace(async move {
+        Elsewhere(kept).await;
+        drop(alive);
+    });
+    let handle = traced.handle();
+    let task = Arc::new(Owning(std::sync::Mutex::new(Some(Box::pin(traced)))));
+    let waker = Waker::from(task.clone());
+    let poll = || {
+        let mut future = task.0.lock().unwrap();
+        assert!(future
+            .as_mut()
+            .unwrap()
+            .as_mut()
+            .poll(&mut Context::from_waker(&waker))
+            .is_pending());
+    };
+    poll();
+    if requested {
+        let mut request = handle.backtrace();
+        assert!(poll_request(&mut request).is_pending());
+        poll();
+        assert_eq!(
+            poll_request(&mut request).map(|trace| trace.unwrap().leaves().count()),
+            Poll::Ready(1)
+        );
+    }
+    drop((waker, task));
+    *leaf.lock().unwrap() = None;
+    watched.upgrade().is_none()
+}
+
+fn poll_request(request: &mut tdt::Backtrace) -> Poll<Result<tdt::Trace, Error>> {
+    let waker = futures::task::noop_waker();
+    Pin::new(request).poll(&mut Context::from_waker(&waker))
+}
+
+#[test]
+fn on_an_executor_whose_wakers_own_tasks_there_is_a_way_to_end_them() {
+    assert!(!ends_when_dropped(tdt::Builder::new(), false), "then nobody needs without_waker()");
+    assert!(ends_when_dropped(tdt::Builder::new().without_waker(), false));
+    assert!(ends_when_dropped(tdt::Builder::new().without_waker(), true));
+}
+
 #[test]
 fn it_is_not_boxed() {
     struct Large(#[allow(dead_code)] [u8; 10_000], PhantomPinned);

@@ -544,27 +544,6 @@ fn panics(run: impl FnOnce()) -> bool {
 }
 
 #[test]
-fn a_waker_that_panics_in_downgrade_gives_no_permit_twice() {
-    let lock = RwLock::new(String::from("a"));
-    let writing = lock.try_write().unwrap();
-    let waker = fused_waker();
-    let mut cx = Context::from_waker(&waker);
-    let mut read = Box::pin(lock.read());
-    assert!(read.as_mut().poll(&mut cx).is_pending());
-
-    FUSE.with(|fuse| fuse.set(1)); // it burns when the reader is woken
-    assert!(panics(|| drop(writing.downgrade())));
-    let reading = match read.as_mut().poll(&mut cx) {
-        Poll::Ready(reading) => reading,
-        Poll::Pending => panic!("the lock was not handed to the reader"),
-    };
-    assert!(lock.try_write().is_err(), "somebody writes what another one reads");
-    assert_eq!(*reading, "a");
-    drop(reading);
-    assert_eq!(*lock.try_write().unwrap(), "a");
-}
-
-#[test]
 fn too_many_permits_leave_those_that_are_held_as_they_were() {
     let few = Semaphore::new(1);
     let permit = few.try_acquire().unwrap();
@@ -691,10 +670,7 @@ fn use_locks(locks: &Locks, mut random: Random) {
             }
             _ if !held.is_empty() => {
                 let at = at(held.len(), &mut random);
-                match held.swap_remove(at) {
-                    Held::Write(guard) => held.push(Held::Read(guard.downgrade())),
-                    other => drop(other),
-                }
+                drop(held.swap_remove(at));
             }
             _ => {}
         });
@@ -760,9 +736,9 @@ fn a_thread_may_block_on_a_lock() {
 }
 
 #[test]
-#[should_panic(expected = "it would block its thread")]
+#[should_panic(expected = "Cannot block the current thread from within a runtime")]
 fn a_task_may_not_block_on_a_lock() {
-    futures::executor::block_on(async { drop(Mutex::new(()).blocking_lock()) }.traced());
+    runtime(1).block_on(async { drop(Mutex::new(()).blocking_lock()) });
 }
 
 #[test]
@@ -784,7 +760,6 @@ fn a_lock_is_used_as_that_of_tokio() {
     let mut writing: RwLockWriteGuard<'_, _> = lock.try_write().unwrap();
     *writing = 2;
     assert!(lock.try_read().is_err() && lock.clone().try_read_owned().is_err());
-    assert_eq!(format!("{lock:?}"), "RwLock { data: <locked> }");
     let reading: RwLockReadGuard<'_, _> = writing.downgrade();
     let also = lock.clone().try_read_owned().unwrap();
     assert_eq!((*reading, *also), (2, 2));

@@ -29,7 +29,7 @@ static void set_up(void)
 			    .held = 9 },
 		.since = 1700000000000000001,
 		.deadlocks = 9,
-		.unproven = 8,
+		.unproven = 8, .orphans = 7,
 	};
 }
 
@@ -81,7 +81,10 @@ static void prints(const char *expected)
 	"tdt_deadlocks 9\n"                                                                        \
 	"# TYPE tdt_rings_unproven gauge\n"                                                        \
 	"# HELP tdt_rings_unproven Rings that are deadlocks unless a task has a silent leaf.\n"    \
-	"tdt_rings_unproven 8\n"
+	"tdt_rings_unproven 8\n"                                                                   \
+	"# TYPE tdt_orphaned_locks gauge\n"                                                        \
+	"# HELP tdt_orphaned_locks Locks that tasks wait for, and whose owners have ended.\n"      \
+	"tdt_orphaned_locks 7\n"
 #define OPEN_PAGE                                                                                 \
 	UP "1\n" TASKS COUNTERS(COUNTER) LONGEST("# UNIT tdt_longest_poll_seconds seconds\n",      \
 						 "# UNIT tdt_longest_wait_seconds seconds\n")

@@ -247,7 +247,7 @@ TEST(absurd_trees_are_refused)
 	trees = sound;
 	trees.n_ids = TDT_OUTSIDE_IDS + 1;
 	expect_refusal(&trees, sizeof trees, EINVAL);
-	trees.n_ids = UINT32_MAX;
+	trees.n_ids = UINT16_MAX;
 	expect_refusal(&trees, sizeof trees, EINVAL);
 	trees.n_ids = 1;
 	trees.ids[1] = 1;

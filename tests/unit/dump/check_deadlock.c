@@ -448,7 +448,7 @@ TEST(a_mutex_that_is_held_by_no_task_is_in_no_ring, .to = 2)
 	if (owner == 0)
 		expect_text("\n   waits for a mutex (%p)\n", (void *)mutex[MOST - 1]);
 	else
-		expect_text("\n   waits for a mutex (%p) held by task %" PRIu64 "\n",
+		expect_text("\n   waits for a mutex (%p) held by task %" PRIu64,
 			    (void *)mutex[MOST - 1], owner);
 	tdt_handle_unref(gone);
 	stop();

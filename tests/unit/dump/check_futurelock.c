@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers tree/futurelocks, tree-printer/futurelocks.  A task polls the future of tdt_mutex_lock()
+ * Covers tree/futurelocks, tree-printer/stuck_locks.  A task polls the future of tdt_mutex_lock()
  * once, keeps it, and then awaits something else: when the mutex is handed to this future, dumps
  * say so, and when the task takes the mutex, they do not.
  */

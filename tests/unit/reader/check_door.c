@@ -330,7 +330,7 @@ TEST(a_wrong_hello_and_a_refusal_are_told_apart)
 
 /* --- Trees ---------------------------------------------------------------------------------- */
 
-static const struct tdt__task_choice all = { NULL, 0 };
+static const struct tdt__task_choice all = { .n_ids = 0 };
 
 /* Request trees of the target that is served so. */
 static int request_trees_of(void (*serve)(int connection, struct tdt_outside_header *hello),
@@ -410,7 +410,7 @@ static void serve_ids(int connection, struct tdt_outside_header *hello)
 TEST(as_many_tasks_are_requested_as_may_be)
 {
 	static uint64_t ids[300];
-	const struct tdt__task_choice some = { ids, 300 };
+	const struct tdt__task_choice some = { .ids = ids, .n_ids = 300 };
 	struct tdt__answers answers = { 0 };
 
 	if (!is_possible())

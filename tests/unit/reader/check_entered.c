@@ -85,7 +85,7 @@ static tdt_poll_t poll_coroutine(void *state, struct tdt_context *cx)
 /* The path of the only task, as a reader outside finds it.  NULL: its stack cannot be had. */
 static char *path_from_outside(struct tdt__sampling *sampling)
 {
-	const struct tdt__task_choice all = { NULL, 0 };
+	const struct tdt__task_choice all = { .n_ids = 0 };
 	const struct tdt__answers none = { 0 };
 	struct tdt__findings *findings;
 	struct tdt__tasks tasks;

@@ -376,7 +376,7 @@ static struct tdt__modules *modules;
 
 static void dump(void)
 {
-	const struct tdt__task_choice all = { NULL, 0 };
+	const struct tdt__task_choice all = { .n_ids = 0 };
 
 	open_block();
 	ck_assert_int_eq(tdt__last_states_read(&states, recording), 0);

@@ -127,7 +127,7 @@ static void list_tasks(void)
 /* Dump the only task that was listed to `text`. */
 static struct tdt__sampling dump_listed_task(char *text, size_t size, const char **call)
 {
-	const struct tdt__task_choice all = { NULL, 0 };
+	const struct tdt__task_choice all = { .n_ids = 0 };
 	const struct tdt__answers none = { 0 };
 	struct tdt__sampling sampling = { 0 };
 	struct tdt__findings *findings = tdt__outside_dump(&listed, &all, &none, &sampling);

@@ -21,6 +21,8 @@
 	    __attribute__((alias(#of), used, ##__VA_ARGS__))
 #define POLL(name)                                                                                 \
 	tdt_poll_t name(void *state, struct tdt_context *cx);                                      \
+	POLL_BODY(name)
+#define POLL_BODY(name)                                                                            \
 	tdt_poll_t name(void *state, struct tdt_context *cx)                                       \
 	{                                                                                          \
 		(void)state;                                                                       \
@@ -43,6 +45,11 @@ ALIAS(many_f_poll, many_poll);
 ALIAS(many_g_poll, many_poll);
 
 POLL(single_poll)
+
+/* Symbols name the alias first, because the function is not exported. */
+static tdt_poll_t plain_a_poll(void *state, struct tdt_context *cx) __attribute__((used, noinline));
+static POLL_BODY(plain_a_poll)
+ALIAS(plain_b_poll, plain_a_poll);
 
 static struct poll_now task;
 
@@ -83,6 +90,19 @@ TEST(a_folded_function_says_what_else_it_may_be)
 	ck_assert_str_eq(frame->function, "folded_poll");
 	ck_assert_ptr_nonnull(frame->also);
 	ck_assert_str_eq(frame->also[0], "folded_other_poll");
+	ck_assert_ptr_null(frame->also[1]);
+	end(trace);
+}
+
+/* Whichever of the symbols is found first. */
+TEST(the_other_name_is_that_of_the_other_function)
+{
+	struct tdt_trace *trace = ask(plain_a_poll);
+	const struct tdt_frame *frame = frame_of(trace);
+
+	ck_assert_str_eq(frame->function, "plain_a_poll");
+	ck_assert_ptr_nonnull(frame->also);
+	ck_assert_str_eq(frame->also[0], "plain_b_poll");
 	ck_assert_ptr_null(frame->also[1]);
 	end(trace);
 }

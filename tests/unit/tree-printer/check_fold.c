@@ -7,6 +7,8 @@
 
 #include <config.h>
 
+#include <limits.h>
+#include <unistd.h>
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,6 +65,10 @@ static const struct letter {
 		     .file = "/home/me/tdt/src/lib.rs") },
 	{ 'B', FRAME(APP, .function = "tdt::sync::Mutex<T>::lock::{async}", .line = 15,
 		     .file = "/home/me/tdt/src/sync.rs") },
+	{ 'w', FRAME(.function = "tdt::traced::poll_future", .module = "/home/me/app/target/serve",
+		     .module_offset = 0x30) },
+	{ 'k', FRAME(.function = "tdt::waker::substitute_clone",
+		     .module = "/home/me/app/target/serve", .module_offset = 0x40) },
 	{ 'f', FRAME(.function = "foo_read", .module = "/usr/lib/libfoo.so.1",
 		     .module_offset = 0x10) },
 	{ 'u', FRAME(.module = "/home/me/app/target/serve", .module_offset = 0x20,
@@ -179,6 +185,13 @@ TEST(calls_between_own_functions_are_hidden)
 	expect("pbpsppgte*", RUN GREET "    `- " SLEEP "\n");
 	expect("sjJgt*", RUN GREET "    `- " SLEEP "\n");
 	expect("flsg*", RUN GREET);
+}
+
+TEST(without_debug_information_the_wrappers_of_the_crate_are_hidden_by_name)
+{
+	expect("wnnk*", "- static_thing (serve)\n `- static_thing (serve)\n");
+	expect_options("wn*", OPTIONS(ASCII, .full = 1),
+		       "- tdt::traced::poll_future (serve+0x30)\n `- static_thing (serve)\n");
 }
 
 TEST(a_call_into_another_module_that_calls_back_is_shown)
@@ -456,6 +469,12 @@ TEST(whose_code_a_frame_is_follows_from_its_place)
 		{ FRAME(.file = "/h/.cargo/git/checkouts/mio-1ab/5f3/src/lib.rs"),
 		  TDT__ORIGIN_PACKAGE },
 		{ FRAME(.file = "/a/vendor/tokio/src/lib.rs"), TDT__ORIGIN_PACKAGE },
+		{ FRAME(.file = "vendor/tokio/src/lib.rs"), TDT__ORIGIN_PACKAGE },
+		{ FRAME(.file = "/a/third_party/rust/tokio/src/lib.rs"), TDT__ORIGIN_PACKAGE },
+		{ FRAME(.file = "registry/src/x/a-1.0.0/src/lib.rs"), TDT__ORIGIN_PACKAGE },
+		{ FRAME(.file = "/deps/index.crates.io-1949cf8c6b5b557f/a-1.0.0/src/lib.rs"),
+		  TDT__ORIGIN_PACKAGE },
+		{ FRAME(.file = "/a/of-1949cf8c6b5b557f/main.rs"), TDT__ORIGIN_PROGRAM },
 		{ FRAME(.file = "/a/vendor/invoice.rs"), TDT__ORIGIN_PROGRAM },
 		{ FRAME(.file = "/a/src/vendor/invoice/mod.rs"), TDT__ORIGIN_PROGRAM },
 		{ FRAME(.file = "/a/build/_deps/fmt-src/src/format.cc", .directory = "/a/build"),
@@ -563,6 +582,30 @@ TEST(an_operation_has_the_name_that_its_user_knows)
 		ck_assert_str_eq(name.bytes, cases[i][1]);
 		tdt__string_free(&name);
 	}
+}
+
+/* ---- What the user folds ---- */
+
+CASE(paths)
+
+/* The paths are those of the environment in which the program began. */
+TEST(more_paths_of_packages_may_be_given)
+{
+	const struct tdt_frame package = FRAME(.file = "/opt/deps/a/lib.rs", .function = "f");
+	const struct tdt_frame other = FRAME(.file = "/opt/depths/a/lib.rs", .function = "f");
+	const bool given = getenv("TDT_FOLD") != NULL;
+	char path[PATH_MAX] = "";
+
+	ck_assert_int_eq(tdt__origin(&package),
+			 given ? TDT__ORIGIN_PACKAGE : TDT__ORIGIN_PROGRAM);
+	ck_assert_int_eq(tdt__origin(&other), TDT__ORIGIN_PROGRAM);
+	if (given)
+		return;
+	ck_assert_int_gt(readlink("/proc/self/exe", path, sizeof(path) - 1), 0);
+	ck_assert_int_eq(setenv("TDT_FOLD", "/srv::/opt/deps/", 1), 0);
+	ck_assert_int_eq(setenv("CK_RUN_CASE", "paths", 1), 0);
+	ck_assert_int_eq(unsetenv("CK_TAP_LOG_FILE_NAME"), 0);
+	ck_assert_int_eq(system(path), 0);
 }
 
 /* ---- What may go wrong ---- */

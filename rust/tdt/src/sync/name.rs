@@ -16,18 +16,19 @@ use tdt_sys::c_char;
 #[derive(Debug)]
 pub(super) struct Name {
     text: &'static str,
-    is_type: bool,
-    c: AtomicPtr<c_char>, // null: not copied yet
+    of_type: Option<fn() -> &'static str>, // instead of `text`
+    c: AtomicPtr<c_char>,                  // null: not copied yet
 }
 
 impl Name {
-    pub(super) fn new(text: &'static str) -> Self {
-        Name { text, is_type: false, c: AtomicPtr::new(ptr::null_mut()) }
+    pub(super) const fn new(text: &'static str) -> Self {
+        Name { text, of_type: None, c: AtomicPtr::new(ptr::null_mut()) }
     }
 
     /// That of a type, without its paths.
-    pub(super) fn of_type<T: ?Sized>() -> Self {
-        Name { is_type: true, ..Name::new(std::any::type_name::<T>()) }
+    pub(super) const fn of_type<T: ?Sized>() -> Self {
+        let of_type: Option<fn() -> &'static str> = Some(std::any::type_name::<T>);
+        Name { text: "", of_type, c: AtomicPtr::new(ptr::null_mut()) }
     }
 
     /// The name with a NUL behind it.
@@ -36,7 +37,7 @@ impl Name {
         if !known.is_null() {
             return known;
         }
-        let copy = copy(self.text, self.is_type);
+        let copy = copy(self.of_type.map_or(self.text, |name| name()), self.of_type.is_some());
         self.c.store(copy, Ordering::Release); // the text; pairs with the load
         copy
     }

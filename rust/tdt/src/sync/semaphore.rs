@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The semaphore.
 
+use std::borrow::Borrow;
 use std::fmt;
+use std::mem;
+use std::ops::Deref;
+use std::ptr;
 use std::sync::Arc;
 
-use tokio::sync::{AcquireError, TryAcquireError};
+use tokio::sync::{self, AcquireError, TryAcquireError};
 
-use super::turns::{DependsOn, Turns};
+use super::ledger::{holder, DependsOn, Ledger, Several, Waiting};
 use super::Name;
 
-/// A semaphore as that of tokio, whose holders are known to dumps.
+/// Tokio's semaphore.  Dumps know who has its permits and who waits for them.
 ///
-/// See the [module](crate::sync) for what dumps say of it.
+/// (Tokio's own permits are forgotten, and given back without them.)
+///
+/// See the [module](crate::sync) for what they say of it.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -23,7 +29,8 @@ use super::Name;
 /// # }
 /// ```
 pub struct Semaphore {
-    turns: Turns,
+    ledger: Several,
+    inner: sync::Semaphore,
 }
 
 impl Semaphore {
@@ -34,16 +41,30 @@ impl Semaphore {
     ///
     /// # Panics
     /// If there are more than tokio allows.
+    #[track_caller]
     pub fn new(permits: usize) -> Self {
         Self::named("Semaphore", permits)
+    }
+
+    /// The same for a static.
+    #[cfg(feature = "parking_lot")]
+    pub const fn const_new(permits: usize) -> Self {
+        let ledger = Several::new(Name::new("Semaphore"), DependsOn::Any(permits));
+        Semaphore { ledger, inner: sync::Semaphore::const_new(permits) }
     }
 
     /// A semaphore with so many permits, which dumps show with this name.
     ///
     /// # Panics
     /// If there are more than tokio allows.
+    #[track_caller]
     pub fn named(name: &'static str, permits: usize) -> Self {
-        Semaphore { turns: Turns::new(Name::new(name), permits, DependsOn::Any) }
+        let inner = sync::Semaphore::new(permits);
+        Semaphore { ledger: Several::new(Name::new(name), DependsOn::Any(permits)), inner }
+    }
+
+    fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
     /// Get a permit.  Waiting tasks get theirs in the order of their first polls.
@@ -51,7 +72,8 @@ impl Semaphore {
     /// # Errors
     /// If the semaphore is closed.
     pub async fn acquire(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
-        self.acquire_many(1).await
+        mem::forget(Waiting::new(&self.ledger, self.inner.acquire(), 1).await?);
+        Ok(Permits::new(self, 1, holder(true)))
     }
 
     /// Get `n` permits.
@@ -59,8 +81,8 @@ impl Semaphore {
     /// # Errors
     /// If the semaphore is closed.
     pub async fn acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, AcquireError> {
-        let task = self.turns.acquire(n, true).await?;
-        Ok(SemaphorePermit { semaphore: self, n, task })
+        mem::forget(Waiting::new(&self.ledger, self.inner.acquire_many(n), n as usize).await?);
+        Ok(Permits::new(self, n as usize, holder(true)))
     }
 
     /// Get a permit if there is one.
@@ -76,8 +98,8 @@ impl Semaphore {
     /// # Errors
     /// If there are fewer, or the semaphore is closed.
     pub fn try_acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, TryAcquireError> {
-        let task = self.turns.try_acquire(n, true)?;
-        Ok(SemaphorePermit { semaphore: self, n, task })
+        mem::forget(self.inner.try_acquire_many(n)?);
+        Ok(Permits::new(self, n as usize, holder(true)))
     }
 
     /// Get a permit that keeps the semaphore.
@@ -85,7 +107,8 @@ impl Semaphore {
     /// # Errors
     /// If the semaphore is closed.
     pub async fn acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
-        self.acquire_many_owned(1).await
+        mem::forget(Waiting::new(&self.ledger, self.inner.acquire(), 1).await?);
+        Ok(Permits::new(self, 1, holder(false)))
     }
 
     /// Get `n` permits that keep the semaphore.
@@ -96,8 +119,8 @@ impl Semaphore {
         self: Arc<Self>,
         n: u32,
     ) -> Result<OwnedSemaphorePermit, AcquireError> {
-        let task = self.turns.acquire(n, false).await?;
-        Ok(OwnedSemaphorePermit { semaphore: self, n, task })
+        mem::forget(Waiting::new(&self.ledger, self.inner.acquire_many(n), n as usize).await?);
+        Ok(Permits::new(self, n as usize, holder(false)))
     }
 
     /// Get a permit that keeps the semaphore, if there is one.
@@ -116,88 +139,140 @@ impl Semaphore {
         self: Arc<Self>,
         n: u32,
     ) -> Result<OwnedSemaphorePermit, TryAcquireError> {
-        let task = self.turns.try_acquire(n, false)?;
-        Ok(OwnedSemaphorePermit { semaphore: self, n, task })
+        mem::forget(self.inner.try_acquire_many(n)?);
+        Ok(Permits::new(self, n as usize, holder(false)))
     }
 
     /// Add permits.  From now on no holder is told, because permits may come from any task.
     ///
     /// # Panics
     /// If there are more than [`MAX_PERMITS`](Self::MAX_PERMITS) then.
+    #[track_caller]
     pub fn add_permits(&self, n: usize) {
-        self.turns.add(n);
+        self.ledger().lose_count();
+        self.inner.add_permits(n);
     }
 
-    /// How many permits there are.
-    pub fn available_permits(&self) -> usize {
-        self.turns.semaphore().available_permits()
+    /// Take away up to `n` of the permits that are available.  Returns how many.  From now on no
+    /// holder is told.
+    pub fn forget_permits(&self, n: usize) -> usize {
+        loop {
+            let some = n.min(self.inner.available_permits()).min(u32::MAX as usize);
+            if some == 0 || self.is_closed() {
+                return 0;
+            }
+            if let Ok(permits) = self.try_acquire_many(some as u32) {
+                permits.forget();
+                return some;
+            }
+        }
     }
+}
 
-    /// Let all that wait, and all later ones, fail.
-    pub fn close(&self) {
-        self.turns.semaphore().close();
-    }
+/// What tokio's semaphore can do besides: how many permits are available, and its end.  A permit
+/// that is got by this way is one that dumps do not know of.
+impl Deref for Semaphore {
+    type Target = sync::Semaphore;
 
-    /// Whether it is closed.
-    pub fn is_closed(&self) -> bool {
-        self.turns.semaphore().is_closed()
+    fn deref(&self) -> &sync::Semaphore {
+        &self.inner
     }
 }
 
 impl fmt::Debug for Semaphore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.turns.semaphore().fmt(f)
+        self.inner.fmt(f)
     }
 }
 
-/// Permits of a [`Semaphore`], which are given back when this is dropped.
+/// Permits of a semaphore, which are given back when this is dropped.
 #[must_use = "if it is dropped at once, the permits are given back at once"]
-pub struct SemaphorePermit<'a> {
-    semaphore: &'a Semaphore,
-    n: u32,
-    task: u64,
+pub struct Permits<S: Borrow<Semaphore>> {
+    semaphore: S,
+    n: usize,
+    slot: usize,
 }
+
+/// Permits of a [`Semaphore`], which are given back when this is dropped.
+pub type SemaphorePermit<'a> = Permits<&'a Semaphore>;
 
 /// Permits of a [`Semaphore`], which this keeps.
 ///
 /// Such permits often go to another task, so dumps do not say who has them, unless a task has
-/// called [`adopt`](OwnedSemaphorePermit::adopt).
-#[must_use = "if it is dropped at once, the permits are given back at once"]
-pub struct OwnedSemaphorePermit {
-    semaphore: Arc<Semaphore>,
-    n: u32,
-    task: u64,
+/// called [`Permits::adopt`].
+pub type OwnedSemaphorePermit = Permits<Arc<Semaphore>>;
+
+impl<S: Borrow<Semaphore>> Permits<S> {
+    /// Permits that `task` has got.
+    #[inline]
+    fn new(semaphore: S, n: usize, task: u64) -> Self {
+        let slot = semaphore.borrow().ledger().hold(task, n);
+        Permits { semaphore, n, slot }
+    }
+
+    /// Do not give the permits back.  From now on no holder is told.
+    pub fn forget(mut self) {
+        self.semaphore.borrow().ledger().lose_count();
+        self.n = 0;
+    }
+
+    /// The task that runs has the permits from now on.
+    pub fn adopt(&mut self) {
+        self.semaphore.borrow().ledger().adopt(self.slot);
+    }
+
+    /// Take over the permits of `other`.
+    ///
+    /// # Panics
+    /// If they are those of another semaphore.
+    #[track_caller]
+    pub fn merge(&mut self, mut other: Self) {
+        assert!(
+            ptr::eq(self.semaphore.borrow(), other.semaphore.borrow()),
+            "merging permits from different semaphore instances"
+        );
+        self.n += mem::take(&mut other.n);
+        self.semaphore.borrow().ledger().keep(self.slot, self.n);
+    }
+
+    /// Give `n` of these permits away; `None` if there are fewer.
+    pub fn split(&mut self, n: usize) -> Option<Self>
+    where
+        S: Clone,
+    {
+        self.n = self.n.checked_sub(n)?;
+        let ledger = self.semaphore.borrow().ledger();
+        ledger.keep(self.slot, self.n);
+        Some(Permits::new(self.semaphore.clone(), n, ledger.task(self.slot)))
+    }
+
+    /// How many there are.
+    pub fn num_permits(&self) -> usize {
+        self.n
+    }
 }
 
-macro_rules! permits {
-    ($($permit:ident $(<$life:lifetime>)?),*) => {$(
-        impl $permit$(<$life>)? {
-            /// Do not give the permits back.  From now on no holder is told.
-            pub fn forget(mut self) {
-                self.semaphore.turns.forget(self.n as usize, self.task);
-                self.n = 0;
-            }
-
-            /// The task that runs has the permits from now on.
-            pub fn adopt(&mut self) {
-                self.task = self.semaphore.turns.adopt(self.n as usize, self.task);
-            }
-        }
-
-        impl Drop for $permit$(<$life>)? {
-            fn drop(&mut self) {
-                if self.n != 0 {
-                    self.semaphore.turns.release(self.n as usize, self.task);
-                }
-            }
-        }
-
-        impl fmt::Debug for $permit$(<$life>)? {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_struct(stringify!($permit)).field("permits", &self.n).finish()
-            }
-        }
-    )*};
+impl OwnedSemaphorePermit {
+    /// The semaphore.
+    pub fn semaphore(&self) -> &Arc<Semaphore> {
+        &self.semaphore
+    }
 }
 
-permits!(SemaphorePermit<'_>, OwnedSemaphorePermit);
+impl<S: Borrow<Semaphore>> Drop for Permits<S> {
+    #[inline]
+    fn drop(&mut self) {
+        let semaphore: &Semaphore = self.semaphore.borrow();
+        semaphore.ledger().release(self.slot, || {
+            if self.n != 0 {
+                semaphore.inner.add_permits(self.n);
+            }
+        });
+    }
+}
+
+impl<S: Borrow<Semaphore>> fmt::Debug for Permits<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SemaphorePermit").field("permits", &self.n).finish()
+    }
+}

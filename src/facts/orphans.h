@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_SRC_FACTS_ORPHANS_H
+#define TDT_SRC_FACTS_ORPHANS_H
+
+/*
+ * Orphaned locks: their owner has ended and has not given them back, so that all tasks that wait
+ * for them hang; in this process, in another one, or in a core file.
+ *
+ * The order of the looks makes it certain.  A wait names the owner; then the owner is looked for,
+ * and is not among the tasks that may still give the lock back; then the lock is read again, and
+ * still names that owner.  Ids are not used twice, so nobody else can be meant.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tdt/tree.h>
+
+#include "tree/futurelocks.h"
+
+struct tdt__orphan {
+	struct tdt_wait wait; /* of the first task that waits for the lock */
+	const struct tdt_wait *waits[1];
+	uint64_t taken_at;    /* as in struct tdt_lock */
+	struct tdt_registry_holder owner; /* `id` is 0: nothing is known of it */
+};
+
+struct tdt__orphans {
+	struct tdt__orphan *lock; /* the caller frees it; NULL: there are none, or no memory */
+	size_t n;
+};
+
+/*
+ * Set `orphaned` of each wait of a member for such a lock, and list the locks.  Without memory none
+ * is found.
+ */
+void tdt__orphans_find(struct tdt__lock_places *places, struct tdt__orphans *orphans);
+
+/* What is known of the owner, with the lock as its only wait, which is borrowed. */
+struct tdt_task_info tdt__orphan_info(struct tdt__orphan *orphan);
+
+/* The tree with the one place where the lock was taken, or none. */
+struct tdt__orphan_place {
+	struct tdt_registry_tree tree;
+	struct tdt_registry_entry entry;
+};
+struct tdt__orphan_place tdt__orphan_place(const struct tdt__orphan *orphan);
+
+#endif

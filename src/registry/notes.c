@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Writing and reading notes: see notes.h. */
+
+#include <config.h>
+
+#include "registry/notes.h"
+
+#include <stdatomic.h>
+
+#include "registry/registry.h"
+
+void tdt__note_write(struct tdt__note *to, const struct tdt__note *from, size_t size)
+{
+	tdt__record_word *words = (void *)to;
+	/* Acquire: what the last writer wrote comes before.  Pairs with the release below. */
+	uint32_t seq = TDT__PEEK(to->seq);
+
+	if (seq % 2 != 0 || !__atomic_compare_exchange_n(&to->seq, &seq, seq + 1, false,
+							 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return;
+	/*
+	 * A reader that sees a word of this note then sees the odd `seq`.  Pairs with
+	 * tdt__note_read().
+	 */
+	atomic_thread_fence(memory_order_release);
+	TDT__POKE(to->with, from->with);
+	for (size_t i = 1; i < size / sizeof *words; i++)
+		TDT__POKE(words[i], ((const tdt__record_word *)(const void *)from)[i]);
+	/* Release the note.  Pairs with tdt__note_read(). */
+	__atomic_store_n(&to->seq, seq + 2, __ATOMIC_RELEASE);
+}
+
+bool tdt__note_read(struct tdt__note *copy, const struct tdt__note *from, size_t size,
+		    uint64_t number)
+{
+	/* Acquire the note.  Pairs with tdt__note_write(). */
+	uint32_t seq = __atomic_load_n(&from->seq, __ATOMIC_ACQUIRE);
+
+	for (size_t i = 0; i < size / sizeof(tdt__record_word); i++)
+		((tdt__record_word *)(void *)copy)[i] =
+		    TDT__PEEK(((const tdt__record_word *)(const void *)from)[i]);
+	/* Read all of it before `seq` again.  Pairs with the fence in tdt__note_write(). */
+	atomic_thread_fence(memory_order_acquire);
+	return seq % 2 == 0 && TDT__PEEK(from->seq) == seq && copy->number == number;
+}
+
+void tdt__note_forget_half(struct tdt__note *note)
+{
+	if (note->seq % 2 == 0)
+		return;
+	TDT__POKE(note->number, 0);
+	/* Release the number.  Pairs with tdt__note_read(). */
+	__atomic_store_n(&note->seq, note->seq + 1, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,77 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Asking must not hide a fault: a task whose wake-up was lost goes on when it is polled for a
+# request, so a task is not requested while its watched tree shows where it waits.
+# shellcheck source=tests/lib/tap.sh
+. "${top_srcdir:?}/tests/lib/tap.sh"
+# shellcheck source=tests/lib/outside.sh
+. "${top_srcdir:?}/tests/lib/outside.sh"
+LC_ALL=C.UTF-8
+DEBUGINFOD_URLS=
+export LC_ALL DEBUGINFOD_URLS
+
+test "${WITH_RUNTIME:?}" = yes || skip_all "there is no runtime"
+
+# polls: how often the consumer was polled.
+polls()
+{
+	"$tdt" ps --json "$pid" | tr '{' '\n' |
+		sed -n 's/.*"name":"consumer".*"polls":\([0-9]*\).*/\1/p'
+}
+
+# leaves_it COMMAND...: the command shows the consumer's tree, and does not have it polled.
+leaves_it()
+{
+	before=$(polls)
+	"$@" >"$tmp/shown" 2>"$tmp/why" || return 1
+	grep -q 'event_poll' "$tmp/shown" || { cat "$tmp/shown" "$tmp/why"; return 1; }
+	test "$(polls)" = "$before"
+}
+
+# dump_shows: a dump by signal has the tree, and says that it is a watched one.
+dump_shows()
+{
+	before=$(polls)
+	kill -USR1 "$pid"
+	wait_until grep -q 'event_poll at' "$tmp/dumped" &&
+		grep -q '^2 tasks: .* as last watched' "$tmp/dumped" &&
+		! grep -q 'did not answer' "$tmp/dumped" && test "$(polls)" = "$before"
+}
+
+TDT_WATCH=1ms TDT_DUMP=USR1
+export TDT_WATCH TDT_DUMP
+start "$top_builddir/tests/outside/outside_lost"
+unset TDT_WATCH TDT_DUMP
+if may_read; then
+	claim "tdt bt shows the tree that there is" leaves_it "$tdt" bt "$pid"
+	claim "so does a request of the one task" leaves_it "$tdt" bt "$pid" 1
+	claim "so does tdt profile" leaves_it "$tdt" profile -d 200ms --plumbing "$pid"
+	claim "so does tdt top" leaves_it "$tdt" top -n1 --task=1 "$pid"
+	claim "so does tdt diff" leaves_it "$tdt" diff --after=100ms "$pid"
+	claim "so does tdt bt --check" leaves_it "$tdt" bt --check "$pid"
+	claim "so does a dump by signal" dump_shows
+	"$tdt" bt --request "$pid" >"$tmp/shown"
+	claim "tdt bt --request asks anyway, and says what moved" \
+		grep -q '^1 task went on when asked; before, this was seen:' "$tmp/shown"
+	claim "with what was there before" sh -c "
+		sed '1,/^1 task went on/d' '$tmp/shown' | grep -q 'wait_poll at .*outside_lost.c'"
+	"$tdt" bt --request --json "$pid" >"$tmp/shown"
+	claim "nothing moves any more" sh -c "! grep -q '\"before\"' '$tmp/shown'"
+else
+	skip "looking before touching" "reading another process is not permitted here"
+fi
+stop
+
+# Without trees, tdt top says what helps, and does it.
+start "$top_builddir/tests/outside/outside_lost"
+if may_read; then
+	"$tdt" top -n1 "$pid" >"$tmp/shown"
+	claim "tdt top says that trees are missing, and what helps" \
+		grep -q '^2 of 2 tasks have no tree: w (--watch)' "$tmp/shown"
+	"$tdt" top -n3 -d 200ms --watch "$pid" >"$tmp/shown"
+	claim "and has the tasks watched" sh -c \
+		"grep ' in wait_poll at .*outside_lost.c' '$tmp/shown' >/dev/null"
+	claim "the watch ends with it" wait_until sh -c "'$tdt' top -n1 '$pid' >'$tmp/shown'"
+fi
+stop
+plan

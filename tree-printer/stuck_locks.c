@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The futurelocks and the orphaned locks of a snapshot. */
+
+#include <config.h>
+
+#include "stuck_locks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "names.h"
+#include "terminal.h"
+#include "words.h"
+
+static bool hangs_for_ever(const struct tdt_wait *wait)
+{
+	return wait->futurelock != 0 || wait->orphaned != 0;
+}
+
+bool tdt__waits_in_vain(const struct tdt_task_info *info)
+{
+	for (uint32_t i = 0; i < info->n_waits; i++)
+		if (hangs_for_ever(info->waits[i]))
+			return true;
+	return false;
+}
+
+/* Add the waits of a task for such locks to the array, or only count them. */
+static void add_waits(struct tdt__stuck_locks *locks, const struct tdt_task_info *info)
+{
+	for (uint32_t i = 0; i < info->n_waits && info->waits != NULL; i++) {
+		if (!hangs_for_ever(info->waits[i]))
+			continue;
+		if (locks->lock != NULL)
+			locks->lock[locks->n] =
+				(struct tdt__stuck_lock){ .wait = *info->waits[i], .waits = 1 };
+		locks->n++;
+	}
+}
+
+static void add_all(struct tdt__stuck_locks *locks, const struct tdt_snapshot *snapshot)
+{
+	locks->n = 0;
+	for (size_t i = 0; i < snapshot->n_groups; i++)
+		for (size_t k = 0; k < snapshot->groups[i]->n; k++) {
+			const struct tdt_task_info info = tdt__dump_task(snapshot->groups[i], k);
+
+			add_waits(locks, &info);
+		}
+}
+
+static int compare(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int by_owner(const void *a, const void *b)
+{
+	const struct tdt_wait *x = &((const struct tdt__stuck_lock *)a)->wait,
+			      *y = &((const struct tdt__stuck_lock *)b)->wait;
+
+	if (x->orphaned != y->orphaned)
+		return compare(x->orphaned, y->orphaned);
+	return x->owner != y->owner ? compare(x->owner, y->owner) : compare(x->object, y->object);
+}
+
+/* Join the waits for one lock, which lie one after the other. */
+static void join_locks(struct tdt__stuck_locks *locks)
+{
+	size_t n = 0;
+
+	for (size_t i = 1; i < locks->n; i++)
+		if (by_owner(&locks->lock[n], &locks->lock[i]) == 0)
+			locks->lock[n].waits++;
+		else
+			locks->lock[++n] = locks->lock[i];
+	locks->n = n + 1;
+}
+
+int tdt__stuck_locks_collect(struct tdt__stuck_locks *locks, const struct tdt_snapshot *snapshot)
+{
+	*locks = (struct tdt__stuck_locks){ 0 };
+	add_all(locks, snapshot);
+	if (locks->n == 0)
+		return 0;
+	locks->lock = calloc(locks->n, sizeof locks->lock[0]);
+	if (locks->lock == NULL) {
+		locks->n = 0;
+		return -ENOMEM;
+	}
+	add_all(locks, snapshot);
+	qsort(locks->lock, locks->n, sizeof locks->lock[0], by_owner);
+	join_locks(locks);
+	return 0;
+}
+
+static void headline(struct tdt__string *string, const char *what, const struct tdt_wait *wait,
+		     const struct tdt__names *names, const struct tdt_print_options *options)
+{
+	tdt__color(string, TDT__RED, options);
+	tdt__string_puts(string, what);
+	tdt__color(string, TDT__PLAIN, options);
+	tdt__string_puts(string, ": task ");
+	tdt__task_name(string, wait->owner, tdt__names_find(names, wait->owner), options);
+}
+
+void tdt__stuck_lock_line(struct tdt__string *string, const struct tdt__stuck_lock *lock,
+			  const struct tdt__names *names, const struct tdt_print_options *options)
+{
+	const struct tdt_wait *wait = &lock->wait;
+
+	if (wait->orphaned != 0) {
+		headline(string, "orphaned lock", wait, names, options);
+		tdt__string_puts(string, " has ended without giving back ");
+		tdt__lock_name(string, wait, options);
+	} else {
+		headline(string, "futurelock", wait, names, options);
+		tdt__string_puts(string, " was handed ");
+		tdt__lock_name(string, wait, options);
+		tdt__duration(string, wait->handed_ns);
+		tdt__string_puts(string, " ago and was polled since, but has not taken it");
+	}
+	tdt__string_puts(string, ": ");
+	tdt__count(string, lock->waits);
+	tdt__string_puts(string, lock->waits == 1 ? " wait for it hangs" : " waits for it hang");
+}
+
+size_t tdt__stuck_orphans(const struct tdt__stuck_locks *locks)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < locks->n; i++)
+		n += locks->lock[i].wait.orphaned != 0;
+	return n;
+}
