@@ -243,7 +243,9 @@ struct two {
 static void ask_in_poll(void *argument)
 {
 	const struct two *two = argument;
-	const struct tdt_backtrace_options options = { .size = sizeof(options), .timeout_ns = 1 };
+	const struct tdt_backtrace_options options = { .size = sizeof(options),
+						       .timeout_ns = 1,
+						       .flags = TDT_BACKTRACE_ON_WORKER };
 
 	errno = 0;
 	expect_no_trace(tdt_backtrace(two->own), EDEADLK);
