@@ -463,6 +463,16 @@ CALL(tdt_task_new)
 	tdt_task_end(made);
 }
 
+CALL(tdt_task_enter_at)
+{
+	tdt_task_enter(NULL);
+}
+
+CALL(tdt_task_leave)
+{
+	tdt_task_leave(NULL);
+}
+
 CALL(tdt_task_waits_on)
 {
 	tdt_task_waits_on(NULL, TDT_WAIT_MUTEX, NULL, 0, NULL);
@@ -840,7 +850,9 @@ static const struct {
 	NO_POINTER(tdt_task_find),
 	NO_POINTER(tdt_task_id_base),
 	TRIED(tdt_task_end),
+	TRIED(tdt_task_enter_at),
 	TRIED(tdt_task_inspect),
+	TRIED(tdt_task_leave),
 	TRIED(tdt_task_new),
 	TRIED(tdt_task_waits_on),
 	TRIED(tdt_task_woken),
