@@ -491,7 +491,14 @@ static void poll_there(void)
 	tdt_handle_unref(there_task->traced.handle);
 }
 
-static int on_odd_stack(void)
+/* glibc's swapcontext() gives r12 back only if it does not fail. */
+#ifdef __x86_64__
+#define R12_IS_LOST() __asm__ volatile("" : : : "r12")
+#else
+#define R12_IS_LOST() ((void)0)
+#endif
+
+static __attribute__((noinline)) int on_odd_stack(void)
 {
 	struct task task = { .waker = { &vtable } };
 	char *stack = malloc(1 << 17);
@@ -505,6 +512,7 @@ static int on_odd_stack(void)
 	there.uc_link = &here;
 	makecontext(&there, poll_there, 0);
 	if (swapcontext(&here, &there) != 0) { /* for it saves the signals that are blocked */
+		R12_IS_LOST();
 		free(stack);
 		return NOTHING;
 	}
