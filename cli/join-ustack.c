@@ -103,7 +103,7 @@ static struct tdt_trace *unshare(const struct tdt_task_info *task, const struct 
 	return trace;
 }
 
-static bool add_group(struct tasks *tasks, const struct tdt_snapshot_group *group)
+static bool add_dumped_group(struct tasks *tasks, const struct tdt_snapshot_group *group)
 {
 	for (size_t i = 0; i < group->n; i++)
 		if (!add_task(tasks, unshare(group->tasks[i], group->trace)))
@@ -118,9 +118,9 @@ static bool add_dump(struct tasks *tasks, struct dump *dump)
 	bool added = true;
 
 	for (size_t i = 0; i < snapshot->n_panics && added; i++)
-		added = add_group(tasks, snapshot->panics[i]);
+		added = add_dumped_group(tasks, snapshot->panics[i]);
 	for (size_t i = 0; i < snapshot->n_groups && added; i++)
-		added = add_group(tasks, snapshot->groups[i]);
+		added = add_dumped_group(tasks, snapshot->groups[i]);
 	dump_free(dump);
 	return added;
 }

@@ -328,7 +328,8 @@ static int read_counted(struct ustack_reader *reader, struct ustack *stack)
 		if (read_ustack_frame(reader, stack) != 0)
 			return -1;
 	}
-	return result < 0 ? -1 : fail_reading(reader, "a stack must end with how often it was seen");
+	return result < 0 ? -1
+			  : fail_reading(reader, "a stack must end with how often it was seen");
 }
 
 /* --- perf script ----------------------------------------------------------- */

@@ -11,8 +11,8 @@
  * Limits: a worker is known from its first event on; a worker that is parked all the time has no
  * line.  Busy time counts in the second in which the poll ends, a sample finds the thread running,
  * or the worker parks.  So a poll that sleeps (which it must not) is shown late, with more than
- * 100 %.  Of a thread that reports no parks (tdt_worker_thread_park), or whose first park is still to
- * come, only the polls count, because nothing tells its sleep from its other work.
+ * 100 %.  Of a thread that reports no parks (tdt_worker_thread_park), or whose first park is still
+ * to come, only the polls count, because nothing tells its sleep from its other work.
  */
 
 tdt$target:::worker-thread-start,

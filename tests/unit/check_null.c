@@ -449,10 +449,20 @@ CALL(tdt_task_end)
 	tdt_task_end(NULL);
 }
 
+CALL(tdt_task_enter_at)
+{
+	tdt_task_enter_at(NULL, 0);
+}
+
 CALL(tdt_task_inspect)
 {
 	INT_REFUSED(tdt_task_inspect(NULL, visit, NULL));
 	INT_REFUSED(tdt_task_inspect(task.traced.handle, NULL, NULL));
+}
+
+CALL(tdt_task_leave)
+{
+	tdt_task_leave(NULL);
 }
 
 CALL(tdt_task_new)
@@ -840,7 +850,9 @@ static const struct {
 	NO_POINTER(tdt_task_find),
 	NO_POINTER(tdt_task_id_base),
 	TRIED(tdt_task_end),
+	TRIED(tdt_task_enter_at),
 	TRIED(tdt_task_inspect),
+	TRIED(tdt_task_leave),
 	TRIED(tdt_task_new),
 	TRIED(tdt_task_waits_on),
 	TRIED(tdt_task_woken),
