@@ -40,18 +40,20 @@ static void close_self(void)
 /* --- A poll in a coroutine in a coroutine ----------------------------------------------- */
 
 static int ends[2];
-static atomic_bool over;
+static atomic_bool arrived, over;
 
 static __attribute__((noinline)) void block_here(void)
 {
 	char byte;
 
+	atomic_store(&arrived, true);
 	ck_assert_int_ge(read(ends[0], &byte, 1), 0);
 	TDT_KEEP_FRAME();
 }
 
 static __attribute__((noinline)) void spin_here(void)
 {
+	atomic_store(&arrived, true);
 	while (!atomic_load_explicit(&over, memory_order_relaxed))
 		;
 }
@@ -146,6 +148,8 @@ static void try_in_coroutines(bool runs)
 	coroutine = tdt_coroutine(outer_coroutine, runs ? &task : NULL, NULL);
 	ck_assert(!tdt_future_is_none(&coroutine));
 	stuck_task_start(&task, poll_coroutine, &coroutine);
+	while (!atomic_load(&arrived))
+		usleep(1000);
 	stuck_task_settle(&task, runs);
 	expect_own_path(&task, runs ? "spin_here" : "block_here");
 	atomic_store(&over, true);
