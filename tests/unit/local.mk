@@ -418,7 +418,7 @@ tests_unit_dump_check_dump_all_LDADD = $(on_lib)
 # Whether the process is a set-user-ID program, and whether there may be threads, by ld's --wrap.
 tests_unit_dump_check_dump_environment_LDFLAGS = -Wl,--wrap=secure_getenv -Wl,--wrap=pthread_create
 # What is dumped, by ld's --wrap.
-tests_unit_dump_check_dump_file_LDFLAGS = -Wl,--wrap=tdt_dump_with
+tests_unit_dump_check_dump_file_LDFLAGS = -Wl,--wrap=tdt__dump
 tests_unit_dump_check_dump_file_LDADD = $(tests_memory) $(on_core)
 # What the thread dumps, and that there may be no thread, by ld's --wrap.
 tests_unit_dump_check_dump_signal_LDFLAGS = -Wl,--wrap=tdt_dump_with -Wl,--wrap=pthread_create

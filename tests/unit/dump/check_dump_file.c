@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Covers dump/dump_file, dump/path_pattern.  The name of a dump's file, and what is written to
- * which files.  tdt_dump_with() is wrapped: it writes a text of this test's, and fails when the
+ * which files.  tdt__dump() is wrapped: it writes a text of this test's, and fails when the
  * test wants it to.
  */
 
@@ -30,10 +30,11 @@ static char folder[FOLDER_SIZE], path[IN_FOLDER_SIZE], other[IN_FOLDER_SIZE];
 static enum tdt_print_format format; /* that of the last dump */
 static int dump_error;
 
-int __wrap_tdt_dump_with(FILE *out, const struct tdt_dump_options *options);
+int __wrap_tdt__dump(FILE *out, const struct tdt_dump_options *options, bool only_unseen);
 
-int __wrap_tdt_dump_with(FILE *out, const struct tdt_dump_options *options)
+int __wrap_tdt__dump(FILE *out, const struct tdt_dump_options *options, bool only_unseen)
 {
+	(void)only_unseen;
 	format = options->print->format;
 	fputs("a dump\n", out);
 	return fflush(out) == 0 ? dump_error : -ENOMEM;
