@@ -421,7 +421,7 @@ tests_unit_dump_check_dump_environment_LDFLAGS = -Wl,--wrap=secure_getenv -Wl,--
 tests_unit_dump_check_dump_file_LDFLAGS = -Wl,--wrap=tdt__dump
 tests_unit_dump_check_dump_file_LDADD = $(tests_memory) $(on_core)
 # What the thread dumps, and that there may be no thread, by ld's --wrap.
-tests_unit_dump_check_dump_signal_LDFLAGS = -Wl,--wrap=tdt_dump_with -Wl,--wrap=pthread_create
+tests_unit_dump_check_dump_signal_LDFLAGS = -Wl,--wrap=tdt__dump -Wl,--wrap=pthread_create
 tests_unit_dump_check_dump_stuck_CFLAGS = $(tests_cflags) -fno-omit-frame-pointer
 tests_unit_dump_check_dump_stuck_LDADD = $(on_rt)
 tests_unit_dump_check_recorder_snapshot_LDADD = $(tests_memory) $(on_core)
