@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Covers dump/dump_signal.  A dump on a signal is made by a thread of its own, whatever a host may
- * do to that thread.  The suite counts the dumps instead of printing them: tdt_dump_with() is
+ * do to that thread.  The suite counts the dumps instead of printing them: tdt__dump() is
  * wrapped.
  */
 
@@ -33,17 +33,18 @@ static atomic_int begun, ended;
 static atomic_bool held; /* a dump doesn't end while it is */
 static atomic_int last_error;
 
-int __wrap_tdt_dump_with(FILE *out, const struct tdt_dump_options *options);
+int __wrap_tdt__dump(FILE *out, const struct tdt_dump_options *options, bool only_unseen);
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
 			  void *arg);
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
 			  void *arg);
 
-int __wrap_tdt_dump_with(FILE *out, const struct tdt_dump_options *options)
+int __wrap_tdt__dump(FILE *out, const struct tdt_dump_options *options, bool only_unseen)
 {
 	char name[16];
 	sigset_t blocked;
 
+	MUST(only_unseen);
 	MUST((out == stderr) == (options == NULL));
 	MUST(pthread_getname_np(pthread_self(), name, sizeof(name)) == 0 &&
 	     strcmp(name, "tdt-dump") == 0);
