@@ -134,7 +134,6 @@ static void report_sampling(const struct tdt__sampling *sampling)
 					 "tdt as root, or --ptrace");
 }
 
-
 /* What there is to be seen before a request may change it; `findings` is NULL: nothing. */
 static int look_before(struct answer *before, const struct options *options,
 		       const struct tdt__task_choice *choice, struct outside *outside,
@@ -211,7 +210,11 @@ int answer_take(struct answer *answer, const struct options *options,
 		report_refused(&refused, &answer->findings->public);
 	if (status == PROGRAM_GOES_ON && before.findings != NULL)
 		tdt__outside_keep(answer->findings, before.findings, &answers);
-	answer_fini(&before);
+	if (status == PROGRAM_GOES_ON)
+		answer->before = before.tasks;
+	else
+		tdt__tasks_fini(&before.tasks);
+	tdt__findings_free(before.findings);
 	tdt__answers_fini(&answers);
 	return status;
 }
@@ -220,4 +223,5 @@ void answer_fini(struct answer *answer)
 {
 	tdt__findings_free(answer->findings);
 	tdt__tasks_fini(&answer->tasks);
+	tdt__tasks_fini(&answer->before);
 }

@@ -12,6 +12,7 @@
 struct answer {
 	struct tdt__tasks tasks;
 	struct tdt__findings *findings;
+	struct tdt__tasks before; /* looked at before the requests: `findings` has their names */
 	bool ended; /* the process has, meanwhile: so trees may be missing */
 };
 

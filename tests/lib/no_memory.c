@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * malloc, calloc and realloc that fail when told to.  Only the calling thread is concerned.
+ * malloc, calloc, realloc and reallocarray that fail when told to.  Only the calling thread is concerned.
  */
 
 #include <config.h>
@@ -80,6 +80,17 @@ UNINSTRUMENTED void *realloc(void *old, size_t size)
 		return NULL;
 	memory = BELOW(realloc)(old, size);
 	return old == NULL ? count(memory) : memory;
+}
+
+/* The C library's calls realloc(), a sanitizer's does not. */
+UNINSTRUMENTED void *reallocarray(void *old, size_t n, size_t size)
+{
+	size_t bytes;
+
+	if (!__builtin_mul_overflow(n, size, &bytes))
+		return realloc(old, bytes);
+	errno = ENOMEM;
+	return NULL;
 }
 
 /* What the registry keeps for good: it may fail, but is no leak. */

@@ -235,7 +235,7 @@ if serve --wedge --report=100 && wait_until is_wedged; then
 	before=$(polls 2)
 	sleep 0.3
 	claim "a wedged server polls nothing" test "$(polls 2)" = "$before"
-	claim "and shows where all its tasks wait" all_answer
+	claim "and shows where all its tasks wait" wait_until all_answer
 	claim "at the mutex" grep -q '`- tdt_mutex_lock at ' "$tmp/listed"
 	claim "and which of them wedged it" grep -q '^deadlock: task 5 "connection 3"' \
 		"$tmp/listed"
