@@ -18,7 +18,7 @@ static int n_rest;
 /* Read the options of a command.  Returns what options_read() does. */
 static int reads(enum command_number command, ...)
 {
-	static char *arguments[8];
+	static char *arguments[16];
 	va_list list;
 	int n = 0;
 
