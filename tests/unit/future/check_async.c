@@ -140,6 +140,9 @@ TEST(nothing_runs_before_the_first_poll)
 	ck_assert_int_eq(finis, 1);
 }
 
+/* As a library has it: this program is linked with none. */
+tdt__await_fn *volatile tdt__await_ready;
+
 static unsigned ready_awaits;
 
 static void count_ready(const struct tdt_async *async)
@@ -153,8 +156,6 @@ TEST(each_await_that_became_ready_is_marked)
 	int step = 0;
 	struct tdt_future future = steps(0, &step);
 
-	if (&tdt__await_ready == NULL)
-		return; /* linked without a library that could want to know */
 	tdt__await_ready = count_ready;
 	b.pending = 2;
 	for (unsigned polls = 0; polls < 2; polls++) {
