@@ -10,10 +10,13 @@ mkfifo "$tmp/input"
 start()
 {
 	: >"$tmp/said" # the program before was ready, too
-	"$@" <"$tmp/input" >"$tmp/said" 2>"$tmp/dumped" &
+	"$@" <"$tmp/input" >"$tmp/said" 2>"$tmp/dumped" 3>&- &
 	exec 3>"$tmp/input"
 	until grep -q ready "$tmp/said"; do
-		kill -0 $! || return 1
+		kill -0 $! || {
+			exec 3>&- # else the next program would wait for the end of its own input
+			return 1
+		}
 		sleep 0.05
 	done
 	pid=$!
