@@ -502,7 +502,9 @@ TEST(a_dump_merges_equal_lists_wherever_they_lie)
 		tasks[i] = task_new(50 + (uint64_t)i);
 		tdt_leaf_at(tasks[i], &leaf[i]);
 	}
-	text = dump(0, TDT_PRINT_TEXT);
+	/* On a busy machine names may come late: they are there for a later dump. */
+	while (text = dump(0, TDT_PRINT_TEXT), strstr(text, "not named in time") != NULL)
+		free(text);
 	expect_in(text, "4 tasks: 4 answered", true);
 	expect_in(text, ": 50 and 51\n- serve at /b/server.c:10\n `- query at", true);
 	expect_in(text, ": 52 and 53\n- collect at", true);
