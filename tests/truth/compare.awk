@@ -11,8 +11,13 @@
 # that class, and `mismatch ...` with both stacks.
 BEGIN { FS = "\t" }
 
-# A path is written in more than one way.
+# A path is written in more than one way: of the library's files, which are mapped, the name stands
+# for all of it.  Its polls have a second symbol.
 { while (gsub(/\/\.\//, "/")); }
+FILENAME != ARGV[1] {
+	gsub(/@([^@;|\t]*\/)?(include\/tdt|src\/[a-z]+)\//, "@")
+	gsub(/\.poll@/, "@")
+}
 
 FILENAME == ARGV[1] {
 	split($0, word, " ")
