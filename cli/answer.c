@@ -134,7 +134,7 @@ static void report_sampling(const struct tdt__sampling *sampling)
 					 "tdt as root, or --ptrace");
 }
 
-/* What there is to be seen before a request may change it; `findings` is NULL: nothing. */
+/* The tasks before a request may change them; `findings` is NULL: none were looked at. */
 static int look_before(struct answer *before, const struct options *options,
 		       const struct tdt__task_choice *choice, struct outside *outside,
 		       size_t registry)

@@ -2,7 +2,7 @@
 #ifndef TDT_CLI_ANSWER_H
 #define TDT_CLI_ANSWER_H
 
-/* What tdt bt and tdt diff ask a target for: the trees of its tasks, by requests or by reading. */
+/* The trees of a target's tasks, by requests or by reading, for tdt bt and tdt diff. */
 
 #include "cli/tdt.h"
 #include "reader/dump.h"

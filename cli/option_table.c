@@ -29,7 +29,7 @@ static const char *const top_keys[] = { "suspicion", "for", "age", "polls", "nam
 
 /* --- Rows ----------------------------------------------------------------------------------- */
 
-/* Whose option it is. */
+/* The commands that have the option. */
 #define PS (1u << COMMAND_PS)
 #define TOP (1u << COMMAND_TOP)
 #define BT (1u << COMMAND_BT)

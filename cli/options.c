@@ -154,7 +154,7 @@ static int take_option(const struct program *program, enum command_number comman
 
 /* --- Command lines ------------------------------------------------------------------ */
 
-/* What getopt_long() takes: letters, and names whose results are numbers of rows. */
+/* Arguments of getopt_long(): letters, and names whose results are numbers of rows. */
 struct getopt_tables {
 	char letters[2 * ROWS_MAX + 1];
 	struct option names[ROWS_MAX + 1];

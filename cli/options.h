@@ -44,7 +44,7 @@ struct command {
 
 extern const struct command commands[COMMANDS];
 
-/* What makes a command end with TDT_CHECK_FOUND, and what a check has found (tdt.h). */
+/* Reasons for a command to end with TDT_CHECK_FOUND, and the finds of a check (tdt.h). */
 struct check {
 	bool on;                                 /* a deadlock does */
 	uint64_t polling_longer, waiting_longer; /* nanoseconds; 0: not asked for */
@@ -63,7 +63,7 @@ enum metrics_form { METRICS_OPENMETRICS, METRICS_PROMETHEUS, METRICS_JSON };
 #define FORM_BY_NAME ((enum tdt_print_format)(TDT_PRINT_FOLDED + 2)) /* of the output file */
 
 /*
- * What the command line says.  A command sets its defaults before; the strings are those of the
+ * The values of the command line.  A command sets its defaults before; the strings are those of the
  * command line.  Times are in nanoseconds, and 0 if they were not given.
  */
 struct options {

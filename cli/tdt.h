@@ -44,7 +44,7 @@ int command_top(int argc, char **argv);
 int read_command_line(enum command_number command, struct options *options, int *argc,
 		      char ***argv, bool more);
 
-/* What read_command_line() does behind options_read(). */
+/* The part of read_command_line() behind options_read(). */
 int take_target(struct options *options, int *argc, char ***argv, bool more);
 
 /* --- Checks ---------------------------------------------------------------------------- */
