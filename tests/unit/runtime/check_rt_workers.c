@@ -432,7 +432,7 @@ TEST(a_counted_clone_of_a_tasks_waker_is_known_for_what_it_is)
 	struct tdt_handle *handle = tdt_rt_spawn(rt, leaf_future(&leaf), NULL);
 	struct tdt_trace *trace;
 
-	UNTIL(leaf.waker != NULL);
+	UNTIL(leaf.waker != NULL && all_parked(1)); /* no poll is in progress, to be read */
 	ck_assert_int_eq(counted, 0);
 	trace = tdt_backtrace(handle);
 	ck_assert_ptr_nonnull(trace);
