@@ -201,6 +201,7 @@ claim "the library is built with --disable-probes" built none \
 claim "and has no probes" has_none .libs/libtdt.so
 claim "and traces all the same" passes tests/unit/task/check_traced
 claim "it is built for another provider, by -flto" built tokio libtdt.la \
-	--with-usdt-provider=tokio CC="$CC" CFLAGS='-O2 -flto=auto -ffat-lto-objects'
+	--with-usdt-provider=tokio ${nop5:+--with-probe-nop=5} CC="$CC" \
+	CFLAGS='-O2 -flto=auto -ffat-lto-objects'
 claim_probes "that library" .libs/libtdt.so tokio
 plan
