@@ -21,7 +21,6 @@
 #include "cli/stacks.h"
 #include "symbolize/modules.h"
 #include "tree/trace.h"
-#include "tree-printer/forms.h"
 #include "tree-printer/terminal.h"
 
 struct diff_command {

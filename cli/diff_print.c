@@ -30,7 +30,6 @@
 
 #include "tree-printer/dumps.h"
 #include "tree-printer/forms.h"
-#include "tree-printer/schema.h"
 #include "tree-printer/terminal.h"
 #include "tree-printer/words.h"
 

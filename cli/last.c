@@ -9,7 +9,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "tree-printer/forms.h"
 #include "tree-printer/words.h"
 
 int last_open(struct last *last, const struct options *options)

@@ -10,7 +10,6 @@
 #include <config.h>
 
 #include "cli/options.h"
-#include "cli/top_round.h"
 #include "tree-printer/summaries.h"
 
 /* --- Words ---------------------------------------------------------------------------------- */

@@ -8,7 +8,6 @@
 
 #include "cli/profile.h"
 #include "tree-printer/view.h"
-#include "tree/trace.h"
 
 int profile_shown_init(struct profile_shown *shown, const struct profile_result *result, bool folds)
 {

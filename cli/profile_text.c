@@ -19,8 +19,6 @@
 #include <string.h>
 
 #include "cli/profile.h"
-#include "tree-printer/forms.h"
-#include "tree-printer/schema.h"
 #include "tree-printer/terminal.h"
 #include "tree-printer/words.h"
 

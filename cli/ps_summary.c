@@ -3,7 +3,6 @@
 
 #include <config.h>
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -11,7 +10,6 @@
 #include "reader/history.h"
 #include "tree-printer/stuck_locks.h"
 #include "tree-printer/names.h"
-#include "tree-printer/terminal.h"
 #include "tree-printer/words.h"
 
 static void count_state(struct tdt__string *string, size_t n, const char *what)

@@ -12,7 +12,6 @@
 
 #include <config.h>
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +20,6 @@
 #include "cli/text_table.h"
 #include "reader/history.h"
 #include "tree-printer/forms.h"
-#include "tree-printer/schema.h"
-#include "tree-printer/terminal.h"
 #include "tree-printer/words.h"
 
 #define COLUMNS 9

@@ -8,7 +8,6 @@
 #include "cli/ps.h"
 #include "cli/text_table.h"
 #include "reader/thread_table.h"
-#include "tree-printer/forms.h"
 #include "tree-printer/words.h"
 
 static const struct text_column thread_columns[] = {

@@ -20,7 +20,6 @@
 #include "base/text.h"
 #include "cli/tdt.h"
 #include "reader/door.h"
-#include "tree-printer/forms.h"
 #include "tree-printer/words.h"
 
 struct set_command {

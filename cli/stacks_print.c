@@ -20,8 +20,6 @@
 
 #include "cli/text_table.h"
 #include "tree-printer/forms.h"
-#include "tree-printer/schema.h"
-#include "tree-printer/terminal.h"
 #include "tree-printer/words.h"
 
 #define MOST_STACKS 20 /* rows of the table */

@@ -15,7 +15,6 @@
 
 #include "cli/top_places.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
 
 #include "cli/top_times.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/clock.h"

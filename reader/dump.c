@@ -5,7 +5,6 @@
 
 #include "reader/dump.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include <tdt/future.h>

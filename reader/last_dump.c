@@ -5,13 +5,11 @@
 
 #include "reader/last_dump.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "reader/trees.h"
 #include "symbolize/modules.h"
 #include "tree/stacks.h"
-#include "tree/trace.h"
 
 struct last_trees {
 	const struct tdt__last_states *states;

@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "reader/elf_facts.h"
 #include "reader/target.h"
 
 #define STATUS_SIZE 8192

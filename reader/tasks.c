@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include <tdt/future.h>
-#include <tdt/integrate/hooks.h>
 
 #include "base/array.h"
 #include "base/clock.h"

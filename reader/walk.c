@@ -18,7 +18,6 @@
 
 #include "reader/walk.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -8,7 +8,6 @@
 
 #include "exporter.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 static int by_time(const void *a, const void *b)

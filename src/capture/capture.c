@@ -9,11 +9,9 @@
 
 #include "capture/capture.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <tdt/coroutine.h>
 #include <tdt/integrate/stack.h>
 
 #include "base/refs.h"

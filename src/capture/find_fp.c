@@ -36,7 +36,6 @@
 
 #include "capture/stack_copy.h"
 #include "host/loaded.h"
-#include "symbolize/modules.h"
 #include "unwind/code.h"
 #include "unwind/unwinder.h"
 

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <tdt/coroutine.h>
 #include <tdt/integrate/stack.h>
 
 #include "capture/capture.h"

@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "capture/capture.h"
 #include "capture/fiber.h"
-#include "capture/leaf_list.h"
 #include "dump/request_all.h"
 #include "registry/handle.h"
 #include "registry/registry.h"

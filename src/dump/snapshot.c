@@ -16,7 +16,6 @@
 #include <libiberty/hashtab.h>
 
 #include <tdt/dump.h>
-#include <tdt/integrate/hooks.h>
 
 #include "base/arena.h"
 #include "base/clock.h"

@@ -9,7 +9,6 @@
 
 #include "host/unloads.h"
 
-#include <errno.h>
 #include <link.h>
 #include <pthread.h>
 #include <time.h>

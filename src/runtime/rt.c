@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <tdt/layout/outside.h>
-
 #include "base/options.h"
 #include "base/result.h"
 #include "runtime/current.h"

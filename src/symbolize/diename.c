@@ -11,7 +11,6 @@
 #include "symbolize/diename.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

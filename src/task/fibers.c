@@ -35,7 +35,6 @@
 #include <tdt/integrate/leaf.h>
 
 #include "base/result.h"
-#include "capture/capture.h"
 #include "capture/fiber.h"
 #include "capture/interrupt.h"
 #include "capture/suspended.h"

@@ -24,7 +24,6 @@
 #include "registry/handle.h"
 #include "registry/holders.h"
 #include "registry/registry.h"
-#include "task/handshake.h"
 #include "task/join.h"
 #include "task/misuse.h"
 #include "task/panic_hooks.h"

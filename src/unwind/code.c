@@ -13,7 +13,6 @@
 
 #include "host/loaded.h"
 #include "host/peek.h"
-#include "symbolize/modules.h"
 #include "unwind/instruction.h"
 
 #if defined(__x86_64__)
