@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 

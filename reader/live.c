@@ -11,7 +11,6 @@
 #include "base/syscall_name.h"
 #include "reader/core.h"
 #include "reader/lists.h"
-#include "reader/walk.h"
 #include "tree/stacks.h"
 
 #define POLL_TRIES 3 /* to read the stack of a poll that moves */

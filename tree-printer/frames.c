@@ -19,7 +19,6 @@
 #include "base/array.h"
 #include "base/text.h"
 #include "frame.h"
-#include "operation.h"
 
 struct tdt__frame_seen {
 	const struct tdt_frame *frame;

@@ -5,7 +5,6 @@
 
 #include "packets.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
 #include "capture/stack_pieces.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -31,7 +31,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>

@@ -15,8 +15,6 @@
 
 #include <libiberty/hashtab.h>
 
-#include <tdt/dump.h>
-
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/options.h"

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "host/peek.h"
-#include "host/thread.h"
 
 #define PAGE 4096 /* the size of the kernel's pages, or a part of it */
 #define PAGES_MAX 1024 /* IOV_MAX; a walk over more of a foreign stack is not worth the trouble */

@@ -4,7 +4,6 @@
 #include <config.h>
 
 #include <signal.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <unistd.h>
 

@@ -48,7 +48,6 @@
 #undef _SDT_NOP
 #define _SDT_NOP .balign 8; 990: .nops 5
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -21,7 +21,6 @@
 #include "recorder/rings.h"
 #include "recorder/stacks.h"
 #include "recorder/trigger.h"
-#include "recording/describe.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
 #include "registry/task_info.h"

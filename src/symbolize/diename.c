@@ -10,7 +10,6 @@
 
 #include "symbolize/diename.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -50,7 +50,6 @@
 #include "task/request.h"
 #include "task/task.h"
 #include "task/wrapper.h"
-#include "unwind/registers.h"
 
 #define RARELY(x) __builtin_expect(!!(x), 0)
 

@@ -7,8 +7,6 @@
 
 #include <errno.h>
 
-#include <tdt/integrate/leaf.h>
-
 #include "base/clock.h"
 #include "capture/capture.h"
 #include "capture/chain.h"
@@ -17,8 +15,6 @@
 #include "host/thread.h"
 #include "probes/probes.h"
 #include "recorder/record.h"
-#include "registry/handle.h"
-#include "registry/registry.h"
 #include "task/request.h"
 #include "task/waits.h"
 

@@ -16,7 +16,6 @@
 
 #include "capture/capture.h"
 #include "capture/chain.h"
-#include "capture/counted.h"
 #include "host/thread.h"
 #include "probes/probes.h"
 #include "unwind/registers.h"

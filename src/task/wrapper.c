@@ -21,7 +21,6 @@
 #include "probes/probes.h"
 #include "recorder/record.h"
 #include "recorder/stacks.h"
-#include "registry/handle.h"
 #include "registry/holders.h"
 #include "registry/registry.h"
 #include "task/join.h"

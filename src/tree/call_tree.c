@@ -16,7 +16,6 @@
 #include "symbolize/namer.h"
 #include "symbolize/symbolize.h"
 #include "tree/named.h"
-#include "tree/over.h"
 
 struct merge {
 	struct tdt__tree *tree;

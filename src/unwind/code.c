@@ -8,7 +8,6 @@
 
 #include "unwind/code.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "host/loaded.h"

@@ -6,9 +6,7 @@
 #include "unwind/unwinder.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "host/pages.h"
