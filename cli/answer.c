@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Asking a target for the trees of its tasks: see answer.h. */
 
-#include <config.h>
-
 #include "cli/answer.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Working in a child process. */
 
-#include <config.h>
-
 #include "cli/apart.h"
 
 #include <errno.h>

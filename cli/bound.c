@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* What a command may take: see bound.h. */
 
-#include <config.h>
-
 #include "cli/bound.h"
 
 #include <pthread.h>

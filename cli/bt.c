@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* tdt bt: where the tasks of a process wait, as call trees. */
 
-#include <config.h>
-
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Comparing two snapshots.  The time is linear in the number of tasks, but for sorting. */
 
-#include <config.h>
-
 #include "cli/compare.h"
 
 #include <errno.h>

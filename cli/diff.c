@@ -5,8 +5,6 @@
  * are read in a child process with limits (apart.h).
  */
 
-#include <config.h>
-
 #include "cli/diff.h"
 
 #include <errno.h>

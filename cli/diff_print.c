@@ -18,8 +18,6 @@
  * Text has the first places of each part.  JSON has all of them; tdt(1) describes it.
  */
 
-#include <config.h>
-
 #include "cli/diff.h"
 
 #include <errno.h>

@@ -7,8 +7,6 @@
  * task.  So memory is needed for the traces, and for stacks only as far as they differ.
  */
 
-#include <config.h>
-
 #include <errno.h>
 #include <inttypes.h>
 #include <locale.h>

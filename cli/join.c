@@ -12,8 +12,6 @@
  * which inlined functions the sample lies.  A frame without a node is added to the tree.
  */
 
-#include <config.h>
-
 #include "cli/join.h"
 
 #include <errno.h>

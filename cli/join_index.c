@@ -9,8 +9,6 @@
  * it.  A key is a hash, so the node that is found is compared with the frame.
  */
 
-#include <config.h>
-
 #include "cli/join_index.h"
 
 #include <errno.h>

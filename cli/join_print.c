@@ -7,8 +7,6 @@
  * because their marks differ.
  */
 
-#include <config.h>
-
 #include "cli/join.h"
 
 #include <errno.h>

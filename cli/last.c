@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* A recording whose tasks are listed or dumped: see last.h. */
 
-#include <config.h>
-
 #include "cli/last.h"
 
 #include <inttypes.h>

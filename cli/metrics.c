@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* tdt metrics: numbers about the tasks of a process, for Prometheus and its like. */
 
-#include <config.h>
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

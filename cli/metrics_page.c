@@ -5,8 +5,6 @@
  * that may shrink.
  */
 
-#include <config.h>
-
 #include "cli/metrics_page.h"
 
 #include <inttypes.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Printing what has names in it: see named.h. */
 
-#include <config.h>
-
 #include "cli/named.h"
 
 #include <errno.h>

@@ -7,8 +7,6 @@
  * heading of the page.
  */
 
-#include <config.h>
-
 #include "cli/options.h"
 #include "tree-printer/summaries.h"
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The commands of tdt share this: the options of the target, opening it, and messages. */
 
-#include <config.h>
-
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>

@@ -5,8 +5,6 @@
  * tdt-tree.  A link of that name still does the same.
  */
 
-#include <config.h>
-
 #include "cli/print.h"
 
 #include <stdbool.h>

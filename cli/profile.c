@@ -7,8 +7,6 @@
  * one look in each period, at a random moment of it.
  */
 
-#include <config.h>
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* A profile as JSON, as folded stacks, and in pprof's form. */
 
-#include <config.h>
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

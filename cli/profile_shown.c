@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The frames of a profile's stacks that are shown: the same that a dump shows. */
 
-#include <config.h>
-
 #include <errno.h>
 #include <stdlib.h>
 

@@ -11,8 +11,6 @@
  *	                            session_poll at shop.c:97:2
  */
 
-#include <config.h>
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

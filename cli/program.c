@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The parts that all programs share: see program.h. */
 
-#include <config.h>
-
 #include "cli/program.h"
 
 #include <errno.h>

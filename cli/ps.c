@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* tdt ps: list the tasks of a process, from their records alone. */
 
-#include <config.h>
-
 #include "cli/ps.h"
 #include "cli/work.h"
 

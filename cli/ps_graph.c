@@ -6,8 +6,6 @@
  * task is printed once, nothing recurses, and a task that no root leads to becomes a root.
  */
 
-#include <config.h>
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

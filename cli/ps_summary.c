@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The lines above the tasks, in the text forms of tdt ps. */
 
-#include <config.h>
-
 #include <inttypes.h>
 #include <stdlib.h>
 

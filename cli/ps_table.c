@@ -10,8 +10,6 @@
  *	 5  a     waiting  4.003 s  4.004 s      1         -  a mutex ...     demo/a.c:88
  */
 
-#include <config.h>
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The threads that poll, as a table and as JSON. */
 
-#include <config.h>
-
 #include <inttypes.h>
 
 #include "cli/ps.h"

@@ -5,8 +5,6 @@
  * ignored, because later versions may add some.  Members that are in the schema must be right.
  */
 
-#include <config.h>
-
 #include "cli/read_json.h"
 
 #include <errno.h>

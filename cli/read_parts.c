@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The parts of what is read from JSON: members of objects, tasks, and trees of frames. */
 
-#include <config.h>
-
 #include "cli/read_parts.h"
 
 #include <errno.h>

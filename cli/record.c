@@ -4,8 +4,6 @@
  * for Perfetto, or as a summary.
  */
 
-#include <config.h>
-
 #include "cli/record.h"
 #include "cli/wait.h"
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The forms in which a recording is written: see record.h. */
 
-#include <config.h>
-
 #include "cli/record.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Finding, listing and reading recordings of the flight recorder: see recordings.h. */
 
-#include <config.h>
-
 #include "cli/recordings.h"
 
 #include <dirent.h>

@@ -4,8 +4,6 @@
  * that which makes the page.
  */
 
-#include <config.h>
-
 #include "cli/serve.h"
 
 #include <errno.h>

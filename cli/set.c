@@ -5,8 +5,6 @@
  * ends.
  */
 
-#include <config.h>
-
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Reading two profiles into one table.  The files may hold anything. */
 
-#include <config.h>
-
 #include "cli/stacks.h"
 
 #include <errno.h>

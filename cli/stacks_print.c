@@ -10,8 +10,6 @@
  * The shares are of all counts of a profile, so that profiles of different lengths can be compared.
  */
 
-#include <config.h>
-
 #include "cli/stacks.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* tdt: look at the tasks of any process from outside, and at what was saved of them. */
 
-#include <config.h>
-
 #include "cli/tdt.h"
 #include "cli/print.h"
 

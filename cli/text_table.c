@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Tables of text, with columns as wide as their cells. */
 
-#include <config.h>
-
 #include "cli/text_table.h"
 
 #include <errno.h>

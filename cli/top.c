@@ -9,8 +9,6 @@
  * an eighth of a CPU.
  */
 
-#include <config.h>
-
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* A round of tdt top as JSON.  Its texts were made harmless for a terminal when they were read. */
 
-#include <config.h>
-
 #include "cli/top_screen.h"
 #include "tree-printer/forms.h"
 #include "tree-printer/schema.h"

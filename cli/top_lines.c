@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Making the lines of tdt top: see top_lines.h. */
 
-#include <config.h>
-
 #include "cli/top_lines.h"
 
 #include <string.h>

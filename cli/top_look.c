@@ -4,8 +4,6 @@
  * what is shown of them is put into the round.  Only the open task is requested, if at all.
  */
 
-#include <config.h>
-
 #include "cli/top_look.h"
 
 #include <errno.h>

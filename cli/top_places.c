@@ -11,8 +11,6 @@
  * from the addresses in the tree, and the next round takes it from this one.
  */
 
-#include <config.h>
-
 #include "cli/top_places.h"
 
 #include <stdlib.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* What keys do in tdt top: see top_screen.h. */
 
-#include <config.h>
-
 #include <string.h>
 
 #include "base/clock.h"

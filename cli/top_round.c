@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The figures of a round of tdt top, compared with those of the round before: see top_round.h. */
 
-#include <config.h>
-
 #include "cli/top_round.h"
 
 #include <string.h>

@@ -17,8 +17,6 @@
  * A low screen has fewer lines at the top, and no places above the tasks.
  */
 
-#include <config.h>
-
 #include "cli/top_screen.h"
 
 #include <inttypes.h>

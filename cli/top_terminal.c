@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The terminal of tdt top: see top_terminal.h. */
 
-#include <config.h>
-
 #include "cli/top_terminal.h"
 
 #include <string.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* How long polls and wake-ups took in the last seconds, from the target's recording. */
 
-#include <config.h>
-
 #include "cli/top_times.h"
 
 #include <stdlib.h>

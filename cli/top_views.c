@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Views of tdt top below its first lines: the threads, the times, the open task and the help. */
 
-#include <config.h>
-
 #include "cli/top_views.h"
 
 #include <inttypes.h>

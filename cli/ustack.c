@@ -35,8 +35,6 @@
  * Other maps and messages of bpftrace and DTrace are ignored; any other line is an error.
  */
 
-#include <config.h>
-
 #include "cli/ustack.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* A time that the user may end early: see wait.h. */
 
-#include <config.h>
-
 #include "cli/wait.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The common beginning of commands: see work.h. */
 
-#include <config.h>
-
 #include "cli/work.h"
 
 #include <stdlib.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Reading a core file that was opened (core_open.c). */
 
-#include <config.h>
-
 #include "reader/core.h"
 
 #include <stdlib.h>

@@ -4,8 +4,6 @@
  * headers are read by hand: all numbers are compared with the size of the file.
  */
 
-#include <config.h>
-
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -4,8 +4,6 @@
  * library listens, and the reader sends one end of a pair of its own through it.
  */
 
-#include <config.h>
-
 #include "reader/door.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Collecting the trees of all tasks of a target. */
 
-#include <config.h>
-
 #include "reader/dump.h"
 
 #include <stdlib.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Reading the headers and the build-id of an ELF image that cannot be trusted. */
 
-#include <config.h>
-
 #include "reader/elf_facts.h"
 
 #include <stdio.h>

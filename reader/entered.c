@@ -4,8 +4,6 @@
  * anything.
  */
 
-#include <config.h>
-
 #include "reader/entered.h"
 
 #include <string.h>

@@ -5,8 +5,6 @@
  * there: to read them could take long, and could make the kernel read a database from its disk.
  */
 
-#include <config.h>
-
 #include "reader/find.h"
 
 #include <stdlib.h>

@@ -4,8 +4,6 @@
  * task is looked up among the answers by the address of its record.
  */
 
-#include <config.h>
-
 #include "reader/fresh.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Reading counters, misuse and panics. */
 
-#include <config.h>
-
 #include "reader/history.h"
 
 #include <stddef.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Finding modules by the ELF headers in memory, and opening their files. */
 
-#include <config.h>
-
 #include "reader/images.h"
 
 #include <errno.h>

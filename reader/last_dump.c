@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Collecting the recorded stacks of the tasks of a recording: see last_dump.h. */
 
-#include <config.h>
-
 #include "reader/last_dump.h"
 
 #include <stdlib.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* From the steps of a recording's tasks to what they did when it ended: see last_states.h. */
 
-#include <config.h>
-
 #include "reader/last_states.h"
 
 #include <errno.h>

@@ -4,8 +4,6 @@
  * goes on.  So it counts only if the record is the same afterwards.
  */
 
-#include <config.h>
-
 #include "reader/lists.h"
 
 #include <stdlib.h>

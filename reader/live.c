@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Reading the stacks of polls that go on, and of suspended fibers. */
 
-#include <config.h>
-
 #include "reader/live.h"
 
 #include <errno.h>

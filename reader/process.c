@@ -6,8 +6,6 @@
  * Most of this file finds out why a process cannot be read, so that the user learns what helps.
  */
 
-#include <config.h>
-
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -7,8 +7,6 @@
  * over by the time its tree is read.
  */
 
-#include <config.h>
-
 #include "reader/profile.h"
 
 #include <errno.h>

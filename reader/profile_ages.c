@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Counting by age: see profile_ages.h. */
 
-#include <config.h>
-
 #include "reader/profile_ages.h"
 
 /* The first bin has all ages below 2^14 ns, and the last one all from 7 * 2^31 ns (15 s) on. */

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* From the trees of a profile to its places. */
 
-#include <config.h>
-
 #include "reader/profile_places.h"
 
 #include <errno.h>

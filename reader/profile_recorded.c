@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* From the steps of a recording's tasks to the times that they were in each state. */
 
-#include <config.h>
-
 #include "reader/profile_recorded.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Adding up the looks of a profile. */
 
-#include <config.h>
-
 #include "reader/profile_sum.h"
 
 #include <errno.h>

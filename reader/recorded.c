@@ -5,8 +5,6 @@
  * records, and the modules.
  */
 
-#include <config.h>
-
 #include "reader/recorded.h"
 
 #include <errno.h>

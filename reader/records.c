@@ -4,8 +4,6 @@
  * record differ, that record is read again by itself.
  */
 
-#include <config.h>
-
 #include "reader/records.h"
 
 #include <errno.h>

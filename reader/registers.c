@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* From the registers of core files and of perf's samples to those of DWARF. */
 
-#include <config.h>
-
 #include "reader/registers.h"
 
 #include <stddef.h>

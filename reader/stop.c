@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* See stop.h. */
 
-#include <config.h>
-
 #include "reader/stop.h"
 
 #include <elf.h>

@@ -6,8 +6,6 @@
  * that it cannot read.  Then another call goes on behind that range.
  */
 
-#include <config.h>
-
 #include "reader/target.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* From records to tasks: times, names, and what a task waits for. */
 
-#include <config.h>
-
 #include "reader/tasks.h"
 
 #include <errno.h>

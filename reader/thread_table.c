@@ -5,8 +5,6 @@
  * there are are looked up in the table, and not the other way round.
  */
 
-#include <config.h>
-
 #include "reader/thread_table.h"
 
 #include <errno.h>

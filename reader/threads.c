@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Reading the stacks of threads. */
 
-#include <config.h>
-
 #include "reader/threads.h"
 
 #include <dirent.h>

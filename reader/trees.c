@@ -8,8 +8,6 @@
  * last task's trees.
  */
 
-#include <config.h>
-
 #include "reader/trees.h"
 
 #include <errno.h>

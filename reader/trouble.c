@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The texts of troubles. */
 
-#include <config.h>
-
 #include "reader/trouble.h"
 
 #include <stdarg.h>

@@ -14,8 +14,6 @@
  * the process, with more care).
  */
 
-#include <config.h>
-
 #include "reader/walk.h"
 
 #include <stdlib.h>

@@ -12,8 +12,6 @@
  * held.
  */
 
-#include <config.h>
-
 #include <stddef.h>
 
 #include "capture/chain.h"

@@ -4,8 +4,6 @@
  * the names, and handles the stream and its errors.
  */
 
-#include <config.h>
-
 #include "dumps.h"
 
 #include <errno.h>

@@ -4,8 +4,6 @@
  * its group.  The first frame is the tasks' name, if all tasks of the group have the same name.
  */
 
-#include <config.h>
-
 #include "dumps.h"
 
 #include <errno.h>

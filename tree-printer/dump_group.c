@@ -8,8 +8,6 @@
  * 	   2 wait for a mutex (0x7f1308)
  */
 
-#include <config.h>
-
 #include "dumps.h"
 
 #include <inttypes.h>

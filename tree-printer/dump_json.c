@@ -4,8 +4,6 @@
  * tdt-trace(5) has the schema.
  */
 
-#include <config.h>
-
 #include "dumps.h"
 
 #include <errno.h>

@@ -38,8 +38,6 @@
  * its first group.
  */
 
-#include <config.h>
-
 #include "dumps.h"
 
 #include <errno.h>

@@ -4,8 +4,6 @@
  * a poll.
  */
 
-#include <config.h>
-
 #include "exporter.h"
 
 /* Fields of TrackDescriptor and CounterDescriptor. */

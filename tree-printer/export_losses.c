@@ -4,8 +4,6 @@
  * up to its oldest event, if older ones were overwritten; and marks for what was never recorded.
  */
 
-#include <config.h>
-
 #include "exporter.h"
 
 #include <stdlib.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The phases of tasks in a Perfetto trace: what they wait for, and when they change. */
 
-#include <config.h>
-
 #include "exporter.h"
 
 #include <inttypes.h>

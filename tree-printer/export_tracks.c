@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The tracks of a Perfetto trace, the names of tasks, and events: see exporter.h. */
 
-#include <config.h>
-
 #include "exporter.h"
 
 #include <inttypes.h>

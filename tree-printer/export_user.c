@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The program's own events in a Perfetto trace: marks and slices on the tracks of tasks. */
 
-#include <config.h>
-
 #include "exporter.h"
 
 #include <stdio.h>

@@ -40,8 +40,6 @@
  * The ids of a node's children are greater than the node's own id: see view.c.
  */
 
-#include <config.h>
-
 #include "fold.h"
 
 #include <stdlib.h>

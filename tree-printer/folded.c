@@ -5,8 +5,6 @@
  * number of leaves.  The number counts the leaves of one task, or of all tasks that share the tree.
  */
 
-#include <config.h>
-
 #include "forms.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The text of one frame: its name and its place. */
 
-#include <config.h>
-
 #include "frame.h"
 
 #include <inttypes.h>

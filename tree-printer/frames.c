@@ -9,8 +9,6 @@
  * read the same.  So two frames read the same if and only if their texts have the same number.
  */
 
-#include <config.h>
-
 #include "frames.h"
 
 #include <stdlib.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* A trace as JSON, with all that is known about it; tdt-trace(5) has the schema. */
 
-#include <config.h>
-
 #include "forms.h"
 
 #include <errno.h>

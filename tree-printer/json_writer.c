@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* JSON, written member by member. */
 
-#include <config.h>
-
 #include "json_writer.h"
 
 #include <string.h>

@@ -4,8 +4,6 @@
  * one, whose name is printed.
  */
 
-#include <config.h>
-
 #include "names.h"
 
 #include <stddef.h>

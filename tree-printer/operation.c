@@ -4,8 +4,6 @@
  * by part, where a part is what stands between two `::` outside of all brackets.
  */
 
-#include <config.h>
-
 #include "operation.h"
 
 #include <ctype.h>

@@ -18,8 +18,6 @@
  * information has no source, and counts as a dependency's.
  */
 
-#include <config.h>
-
 #include "origin.h"
 
 #include <limits.h>

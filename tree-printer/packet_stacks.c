@@ -4,8 +4,6 @@
  * has a function, a place and a mapping, which is a file that was mapped.
  */
 
-#include <config.h>
-
 #include "packets.h"
 
 #include <inttypes.h>

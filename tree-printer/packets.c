@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The packets of a Perfetto trace: see packets.h. */
 
-#include <config.h>
-
 #include "packets.h"
 
 #include <stdlib.h>

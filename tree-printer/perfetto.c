@@ -12,8 +12,6 @@
  * A track is told of when the first event on it is written.
  */
 
-#include <config.h>
-
 #include "perfetto.h"
 
 #include <errno.h>

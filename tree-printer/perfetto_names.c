@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Names of functions for a Perfetto trace. */
 
-#include <config.h>
-
 #include "perfetto_names.h"
 
 #include "symbolize/modules.h"

@@ -5,8 +5,6 @@
  * were inlined there, the innermost first.
  */
 
-#include <config.h>
-
 #include "pprof.h"
 
 #include <errno.h>

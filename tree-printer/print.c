@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Prints a trace: reads the options, and handles the stream and its errors. */
 
-#include <config.h>
-
 #include "forms.h"
 
 #include <errno.h>

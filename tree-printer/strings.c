@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Text that grows, text that is made harmless, and the way out to a stream. */
 
-#include <config.h>
-
 #include "strings.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The futurelocks and the orphaned locks of a snapshot. */
 
-#include <config.h>
-
 #include "stuck_locks.h"
 
 #include <errno.h>

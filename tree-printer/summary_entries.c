@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The sections of a summary's text whose entries have a time, and perhaps a stack. */
 
-#include <config.h>
-
 #include "summary_lines.h"
 
 #include <inttypes.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The summary of a recording as one JSON object, on one line.  tdt-trace(5) has the schema. */
 
-#include <config.h>
-
 #include "summaries.h"
 
 #include <stdio.h>

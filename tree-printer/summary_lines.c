@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The lines of a summary's text: how they are broken, and the words that several of them have. */
 
-#include <config.h>
-
 #include "summary_lines.h"
 
 #include <errno.h>

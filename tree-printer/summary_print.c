@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Prints the summary of a recording: reads the options, and looks up the names in its stacks. */
 
-#include <config.h>
-
 #include "summaries.h"
 
 #include <errno.h>

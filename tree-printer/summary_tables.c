@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The tables of a summary's text. */
 
-#include <config.h>
-
 #include "summary_lines.h"
 
 #include <stdio.h>

@@ -31,8 +31,6 @@
  *	   4712 "tdt-worker-0"         93.1 %      2.1 %      4.8 %     61,112
  */
 
-#include <config.h>
-
 #include "summaries.h"
 
 #include <inttypes.h>

@@ -8,8 +8,6 @@
  *	   waits for a mutex (0x7f1208) held by task 9
  */
 
-#include <config.h>
-
 #include "words.h"
 
 #include <inttypes.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* What a terminal can show.  Used by the library's printer and by tdt-join-ustack. */
 
-#include <config.h>
-
 #include "terminal.h"
 
 #include <langinfo.h>

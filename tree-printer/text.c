@@ -9,8 +9,6 @@
  * Lines are compared by number, too, because frames that read the same share a text (frames.c).
  */
 
-#include <config.h>
-
 #include "forms.h"
 
 #include <errno.h>

@@ -17,8 +17,6 @@
  * down the tree, and a loop over falling ids goes up.
  */
 
-#include <config.h>
-
 #include "view.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The words of the text forms: counts, durations, what is said of a task, what it waits for. */
 
-#include <config.h>
-
 #include "words.h"
 
 #include <inttypes.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Chunks of memory, filled from their beginning. */
 
-#include <config.h>
-
 #include "base/arena.h"
 
 #include <stdalign.h>

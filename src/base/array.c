@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Growing arrays: their room is doubled, so appending an entry takes constant time on average. */
 
-#include <config.h>
-
 #include "base/array.h"
 
 #include <stdlib.h>

@@ -5,8 +5,6 @@
  * takes constant time on average.
  */
 
-#include <config.h>
-
 #include "base/index.h"
 
 #include <errno.h>

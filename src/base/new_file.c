@@ -8,8 +8,6 @@
  * to replace a link or /dev/null.
  */
 
-#include <config.h>
-
 #include "base/new_file.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The stack of indexes, and the chunks of memory that hold the items. */
 
-#include <config.h>
-
 #include "base/pool.h"
 
 #include <stddef.h>

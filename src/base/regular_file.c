@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Opening regular files only: see regular_file.h. */
 
-#include <config.h>
-
 #include "base/regular_file.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Starting the library's own threads. */
 
-#include <config.h>
-
 #include "base/service.h"
 
 #include <pthread.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The names of the system calls that the system's headers knew when the library was built. */
 
-#include <config.h>
-
 #include "base/syscall_name.h"
 
 #include <stddef.h>

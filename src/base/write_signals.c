@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Writing without the signals that may come of it: see write_signals.h. */
 
-#include <config.h>
-
 #include "base/write_signals.h"
 
 #include <errno.h>

@@ -5,8 +5,6 @@
  * allocates only if the stacks need more room than in the task's previous capture.
  */
 
-#include <config.h>
-
 #include "capture/capture.h"
 
 #include <stdlib.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Making a trace of a capture. */
 
-#include <config.h>
-
 #include "capture/capture_trace.h"
 
 #include "capture/capture.h"

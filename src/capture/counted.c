@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Counted clones: see counted.h. */
 
-#include <config.h>
-
 #include "capture/counted.h"
 
 #include <stdatomic.h>

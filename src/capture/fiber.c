@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The memory of fibers. */
 
-#include <config.h>
-
 #include "capture/fiber.h"
 
 #include <string.h>

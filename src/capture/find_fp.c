@@ -30,8 +30,6 @@
  * records in that room.)  In all other cases the best place is a best guess.
  */
 
-#include <config.h>
-
 #include "capture/find_fp.h"
 
 #include "capture/stack_copy.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Stepping by the full unwind information: see follow.h. */
 
-#include <config.h>
-
 #include "capture/follow.h"
 
 #include "capture/stack_copy.h"

@@ -17,8 +17,6 @@
  * BUSY, and requesters only while it is CLAIMED.
  */
 
-#include <config.h>
-
 #include "capture/interrupt.h"
 
 #include <errno.h>

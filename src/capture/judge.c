@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Judging recorded stacks by the modules that their frames lie in: see judge.h. */
 
-#include <config.h>
-
 #include "capture/judge.h"
 
 #include <errno.h>

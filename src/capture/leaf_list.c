@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Reading the lists that say where a task waits. */
 
-#include <config.h>
-
 #include "capture/leaf_list.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The facts of a task that was not polled for a request, from its record. */
 
-#include <config.h>
-
 #include "capture/recorded.h"
 
 #include "base/clock.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Reading the stack of a poll in progress: the choice of the way, and the checks of the result. */
 
-#include <config.h>
-
 #include "capture/running.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Sealing frames: see seal.h. */
 
-#include <config.h>
-
 #include "capture/seal.h"
 
 static void add_pair(struct tdt__seal *seal, uint32_t frame, uintptr_t at, tdt__pair were,

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Determining what of a stack is to be copied. */
 
-#include <config.h>
-
 #include "capture/stack_copy.h"
 
 #include <errno.h>

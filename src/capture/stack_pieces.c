@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Finding the stacks that a running poll is on, copying them, and walking from one to the next. */
 
-#include <config.h>
-
 #include "capture/stack_pieces.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Reading the stack of a suspended fiber: the two looks, and the copy between them. */
 
-#include <config.h>
-
 #include "capture/suspended.h"
 
 #include <errno.h>

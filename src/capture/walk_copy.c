@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Walking the copy of a stack. */
 
-#include <config.h>
-
 #include "capture/walk_copy.h"
 
 #include "capture/capture.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* See connection.h. */
 
-#include <config.h>
-
 #include "door/connection.h"
 
 #include <stddef.h>

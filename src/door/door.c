@@ -25,8 +25,6 @@
  * again.  Only when nothing has happened does it sleep without a limit.
  */
 
-#include <config.h>
-
 #include "door/door.h"
 
 #include <errno.h>

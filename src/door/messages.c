@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* See messages.h. */
 
-#include <config.h>
-
 #include "door/messages.h"
 
 #include <errno.h>

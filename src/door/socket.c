@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* See socket.h. */
 
-#include <config.h>
-
 #include "door/socket.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* See trees.h. */
 
-#include <config.h>
-
 #include "door/trees.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Requesting a trace: the calls that block, and the future that does not. */
 
-#include <config.h>
-
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* A dump takes a snapshot, prints it and frees it.  This file decides how long names may take. */
 
-#include <config.h>
-
 #include <errno.h>
 
 #include <tdt/dump.h>

@@ -12,8 +12,6 @@
  * have given its name to another file of this user.
  */
 
-#include <config.h>
-
 #include "dump/dump_file.h"
 
 #include <errno.h>

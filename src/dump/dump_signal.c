@@ -25,8 +25,6 @@
  * in the middle of a dump, and there in a write to a pipe that nobody reads.
  */
 
-#include <config.h>
-
 #include "dump/dump_signal.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The value of TDT_DUMP. */
 
-#include <config.h>
-
 #include "dump/dump_variable.h"
 
 #include <limits.h>

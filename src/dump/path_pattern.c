@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The patterns of files that are written on a signal. */
 
-#include <config.h>
-
 #include "dump/path_pattern.h"
 
 #include <stdio.h>

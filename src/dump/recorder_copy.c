@@ -4,8 +4,6 @@
  * what only the process knows, in a ring at the end of the copy: the *supplement*.
  */
 
-#include <config.h>
-
 #include "dump/recorder_copy.h"
 
 #include <errno.h>

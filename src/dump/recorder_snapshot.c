@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Writing what was recorded to a file, as it is or as a trace for Perfetto. */
 
-#include <config.h>
-
 #include "dump/recorder_snapshot.h"
 
 #include <errno.h>

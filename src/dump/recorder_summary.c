@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The summary of what this process has recorded, made of a copy. */
 
-#include <config.h>
-
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* A snapshot when something happens: recorder/trigger.h tells when. */
 
-#include <config.h>
-
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>

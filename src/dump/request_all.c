@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The window of tasks that have an outstanding request. */
 
-#include <config.h>
-
 #include "dump/request_all.h"
 
 #include <errno.h>

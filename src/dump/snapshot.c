@@ -7,8 +7,6 @@
  * The snapshot keeps the info of each task, but a tree only once per group.
  */
 
-#include <config.h>
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Tasks that wake themselves again and again: see busy.h. */
 
-#include <config.h>
-
 #include "facts/busy.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Locks whose owners have ended: see orphans.h. */
 
-#include <config.h>
-
 #include "facts/orphans.h"
 
 #include <stdbool.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Whether what a waiting task says of another one is proof. */
 
-#include <config.h>
-
 #include "facts/proof.h"
 
 #include <string.h>

@@ -4,8 +4,6 @@
  * is there so that programs that are compiled today can report later that an await became ready.
  */
 
-#include <config.h>
-
 #include <tdt/async.h>
 
 tdt__await_fn *volatile tdt__await_ready;

@@ -8,8 +8,6 @@
  * In this way the name is the same in the debug information, in the symbol table, and to a tracer.
  */
 
-#include <config.h>
-
 #include "future/combine.h"
 
 #include <errno.h>

@@ -4,8 +4,6 @@
  * names.
  */
 
-#include <config.h>
-
 #include <tdt/combine.h>
 
 #include "future/combine.h"

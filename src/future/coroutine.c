@@ -10,8 +10,6 @@
  * over.
  */
 
-#include <config.h>
-
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The public call of <tdt/join.h>.  It is not in join.c, where the poll has its name. */
 
-#include <config.h>
-
 #include <tdt/join.h>
 
 #include "task/join.h"

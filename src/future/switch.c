@@ -3,8 +3,6 @@
  * Switching from one stack to another, in both ways: by contexts, and by instructions of our own.
  */
 
-#include <config.h>
-
 #include "future/switch.h"
 
 #if TDT__SWITCH_BY_CONTEXT

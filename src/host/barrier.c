@@ -4,8 +4,6 @@
  * side needs where the kernel has not.
  */
 
-#include <config.h>
-
 #include "host/barrier.h"
 
 #include <errno.h>

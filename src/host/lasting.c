@@ -7,8 +7,6 @@
  * (pages.h).
  */
 
-#include <config.h>
-
 #include "host/lasting.h"
 
 #include <stddef.h>

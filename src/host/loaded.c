@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Describing a module from the memory of this process. */
 
-#include <config.h>
-
 #include "host/loaded.h"
 
 #include <dlfcn.h>

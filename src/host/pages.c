@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* A small cache of pages: each page can be in one slot only. */
 
-#include <config.h>
-
 #include "host/pages.h"
 
 #include <string.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Reading memory that may not be there. */
 
-#include <config.h>
-
 #include "host/peek.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Reading about other threads of this process from /proc: see proc(5). */
 
-#include <config.h>
-
 #include "host/proc_thread.h"
 
 #include <errno.h>

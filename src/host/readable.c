@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Which part of memory is a readable stack. */
 
-#include <config.h>
-
 #include "host/readable.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* See start.h. */
 
-#include <config.h>
-
 #include "host/start.h"
 
 #include <pthread.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The records of threads, and finding the record of another thread. */
 
-#include <config.h>
-
 #include <signal.h>
 #include <stddef.h>
 #include <unistd.h>

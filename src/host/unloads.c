@@ -5,8 +5,6 @@
  * loader, and then answers all tickets up to that one.
  */
 
-#include <config.h>
-
 #include "host/unloads.h"
 
 #include <link.h>

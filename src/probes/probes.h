@@ -15,6 +15,8 @@
  * tracers assume one site and one semaphore per name.
  */
 
+#include <config.h>
+
 #include <stdbool.h>
 
 struct tdt_handle;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Choosing the recorder's clock, and measuring its rate. */
 
-#include <config.h>
-
 #include "recorder/clock.h"
 
 #include <errno.h>

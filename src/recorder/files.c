@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Making the file of a recording, and removing those of processes that are gone. */
 
-#include <config.h>
-
 #include "recorder/files.h"
 
 #include <dirent.h>

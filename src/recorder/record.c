@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Writing the events that are not on the path of every poll. */
 
-#include <config.h>
-
 #include "recorder/record.h"
 
 #include <string.h>

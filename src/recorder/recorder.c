@@ -8,8 +8,6 @@
  * A thread may be in the middle of writing an event.
  */
 
-#include <config.h>
-
 #include "recorder/recorder.h"
 
 #include <errno.h>

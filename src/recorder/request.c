@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* What a request to record needs and may lack: see request.h. */
 
-#include <config.h>
-
 #include "recorder/request.h"
 
 #include <errno.h>

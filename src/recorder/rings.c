@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Taking rings and giving them back, and what is written at once into a new one. */
 
-#include <config.h>
-
 #include "recorder/rings.h"
 
 #include <errno.h>

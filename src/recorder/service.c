@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The rounds of the recorder's thread. */
 
-#include <config.h>
-
 #include "recorder/service.h"
 
 #include <string.h>

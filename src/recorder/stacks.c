@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Adding stacks to the table, and the events that refer to them. */
 
-#include <config.h>
-
 #include "recorder/stacks.h"
 
 #include <string.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Triggers: see trigger.h. */
 
-#include <config.h>
-
 #include "recorder/trigger.h"
 
 #include <stddef.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The program's own events: see <tdt/probe.h>, and TDT_EVENT_USER in <tdt/layout/recording.h>. */
 
-#include <config.h>
-
 #include <string.h>
 
 #include <tdt/probe.h>

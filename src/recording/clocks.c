@@ -4,8 +4,6 @@
  * The header is the first of its corners.
  */
 
-#include <config.h>
-
 #include "recording/recording.h"
 
 #include <errno.h>

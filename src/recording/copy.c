@@ -5,8 +5,6 @@
  * that the copied events refer to are among them.
  */
 
-#include <config.h>
-
 #include "recording/copy.h"
 
 #include <errno.h>

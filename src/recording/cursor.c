@@ -4,8 +4,6 @@
  * merges them.
  */
 
-#include <config.h>
-
 #include "recording/recording.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Making the payloads of events that describe tasks and modules. */
 
-#include <config.h>
-
 #include "recording/describe.h"
 
 #include <stdio.h>

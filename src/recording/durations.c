@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Counting the durations of a recording, in one pass over the steps of its tasks. */
 
-#include <config.h>
-
 #include "recording/durations.h"
 
 #include "recording/timeline.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The tables of a recording: threads, tasks and modules, as its events describe them. */
 
-#include <config.h>
-
 #include "recording/recording.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The table of modules of a recording. */
 
-#include <config.h>
-
 #include "recording/module_table.h"
 
 #include <errno.h>

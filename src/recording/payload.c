@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The payload of events: the slots that follow them, and the arguments of the program's events. */
 
-#include <config.h>
-
 #include "recording/recording.h"
 
 #include <string.h>

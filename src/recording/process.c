@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Whether a process that records still runs: see process.h. */
 
-#include <config.h>
-
 #include "recording/process.h"
 
 #include <errno.h>

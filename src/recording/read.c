@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Opening a recording: checks the block, and reads its rings.  See read.h. */
 
-#include <config.h>
-
 #include "recording/recording.h"
 
 #include <errno.h>

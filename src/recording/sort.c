@@ -9,8 +9,6 @@
  * What belongs to a poll (WAIT, STACK) is collected with it, and lies right before its beginning.
  */
 
-#include <config.h>
-
 #include "recording/recording.h"
 
 #include <errno.h>

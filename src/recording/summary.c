@@ -4,8 +4,6 @@
  * what a step changes, and summary_end.c for what is listed then.
  */
 
-#include <config.h>
-
 #include "recording/summary.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The end of a recording: what is still going on then, and the lists of its summary. */
 
-#include <config.h>
-
 #include "recording/summing.h"
 
 /* ---- What is not over ---- */

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The groups of a summary: families of tasks with their latencies, and waits. */
 
-#include <config.h>
-
 #include "recording/summary_groups.h"
 
 #include <errno.h>

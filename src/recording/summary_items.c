@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* What the steps of a recording's tasks (timeline.h) add to its summary. */
 
-#include <config.h>
-
 #include "recording/summing.h"
 
 #include <string.h>

@@ -8,8 +8,6 @@
  * how long another worker was parked and the task's own thread was not.
  */
 
-#include <config.h>
-
 #include "recording/summing.h"
 
 #include <string.h>

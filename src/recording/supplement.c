@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Adding events to a copy of a recording, and finding the code that it names. */
 
-#include <config.h>
-
 #include "recording/supplement.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The phases of tasks, and the wake-ups that led to polls: see timeline.h. */
 
-#include <config.h>
-
 #include "recording/timeline.h"
 
 #include <errno.h>

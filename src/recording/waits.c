@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Reading what a task waits for: see waits.h. */
 
-#include <config.h>
-
 #include "recording/waits.h"
 
 #include <string.h>

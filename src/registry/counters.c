@@ -11,8 +11,6 @@
  * far.
  */
 
-#include <config.h>
-
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>

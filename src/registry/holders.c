@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Counting the locks of tasks, and the last tasks that ended with one: see holders.h. */
 
-#include <config.h>
-
 #include "registry/holders.h"
 
 #include <stdatomic.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Writing and reading notes: see notes.h. */
 
-#include <config.h>
-
 #include "registry/notes.h"
 
 #include <stdatomic.h>

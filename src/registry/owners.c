@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The names of the tasks that others wait for. */
 
-#include <config.h>
-
 #include "registry/owners.h"
 
 #include <stdatomic.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* From a record to the structs of <tdt/tree.h>; and which tasks match a caller's filter. */
 
-#include <config.h>
-
 #include "registry/task_info.h"
 
 #include <errno.h>

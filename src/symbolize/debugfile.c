@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Finding separate debug files, and checking that they belong to the module. */
 
-#include <config.h>
-
 #include "symbolize/debugfile.h"
 
 #include <fcntl.h>

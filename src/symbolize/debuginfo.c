@@ -6,8 +6,6 @@
  * gives.  So the Dwfl stays valid wherever the module is loaded, unloaded and loaded again.
  */
 
-#include <config.h>
-
 #include "symbolize/debuginfo.h"
 
 #include <errno.h>

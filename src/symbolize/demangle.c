@@ -4,8 +4,6 @@
  * thousands of PCs.
  */
 
-#include <config.h>
-
 #include "symbolize/demangle.h"
 
 #include <stdbool.h>

@@ -6,8 +6,6 @@
  * does not know its parent, so these DIEs are searched for from the unit down, once per function.
  */
 
-#include <config.h>
-
 #include "symbolize/diename.h"
 
 #include <stdlib.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* ELF symbols, sorted by address. */
 
-#include <config.h>
-
 #include "symbolize/elfsym.h"
 
 #include <ctype.h>

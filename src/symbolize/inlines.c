@@ -15,8 +15,6 @@
  * files, but with a Dwarf that ends the process when memory runs out, so they are not used.
  */
 
-#include <config.h>
-
 #include "symbolize/inlines.h"
 
 #include <stdlib.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Strings that symbols share. */
 
-#include <config.h>
-
 #include "symbolize/intern.h"
 
 #include <stdlib.h>

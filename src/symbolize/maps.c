@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Finding in /proc/self/maps which file is mapped at an address. */
 
-#include <config.h>
-
 #include "symbolize/maps.h"
 
 #include <inttypes.h>

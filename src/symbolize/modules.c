@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Tables of modules. */
 
-#include <config.h>
-
 #include "symbolize/modules.h"
 
 #include <stdlib.h>

@@ -7,8 +7,6 @@
  * the job has a reference to the modules.
  */
 
-#include <config.h>
-
 #include "symbolize/namer.h"
 
 #include <errno.h>

@@ -6,8 +6,6 @@
  * no table.
  */
 
-#include <config.h>
-
 #include "symbolize/plt.h"
 
 #include <stdbool.h>

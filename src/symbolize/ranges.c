@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Ranges of addresses as a sorted array. */
 
-#include <config.h>
-
 #include "symbolize/ranges.h"
 
 #include <stdlib.h>

@@ -8,8 +8,6 @@
  * and other threads read them under that lock.  Everything else is used by the namer alone.
  */
 
-#include <config.h>
-
 #include "symbolize/symbolize.h"
 
 #include <errno.h>

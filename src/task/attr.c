@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The strings of a struct tdt_task_attr: which part of a name is kept, and where file names lie. */
 
-#include <config.h>
-
 #include "task/attr.h"
 
 #include <errno.h>

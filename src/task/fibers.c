@@ -25,8 +25,6 @@
  * functions do not.  So none of them is inlined.
  */
 
-#include <config.h>
-
 #include "task/fibers.h"
 
 #include <errno.h>

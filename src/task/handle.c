@@ -3,8 +3,6 @@
  * The ids of tasks, references to a task, and what happens when the last reference is released.
  */
 
-#include <config.h>
-
 #include "registry/handle.h"
 
 #include "base/refs.h"

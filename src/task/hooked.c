@@ -12,8 +12,6 @@
  * needs to know of the other (struct tdt__thread).
  */
 
-#include <config.h>
-
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* What runtimes and leaves report: <tdt/integrate/hooks.h>. */
 
-#include <config.h>
-
 #include <tdt/integrate/hooks.h>
 
 #include "base/clock.h"

@@ -15,8 +15,6 @@
  * include <tdt/join.h>.
  */
 
-#include <config.h>
-
 #include "task/join.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Lists that say where tasks wait: <tdt/integrate/leaf.h>. */
 
-#include <config.h>
-
 #include "task/leaf.h"
 
 #include <errno.h>

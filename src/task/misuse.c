@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Noting the first misuse of the library: <tdt/misuse.h>. */
 
-#include <config.h>
-
 #include "task/misuse.h"
 
 #include <stdatomic.h>

@@ -6,8 +6,6 @@
  * the next one.
  */
 
-#include <config.h>
-
 #include "task/panic_hooks.h"
 
 #include <errno.h>

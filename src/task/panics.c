@@ -4,8 +4,6 @@
  * can also be read from outside (registry/notes.h).
  */
 
-#include <config.h>
-
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>

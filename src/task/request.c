@@ -4,8 +4,6 @@
  * and the life of a request in request.h.
  */
 
-#include <config.h>
-
 #include "task/request.h"
 
 #include <errno.h>

@@ -8,8 +8,6 @@
  * any more: then `clone` gives NULL, and a wake-up does nothing.
  */
 
-#include <config.h>
-
 #include "task/substitute.h"
 
 #include <errno.h>

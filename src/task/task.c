@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Making a task, and a traced future. */
 
-#include <config.h>
-
 #include "task/task.h"
 
 #include <errno.h>

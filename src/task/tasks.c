@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Visiting all tasks, and finding one by its id: <tdt/tasks.h>. */
 
-#include <config.h>
-
 #include <errno.h>
 
 #include <tdt/tasks.h>

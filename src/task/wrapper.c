@@ -7,8 +7,6 @@
  * fence, no system call.
  */
 
-#include <config.h>
-
 #include <errno.h>
 
 #include "base/clock.h"

@@ -4,8 +4,6 @@
  * they were recorded, so siblings come in the order in which they were first seen.
  */
 
-#include <config.h>
-
 #include "tree/call_tree.h"
 
 #include <errno.h>

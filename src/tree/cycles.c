@@ -7,8 +7,6 @@
  * that wait for those, and so on.
  */
 
-#include <config.h>
-
 #include "tree/cycles.h"
 
 #include <stdint.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The order of the tasks of a snapshot, their groups, and their rings. */
 
-#include <config.h>
-
 #include "tree/findings.h"
 
 #include <stdlib.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Locks that were handed to a task which has not taken them. */
 
-#include <config.h>
-
 #include "tree/futurelocks.h"
 
 #include <string.h>

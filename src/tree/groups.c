@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Groups of tasks with equal trees, found by an index. */
 
-#include <config.h>
-
 #include "tree/groups.h"
 
 #include <stdlib.h>

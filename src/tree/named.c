@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Lists of named frames, in the order from the newest to the oldest. */
 
-#include <config.h>
-
 #include "tree/named.h"
 
 #include <stdlib.h>

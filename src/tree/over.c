@@ -43,8 +43,6 @@
  * finished.
  */
 
-#include <config.h>
-
 #include "tree/over.h"
 
 #include <errno.h>

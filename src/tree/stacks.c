@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Making, copying and pruning recorded stacks. */
 
-#include <config.h>
-
 #include "tree/stacks.h"
 
 #include <stdlib.h>

@@ -4,8 +4,6 @@
  * built by hand (read from a file, or joined from others) have a tree from the start.
  */
 
-#include <config.h>
-
 #include "tree/trace.h"
 
 #include <errno.h>

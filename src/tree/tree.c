@@ -9,8 +9,6 @@
  * and the nodes lie in chunks.  A stack may be deep, so nothing here recurses.
  */
 
-#include <config.h>
-
 #include "tree/tree.h"
 
 #include <errno.h>

@@ -4,8 +4,6 @@
  * table, and evaluating expressions.  If any part is not understood, there is no answer.
  */
 
-#include <config.h>
-
 #include "unwind/cfi.h"
 
 #include <dlfcn.h>

@@ -4,8 +4,6 @@
  * understood, there is no answer.
  */
 
-#include <config.h>
-
 #include "unwind/code.h"
 
 #include <string.h>

@@ -5,8 +5,6 @@
  * and sometimes a constant (Intel's manual, volume 2, chapter 2 and appendix A).
  */
 
-#include <config.h>
-
 #include "unwind/instruction.h"
 
 #include <string.h>

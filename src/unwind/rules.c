@@ -12,8 +12,6 @@
  * the information itself is read (cfi.h).
  */
 
-#include <config.h>
-
 #include "unwind/rules.h"
 
 #include <errno.h>

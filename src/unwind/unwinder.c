@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Making address spaces for libunwind, with accessors of ours. */
 
-#include <config.h>
-
 #include "unwind/unwinder.h"
 
 #include <dlfcn.h>

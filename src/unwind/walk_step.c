@@ -6,8 +6,6 @@
  * information in the modules (pages.h).
  */
 
-#include <config.h>
-
 #include "unwind/walk_step.h"
 
 #include <errno.h>

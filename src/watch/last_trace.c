@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The trace of a task's last watched tree, with the task's present state. */
 
-#include <config.h>
-
 #include <errno.h>
 
 #include <tdt/watch.h>

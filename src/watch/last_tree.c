@@ -16,8 +16,6 @@
  * record.tree has changed.
  */
 
-#include <config.h>
-
 #include "watch/last_tree.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The pool of spare captures, and keeping them up to date. */
 
-#include <config.h>
-
 #include "watch/spare_captures.h"
 
 #include <stdatomic.h>

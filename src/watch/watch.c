@@ -5,8 +5,6 @@
  * call that stops the watch need not wait for it, and any thread may stop the watch.
  */
 
-#include <config.h>
-
 #include "watch/watch.h"
 
 #include <errno.h>

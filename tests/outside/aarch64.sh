@@ -22,7 +22,7 @@ compile()
 	shift
 	"$TEST_CLANG" --target=aarch64-linux-gnu -isystem $sysroot/include -isystem "$tmp/shared" \
 		"$@" \
-		-I"$tmp" -I"$top_srcdir" -I"$top_srcdir/include" -I"$top_srcdir/src" \
+		-D_GNU_SOURCE -I"$tmp" -I"$top_srcdir" -I"$top_srcdir/include" -I"$top_srcdir/src" \
 		-Wall -Wextra -Werror -c "$source" -o "$tmp/object.o"
 }
 

@@ -133,7 +133,7 @@ build_lto()
 {
 	flags=$($PKG_CONFIG --cflags --libs libunwind-generic libdw zlib) &&
 		"$TEST_GCC" -O2 -g -flto=auto -std=gnu11 -fexceptions -fno-omit-frame-pointer \
-			-w -I"$top_builddir" \
+			-w -D_GNU_SOURCE -I"$top_builddir" \
 			-I"$top_srcdir" -I"$top_srcdir/include" -I"$top_srcdir/src" \
 			"$fixtures/tree_main.c" "$fixtures/tree.c" $(lto_sources) -lgcc_s \
 			$flags -lelf -liberty -o tree

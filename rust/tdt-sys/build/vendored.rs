@@ -99,7 +99,7 @@ fn files(rules: bool) -> Vec<String> {
 fn compiler(out: &Path) -> cc::Build {
     let mut build = cc::Build::new();
     build.include(out).include("include").include("src").include(".");
-    build.define("HAVE_CONFIG_H", None).warnings(false).pic(true);
+    build.define("HAVE_CONFIG_H", None).define("_GNU_SOURCE", None).warnings(false).pic(true);
     // As the library's own build, which says why (configure.ac).
     for flag in [
         "-fvisibility=hidden",
