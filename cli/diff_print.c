@@ -59,17 +59,16 @@ static size_t count_live(const struct diff_result *result, bool after)
 static void diff_heading(struct tdt__string *string, const struct diff_result *result)
 {
 	if (result->comparison->same_process) {
-		tdt__string_printf(string, "process %" PRIu32 ":", result->after->process->pid);
-		tdt__duration(string, result->comparison->apart_ns);
-		tdt__string_puts(string, " apart, ");
+		tdt__string_printf(string, "process %" PRIu32 ": %s apart, ",
+				   result->after->process->pid,
+				   TDT__DURATION(result->comparison->apart_ns));
 	} else {
 		tdt__string_puts(string, "different processes, as far as the answers say, so only "
 					 "places are compared: ");
 	}
-	tdt__count_tasks(string, count_live(result, false));
-	tdt__string_puts(string, " before, ");
-	tdt__count(string, count_live(result, true));
-	tdt__string_puts(string, " after\n");
+	tdt__string_printf(string, "%s before, %s after\n",
+			   TDT__COUNTED(count_live(result, false), "task"),
+			   TDT__COUNT(count_live(result, true)));
 }
 
 /* How many tasks have which fate; nothing if tasks were not compared. */
@@ -82,9 +81,8 @@ static void fates_line(struct tdt__string *string, const struct comparison *comp
 	for (int fate = 0; fate < FATES; fate++) {
 		if (comparison->fates[fate] == 0)
 			continue;
-		tdt__string_puts(string, before);
-		tdt__count(string, comparison->fates[fate]);
-		tdt__string_puts(string, words[fate]);
+		tdt__string_printf(string, "%s%s%s", before, TDT__COUNT(comparison->fates[fate]),
+				   words[fate]);
 		before = ", ";
 	}
 	if (*before != '\0')
@@ -97,11 +95,9 @@ static void rest_line(struct tdt__string *string, size_t places, size_t tasks)
 {
 	if (places == 0)
 		return;
-	tdt__string_puts(string, "and ");
-	tdt__count(string, places);
-	tdt__string_puts(string, places == 1 ? " more place, with " : " more places, with ");
-	tdt__count_tasks(string, tasks);
-	tdt__string_puts(string, " (--json has all)\n\n");
+	tdt__string_printf(string, "and %s%s%s (--json has all)\n\n", TDT__COUNT(places),
+			   places == 1 ? " more place, with " : " more places, with ",
+			   TDT__COUNTED(tasks, "task"));
 }
 
 /* Write groups as a dump does, without what it says of all of them. */
@@ -138,8 +134,8 @@ static int fate_part(struct diff_printing *printing, enum compare_fate fate)
 		tasks += comparison->group[from + i].tasks.n;
 	if (n == 0)
 		return 0;
-	tdt__count_tasks(&printing->string, comparison->fates[fate]);
-	tdt__string_puts(&printing->string, "\n\n");
+	tdt__string_printf(&printing->string, "%s\n\n",
+			   TDT__COUNTED(comparison->fates[fate], "task"));
 	error = tdt__out_take(printing->out, &printing->string);
 	if (error == 0)
 		error = write_groups(printing, &comparison->group[from], shown);
@@ -149,9 +145,9 @@ static int fate_part(struct diff_printing *printing, enum compare_fate fate)
 
 static void bold(struct diff_printing *printing, const char *text)
 {
-	tdt__color(&printing->string, TDT__BOLD, printing->result->print);
-	tdt__string_puts(&printing->string, text);
-	tdt__color(&printing->string, TDT__PLAIN, printing->result->print);
+	tdt__string_printf(&printing->string, "%s%s%s",
+			   tdt__color_of(TDT__BOLD, printing->result->print), text,
+			   tdt__color_of(TDT__PLAIN, printing->result->print));
 }
 
 static int stuck_part(struct diff_printing *printing)
@@ -161,8 +157,7 @@ static int stuck_part(struct diff_printing *printing)
 	if (comparison->fates[FATE_STUCK] == 0)
 		return 0;
 	bold(printing, "did not move for");
-	tdt__duration(&printing->string, comparison->apart_ns);
-	tdt__string_puts(&printing->string, ": ");
+	tdt__string_printf(&printing->string, " %s: ", TDT__DURATION(comparison->apart_ns));
 	return fate_part(printing, FATE_STUCK);
 }
 
@@ -190,11 +185,8 @@ static void record_line(struct diff_printing *printing, const struct tdt_task_in
 		tdt__wait_for(string, &wait, info->id, NULL, print);
 		tdt__string_puts(string, ", ");
 	}
-	tdt__string_puts(string, "spawned at ");
-	tdt__string_escape(string, info->file != NULL ? info->file : "an unknown place",
-			   print->utf8 == TDT_PRINT_YES, '\0');
-	if (info->line != 0)
-		tdt__string_printf(string, ":%" PRIu32, info->line);
+	tdt__spawn_place(string, info->file != NULL ? info->file : "an unknown place", info->line, 0,
+			 print);
 	tdt__string_puts(string, "\n");
 }
 
@@ -204,13 +196,9 @@ static int write_place(struct diff_printing *printing, const struct compare_plac
 	struct tdt__string *string = &printing->string;
 	int error;
 
-	tdt__string_puts(string, "+");
-	tdt__count_tasks(string, place->after - place->before);
-	tdt__string_puts(string, ": ");
-	tdt__count(string, place->before);
-	tdt__string_puts(string, " before, ");
-	tdt__count(string, place->after);
-	tdt__string_puts(string, " after\n");
+	tdt__string_printf(string, "+%s: %s before, %s after\n",
+			   TDT__COUNTED(place->after - place->before, "task"),
+			   TDT__COUNT(place->before), TDT__COUNT(place->after));
 	if (place->trace == NULL)
 		record_line(printing, place->example);
 	error = tdt__out_take(printing->out, &printing->string);
@@ -242,9 +230,8 @@ static int grown_part(struct diff_printing *printing)
 	if (n == 0)
 		return 0;
 	bold(printing, "more tasks than before");
-	tdt__string_puts(&printing->string, ": ");
-	tdt__count(&printing->string, n);
-	tdt__string_puts(&printing->string, n == 1 ? " place\n\n" : " places\n\n");
+	tdt__string_printf(&printing->string, ": %s%s", TDT__COUNT(n),
+			   n == 1 ? " place\n\n" : " places\n\n");
 	error = tdt__out_take(printing->out, &printing->string);
 	for (size_t i = 0; i < shown && error == 0; i++)
 		error = write_place(printing, &comparison->place[i], &frames);

@@ -53,9 +53,8 @@ struct joined_text {
 
 static void colored(struct joined_text *text, const char *color, const char *word)
 {
-	tdt__color(&text->line, color, &text->options);
-	tdt__string_puts(&text->line, word);
-	tdt__color(&text->line, TDT__PLAIN, &text->options);
+	tdt__string_printf(&text->line, "%s%s%s", tdt__color_of(color, &text->options), word,
+			   tdt__color_of(TDT__PLAIN, &text->options));
 }
 
 static void times(struct joined_text *text, uint64_t n)

@@ -4,7 +4,6 @@
 #include "cli/last.h"
 
 #include <inttypes.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "tree-printer/words.h"
@@ -41,17 +40,11 @@ void last_title(struct tdt__string *string, const struct last *last,
 		const struct tdt_print_options *options)
 {
 	const struct tdt_recording *header = tdt__recording_header(last->read.recording);
-	uint64_t end = end_of_last(last);
-	time_t seconds = (time_t)(end / TDT__SECOND);
-	char text[32] = "?";
-	struct tm tm;
 
-	if (localtime_r(&seconds, &tm) != NULL)
-		strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm);
 	tdt__string_printf(string, "process %" PRIu32 " \"", header->pid);
 	tdt__string_escape(string, header->program, options->utf8 == TDT_PRINT_YES, '"');
-	tdt__string_printf(string, "\", recorded until %s.%03u", text,
-			   (unsigned)(end / 1000000 % 1000));
+	tdt__string_printf(string, "\", recorded until %s",
+			   TDT__WALL_CLOCK(end_of_last(last), true));
 }
 
 /* For how long before the end nothing is missing.  False: nothing is missing at all. */
@@ -86,9 +79,8 @@ void last_missing(struct tdt__string *string, const struct last *last)
 	if (ns == 0) {
 		tdt__string_puts(string, "events are missing up to the end");
 	} else {
-		tdt__string_puts(string, "only the last");
-		tdt__duration(string, ns);
-		tdt__string_puts(string, " are recorded without a gap");
+		tdt__string_printf(string, "only the last %s are recorded without a gap",
+				   TDT__DURATION(ns));
 	}
 	tdt__string_puts(string, ": a task that is unknown has done nothing since, and may have "
 				 "ended\n");

@@ -95,10 +95,6 @@ tdt_SOURCES = \
 	cli/top_screen.h \
 	cli/top_terminal.c \
 	cli/top_terminal.h \
-	cli/top_times.c \
-	cli/top_times.h \
-	cli/top_views.c \
-	cli/top_views.h \
 	cli/wait.c \
 	cli/wait.h \
 	cli/work.c \

@@ -149,11 +149,8 @@ static void add_states(struct tdt__string *string, const struct profile_result *
 	for (int i = 0; i < TDT__PROFILE_STATES; i++)
 		all += ns[i];
 	for (int i = 0; i < TDT__PROFILE_STATES; i++) {
-		tdt__string_puts(string, i == 0 ? "" : ", ");
-		tdt__string_puts(string, task_states[i]);
-		tdt__string_puts(string, " ");
-		tdt__bare_duration(string, (uint64_t)ns[i]);
-		tdt__string_printf(string, " (%.1f %%)", percent(ns[i], all));
+		tdt__string_printf(string, "%s%s %s (%.1f %%)", i == 0 ? "" : ", ", task_states[i],
+				   TDT__DURATION((uint64_t)ns[i]), percent(ns[i], all));
 	}
 	tdt__string_puts(string, "\n");
 }
@@ -166,9 +163,10 @@ static void add_trust(struct tdt__string *string, const struct profile_result *r
 
 	if (waiting <= 0)
 		return;
-	tdt__string_printf(string, "of the waiting time, %.1f %% was seen without a fresh tree, ",
-			   percent(sum->stale_ns + sum->unknown_ns, waiting));
-	tdt__string_printf(string, "and %.1f %% has no place", percent(sum->unknown_ns, waiting));
+	tdt__string_printf(
+	    string,
+	    "of the waiting time, %.1f %% was seen without a fresh tree, and %.1f %% has no place",
+	    percent(sum->stale_ns + sum->unknown_ns, waiting), percent(sum->unknown_ns, waiting));
 	if (sum->stale_ns > 0)
 		tdt__string_printf(string, ": a place may be %.1f points off",
 				   percent(sum->off_ns, waiting));
@@ -182,11 +180,9 @@ static void add_head(struct tdt__string *string, const struct profile_result *re
 
 	tdt__string_printf(string, "process %d, libtdt ", (int)result->outside->target.pid);
 	tdt__string_escape(string, profile->tasks.registry.library, false, '\0');
-	tdt__string_puts(string, ": ");
-	tdt__bare_duration(string, (uint64_t)result->ns);
-	tdt__string_puts(string, ", ");
-	tdt__count(string, profile->looks);
-	tdt__string_printf(string, " looks, %.1f tasks\n", (double)profile->found / looks);
+	tdt__string_printf(string, ": %s, %s looks, %.1f tasks\n",
+			   TDT__DURATION((uint64_t)result->ns), TDT__COUNT(profile->looks),
+			   (double)profile->found / looks);
 	add_states(string, result);
 	add_trust(string, result);
 }
@@ -207,10 +203,10 @@ static void add_numbers(struct tdt__string *string, const struct profile_result 
 {
 	struct tdt__string time = { 0 };
 
-	tdt__color(string, TDT__BOLD, result->print);
-	tdt__string_printf(string, "%5.1f %%", percent(row->ns, profile_total(result)));
-	tdt__color(string, TDT__PLAIN, result->print);
-	tdt__bare_duration(&time, (uint64_t)row->ns);
+	tdt__string_printf(string, "%s%5.1f %%%s", tdt__color_of(TDT__BOLD, result->print),
+			   percent(row->ns, profile_total(result)),
+			   tdt__color_of(TDT__PLAIN, result->print));
+	tdt__string_puts(&time, TDT__DURATION((uint64_t)row->ns));
 	add_padded(string, &time, 12);
 	tdt__string_printf(string, " %8.2f  ", result->ns > 0 ? row->ns / result->ns : 0);
 }
@@ -300,7 +296,7 @@ static void add_recorded_row(struct tdt__string *string, const struct profile_re
 						  .name = recorded->name };
 	struct tdt__string time = { 0 };
 
-	tdt__bare_duration(&time, recorded->ns);
+	tdt__string_puts(&time, TDT__DURATION(recorded->ns));
 	add_padded(string, &time, 12);
 	tdt__string_printf(string, " %10" PRIu64 "  ", recorded->n);
 	add_kind(string, &alike);
@@ -314,10 +310,10 @@ static int write_recorded(struct tdt__out *out, const struct profile_result *res
 
 	if (times == NULL || times->n == 0)
 		return 0;
-	tdt__string_puts(&string, "\nrecorded, in ");
-	tdt__bare_duration(&string, times->ns);
-	tdt__string_puts(&string, " of it:\n");
-	tdt__string_puts(&string, "        TIME      TIMES  STATE     WAITS FOR  TASK\n");
+	tdt__string_printf(
+	    &string,
+	    "\nrecorded, in %s of it:\n        TIME      TIMES  STATE     WAITS FOR  TASK\n",
+	    TDT__DURATION(times->ns));
 	for (size_t i = 0; i < times->n && i < result->rows; i++)
 		if ((result->states & 1u << times->time[i].state) != 0)
 			add_recorded_row(&string, result, &times->time[i]);

@@ -120,12 +120,10 @@ static void tree_line(struct tdt__string *string, const struct family *family, u
 	draw_lines(string, family, task, depth);
 	tdt__color(string, TDT__BOLD, options);
 	tdt__task_name(string, info->id, info->name, options);
-	tdt__color(string, TDT__PLAIN, options);
-	tdt__string_puts(string, " ");
+	tdt__string_printf(string, "%s ", tdt__color_of(TDT__PLAIN, options));
 	ps_state(string, shown);
 	if (info->state_ns != 0) {
-		tdt__string_puts(string, " ");
-		tdt__duration_cell(string, info->state_ns);
+		tdt__string_printf(string, " %s", TDT__DURATION_CELL(info->state_ns));
 	}
 	if (info->n_waits != 0) {
 		tdt__string_puts(string, " ");
@@ -225,9 +223,8 @@ static void dot_node(struct tdt__string *string, const struct family *family, ui
 	}
 	tdt__string_puts(string, "\\n");
 	ps_state(string, shown);
-	tdt__string_puts(string, " ");
-	tdt__duration_cell(string, info->state_ns);
-	tdt__string_puts(string, ring ? "\", color=red];\n" : "\"];\n");
+	tdt__string_printf(string, " %s%s", TDT__DURATION_CELL(info->state_ns),
+			   ring ? "\", color=red];\n" : "\"];\n");
 }
 
 static void dot_edge(struct tdt__string *string, const struct family *family, uint32_t from,

@@ -14,9 +14,7 @@ static void count_state(struct tdt__string *string, size_t n, const char *what)
 {
 	if (n == 0)
 		return;
-	tdt__string_puts(string, ", ");
-	tdt__count(string, n);
-	tdt__string_puts(string, what);
+	tdt__string_printf(string, ", %s%s", TDT__COUNT(n), what);
 }
 
 static void count_states(struct tdt__string *string, const struct listing *listing)
@@ -31,7 +29,7 @@ static void count_states(struct tdt__string *string, const struct listing *listi
 		else
 			states[task->member.info.state]++;
 	}
-	tdt__count_tasks(string, listing->tasks->n);
+	tdt__string_puts(string, TDT__COUNTED(listing->tasks->n, "task"));
 	count_state(string, states[TDT_TASK_WAITING], " waiting");
 	count_state(string, states[TDT_TASK_RUNNABLE], " runnable");
 	count_state(string, states[TDT_TASK_RUNNING], " polling");
@@ -47,9 +45,8 @@ static void counts_line(struct tdt__string *string, const struct listing *listin
 	tdt__history_counts(listing->tasks, &counts);
 	if (counts.spawned == 0)
 		return;
-	tdt__string_puts(string, "since the start: ");
-	tdt__count_tasks(string, counts.spawned);
-	tdt__string_puts(string, " spawned");
+	tdt__string_printf(string, "since the start: %s spawned",
+			   TDT__COUNTED(counts.spawned, "task"));
 	count_state(string, counts.ended, " ended");
 	count_state(string, counts.panicked, " panicked");
 	count_state(string, counts.polls, counts.polls == 1 ? " poll" : " polls");

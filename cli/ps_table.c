@@ -53,9 +53,9 @@ static void add_task_row(struct text_table *table, const struct tdt__seen_task *
 	text_table_cell(table);
 	ps_state(text, task);
 	text_table_cell(table);
-	tdt__duration_cell(text, info->state_ns);
+	tdt__string_puts(text, TDT__DURATION_CELL(info->state_ns));
 	text_table_cell(table);
-	tdt__duration_cell(text, info->spawned_ns);
+	tdt__string_puts(text, TDT__DURATION_CELL(info->spawned_ns));
 	text_table_cell(table);
 	tdt__count(text, info->polls);
 	text_table_cell(table);

@@ -39,7 +39,7 @@ static void add_thread_row(struct text_table *table, const struct tdt__known_thr
 	tdt__string_puts(&table->text, thread_state(thread));
 	text_table_cell(table);
 	if (thread_ns(thread) != 0)
-		tdt__duration_cell(&table->text, thread_ns(thread));
+		tdt__string_puts(&table->text, TDT__DURATION_CELL(thread_ns(thread)));
 	text_table_cell(table);
 	if (thread->polls != NULL)
 		tdt__task_name(&table->text, thread->polls->member.info.id,

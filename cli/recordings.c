@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <tdt/layout/recording.h>
@@ -25,6 +24,7 @@
 #include "symbolize/modules.h"
 #include "tree-printer/forms.h"
 #include "tree-printer/terminal.h"
+#include "tree-printer/words.h"
 
 #define OWNER_WORDS 64
 
@@ -199,21 +199,17 @@ static void file_line(struct tdt__string *line, const struct recording_file *fil
 		      const struct tdt_print_options *options)
 {
 	bool utf8 = options->utf8 == TDT_PRINT_YES;
-	time_t seconds = (time_t)(file->started / 1000000000);
 	const char *name = strrchr(file->path, '/');
-	struct tm tm;
-	char text[32] = "?", words[OWNER_WORDS];
+	char words[OWNER_WORDS];
 
-	if (localtime_r(&seconds, &tm) != NULL)
-		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm);
-	tdt__string_printf(line, "%s %s  ", chosen ? "->" : "  ", text);
+	tdt__string_printf(line, "%s %.19s  ", chosen ? "->" : "  ",
+			   TDT__WALL_CLOCK(file->started, true));
 	tdt__string_escape(line, file->program, utf8, '\0');
-	tdt__string_printf(line, "[%" PRIu32 "], ", file->pid);
-	tdt__string_puts(line, file->runs     ? "which runs"
-			       : file->exited ? "which has exited"
-					      : "which has ended, not by exit()");
-	tdt__string_puts(line, owner_words(file, words));
-	tdt__string_puts(line, file->strange ? ", passed over: " : ": ");
+	tdt__string_printf(line, "[%" PRIu32 "], %s%s%s", file->pid,
+			   file->runs	  ? "which runs"
+			   : file->exited ? "which has exited"
+					  : "which has ended, not by exit()",
+			   owner_words(file, words), file->strange ? ", passed over: " : ": ");
 	tdt__string_escape(line, name != NULL ? name + 1 : file->path, utf8, '\0');
 	tdt__string_puts(line, "\n");
 }

@@ -74,13 +74,11 @@ static size_t count_only(const struct stacks *stacks, int side)
 
 static void stacks_heading(struct tdt__string *string, const struct stacks *stacks)
 {
-	tdt__string_puts(string, "2 profiles: ");
-	tdt__count(string, stacks->n);
-	tdt__string_puts(string, stacks->n == 1 ? " stack, " : " stacks, ");
-	tdt__count(string, count_only(stacks, 0));
-	tdt__string_puts(string, " of them only in the first one, ");
-	tdt__count(string, count_only(stacks, 1));
-	tdt__string_puts(string, " only in the second one\n\n");
+	tdt__string_printf(
+	    string,
+	    "2 profiles: %s%s%s of them only in the first one, %s only in the second one\n\n",
+	    TDT__COUNT(stacks->n), stacks->n == 1 ? " stack, " : " stacks, ",
+	    TDT__COUNT(count_only(stacks, 0)), TDT__COUNT(count_only(stacks, 1)));
 }
 
 static void add_stack_row(struct text_table *table, const struct stacks *stacks,

@@ -145,15 +145,16 @@ void top_take_cell(struct screen *screen, struct tdt__string *text, unsigned wid
 
 void top_add_most(struct screen *screen, uint64_t ns)
 {
-	tdt__string_puts(&screen->line, screen->print->utf8 == TDT_PRINT_YES ? " ≤ " : " <= ");
-	tdt__duration_cell(&screen->line, ns);
+	tdt__string_printf(
+	    &screen->line, "%s%s",
+	    screen->print->utf8 == TDT_PRINT_YES ? " ≤ " : " <= ", TDT__DURATION_CELL(ns));
 }
 
 void top_time_cell(struct screen *screen, uint64_t ns, unsigned width)
 {
 	struct tdt__string text = { 0 };
 
-	tdt__duration_cell(&text, ns);
+	tdt__string_puts(&text, TDT__DURATION_CELL(ns));
 	top_take_cell(screen, &text, width);
 }
 
@@ -185,8 +186,7 @@ void top_rate_cell(struct screen *screen, double rate, unsigned width)
 
 void top_end_titles(struct screen *screen, const char *last)
 {
-	tdt__string_puts(&screen->line, last);
-	tdt__color(&screen->line, TDT__PLAIN, screen->print);
+	tdt__string_printf(&screen->line, "%s%s", last, tdt__color_of(TDT__PLAIN, screen->print));
 	top_end_line(screen);
 }
 

@@ -8,26 +8,23 @@
 
 #include <string.h>
 
-/* Where the innermost struct is; 0: the thread has entered none, or is not known. */
-static uint64_t innermost_entered(const struct tdt__target *target,
-				  const struct tdt_registry *registry, uint32_t id)
+bool tdt__thread_registered(const struct tdt__target *target, const struct tdt_registry *registry,
+			    uint32_t id, struct tdt_registry_thread *thread)
 {
-	struct tdt_registry_thread thread;
 	uint64_t address;
 
-	if (registry->n_threads == 0 ||
-	    !tdt__target_read(target,
-			      registry->threads + id % registry->n_threads * sizeof address,
-			      &address, sizeof address) ||
-	    !tdt__target_read(target, address, &thread, sizeof thread) || thread.id != id)
-		return 0;
-	return thread.entered;
+	return registry->n_threads != 0 &&
+	       tdt__target_read(target,
+				registry->threads + id % registry->n_threads * sizeof address,
+				&address, sizeof address) &&
+	       tdt__target_read(target, address, thread, sizeof *thread) && thread->id == id;
 }
 
 void tdt__entered_read(struct tdt__entered *entered, const struct tdt__target *target,
 		       const struct tdt_registry *registry, uint32_t id)
 {
-	uint64_t at = innermost_entered(target, registry, id);
+	struct tdt_registry_thread thread;
+	uint64_t at = tdt__thread_registered(target, registry, id, &thread) ? thread.entered : 0;
 
 	memset(entered, 0, sizeof *entered);
 	while (at != 0 && entered->n < TDT__ENTERED_MAX &&

@@ -20,6 +20,10 @@ struct tdt__entered {
 	unsigned n;
 };
 
+/* Read what the thread with this id says of itself.  False: it is not known. */
+bool tdt__thread_registered(const struct tdt__target *target, const struct tdt_registry *registry,
+			    uint32_t id, struct tdt_registry_thread *thread);
+
 /* Read the stacks that the thread `id` has entered, as far as they can be read. */
 void tdt__entered_read(struct tdt__entered *entered, const struct tdt__target *target,
 		       const struct tdt_registry *registry, uint32_t id);

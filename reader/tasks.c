@@ -333,9 +333,7 @@ static void renew_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task, s
 static struct tdt_wait answered_wait(const struct tdt_outside_wait *from)
 {
 	struct tdt_wait wait = { .size = sizeof wait,
-				 .kind = from->kind <= TDT_WAIT_OTHER
-					     ? (enum tdt_wait_kind)from->kind
-					     : TDT_WAIT_OTHER,
+				 .kind = tdt__wait_kind(from->kind),
 				 .futurelock = from->futurelock,
 				 .object = from->object,
 				 .owner = from->owner,

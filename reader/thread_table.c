@@ -22,21 +22,6 @@ struct table_reading {
 	size_t room;
 };
 
-/* Read what the thread with this id says of itself.  False: it is not known. */
-static bool read_registered(const struct tdt__tasks *tasks, uint32_t id,
-			    struct tdt_registry_thread *thread)
-{
-	const struct tdt_registry *registry = &tasks->registry;
-	uint64_t address;
-
-	return registry->n_threads != 0 &&
-	       tdt__target_read(tasks->target,
-				registry->threads + id % registry->n_threads * sizeof address,
-				&address, sizeof address) &&
-	       tdt__target_read(tasks->target, address, thread, sizeof *thread) &&
-	       thread->id == id;
-}
-
 /* A core file does not have the names of threads. */
 static void read_thread_name(const struct tdt__target *target, uint32_t here, char name[16])
 {
@@ -57,7 +42,7 @@ static int add_known_thread(uint32_t id, uint32_t here, void *arg)
 	struct tdt_registry_thread from;
 	struct tdt__known_thread *thread;
 
-	if (!read_registered(tasks, id, &from))
+	if (!tdt__thread_registered(tasks->target, &tasks->registry, id, &from))
 		return 0;
 	if (!tdt__array_grow(&reading->table->thread, reading->table->n, &reading->room,
 			     sizeof *thread))

@@ -87,8 +87,7 @@ static void duration_range(struct tdt__string *string, const struct range *range
 		return;
 	if (range->low == 0) {
 		string->n = low;
-		tdt__string_puts(string, " up to");
-		tdt__duration(string, range->high);
+		tdt__string_printf(string, " up to %s", TDT__DURATION(range->high));
 	} else if (to - low == string->n - high &&
 		   memcmp(string->bytes + low, string->bytes + high, to - low) == 0) {
 		string->n = to;
@@ -98,10 +97,9 @@ static void duration_range(struct tdt__string *string, const struct range *range
 static void number_range(struct tdt__string *string, const struct range *range)
 {
 	if (range->low != range->high) {
-		tdt__count(string, range->low);
-		tdt__string_puts(string, " to ");
+		tdt__string_printf(string, "%s to ", TDT__COUNT(range->low));
 	}
-	tdt__count_polls(string, range->high);
+	tdt__string_puts(string, TDT__COUNTED(range->high, "poll"));
 }
 
 /* The same for trees that were read from outside: ", watched 1 s to 2 s ago, 0 polls since". */
@@ -145,8 +143,7 @@ static void ages(struct tdt__string *string, const struct facts *facts)
 static void one(struct tdt__string *string, const struct tdt_task_info *info,
 		const struct facts *facts, const struct tdt__dump *dump)
 {
-	tdt__string_puts(string, " ");
-	tdt__color(string, TDT__BOLD, dump->options);
+	tdt__string_printf(string, " %s", tdt__color_of(TDT__BOLD, dump->options));
 	tdt__task_name(string, info->id, info->name, dump->options);
 	tdt__color(string, TDT__PLAIN, dump->options);
 	if (info->thread != 0)
@@ -174,9 +171,7 @@ static void some(struct tdt__string *string, const struct tdt_snapshot_group *gr
 		one(string, &info, facts, dump);
 	}
 	if (shown < group->n) {
-		tdt__string_puts(string, " and ");
-		tdt__count(string, group->n - shown);
-		tdt__string_puts(string, " more");
+		tdt__string_printf(string, " and %s more", TDT__COUNT(group->n - shown));
 	}
 }
 
@@ -186,7 +181,7 @@ static void head(struct tdt__string *string, const struct tdt_snapshot_group *gr
 	const struct tdt__task_kind kind = tdt__kind_in(dump->snapshot, group->answer, deadlock);
 	const struct tdt_task_info *first = &facts->first;
 
-	tdt__count_tasks(string, group->n);
+	tdt__string_puts(string, TDT__COUNTED(group->n, "task"));
 	tdt__task_state(string, first, deadlock, dump->options);
 	if (facts->state_ns.high == 0) {
 		tdt__task_time(string, first);
@@ -325,9 +320,7 @@ static uint32_t write_single_waits(struct tdt__string *string, struct table *tab
 
 	if (n == 0)
 		return 0;
-	tdt__string_puts(string, "   ");
-	tdt__count(string, n);
-	tdt__string_puts(string, wait_verb(group, n));
+	tdt__string_printf(string, "   %s%s", TDT__COUNT(n), wait_verb(group, n));
 	tdt__wait_for(string, &wait, 0, NULL, dump->options);
 	tdt__string_puts(string, n == 1 ? "\n" : " each\n");
 	return n;
@@ -343,17 +336,15 @@ static void write_waits(struct tdt__string *string, struct table *table,
 	for (uint32_t i = 0; i < n && i < TDT__WAITS_SHOWN && !string->failed; i++) {
 		struct awaited awaited = take(table);
 
-		tdt__string_puts(string, "   ");
-		tdt__count(string, awaited.times);
-		tdt__string_puts(string, wait_verb(group, awaited.times));
+		tdt__string_printf(string, "   %s%s", TDT__COUNT(awaited.times),
+				   wait_verb(group, awaited.times));
 		tdt__wait_for(string, &awaited.wait, awaited.times == 1 ? awaited.self : 0,
 			      tdt__names_find(dump->names, awaited.wait.owner), dump->options);
 		tdt__string_puts(string, "\n");
 	}
 	if (n > TDT__WAITS_SHOWN) {
-		tdt__string_puts(string, "   and for ");
-		tdt__count(string, n - TDT__WAITS_SHOWN);
-		tdt__string_puts(string, " more\n");
+		tdt__string_printf(string, "   and for %s more\n",
+				   TDT__COUNT(n - TDT__WAITS_SHOWN));
 	}
 }
 

@@ -56,9 +56,7 @@ static void summary_part(struct tdt__string *string, size_t n, const char *what,
 {
 	if (n == 0)
 		return;
-	tdt__string_puts(string, *before);
-	tdt__count(string, n);
-	tdt__string_puts(string, what);
+	tdt__string_printf(string, "%s%s%s", *before, TDT__COUNT(n), what);
 	*before = ", ";
 }
 
@@ -68,11 +66,9 @@ static void finding(struct tdt__string *string, size_t n, const char *what,
 {
 	if (n == 0)
 		return;
-	tdt__string_puts(string, ", ");
-	tdt__color(string, TDT__RED, dump->options);
-	tdt__count(string, n);
-	tdt__string_printf(string, " %s%s", what, n == 1 ? "" : "s");
-	tdt__color(string, TDT__PLAIN, dump->options);
+	tdt__string_printf(string, ", %s%s %s%s%s", tdt__color_of(TDT__RED, dump->options),
+			   TDT__COUNT(n), what, n == 1 ? "" : "s",
+			   tdt__color_of(TDT__PLAIN, dump->options));
 }
 
 static size_t deadlocks_of(const struct tdt_snapshot *snapshot)
@@ -125,7 +121,7 @@ static void summary(struct tdt__string *string, const struct tdt__stuck_locks *l
 	if (snapshot->tasks == 0)
 		tdt__string_puts(string, "no tasks");
 	else
-		tdt__count_tasks(string, snapshot->tasks);
+		tdt__string_puts(string, TDT__COUNTED(snapshot->tasks, "task"));
 	finding(string, tdt__stuck_orphans(locks), "orphaned lock", dump);
 	finding(string, locks->n - tdt__stuck_orphans(locks), "futurelock", dump);
 	finding(string, deadlocks_of(snapshot), "deadlock", dump);
@@ -142,9 +138,7 @@ static void summary(struct tdt__string *string, const struct tdt__stuck_locks *l
 		     dump->unnamed == 1 ? " frame not named in time" : " frames not named in time",
 		     &before);
 	if (snapshot->took_ns != 0) {
-		tdt__string_puts(string, " (took");
-		tdt__duration(string, snapshot->took_ns);
-		tdt__string_puts(string, ")");
+		tdt__string_printf(string, " (took %s)", TDT__DURATION(snapshot->took_ns));
 	}
 	tdt__string_puts(string, "\n");
 	if (snapshot->at_least)
@@ -198,9 +192,8 @@ static void ring(struct tdt__string *string, const struct tdt_snapshot_cycle *cy
 		ring_wait(string, cycle, i, dump);
 	}
 	if (shown < cycle->n) {
-		tdt__string_puts(string, ", and so on by ");
-		tdt__count(string, cycle->n - shown);
-		tdt__string_puts(string, " more to task ");
+		tdt__string_printf(string, ", and so on by %s more to task ",
+				   TDT__COUNT(cycle->n - shown));
 		tdt__task_name(string, first.id, first.name, dump->options);
 	}
 	tdt__string_puts(string, cycle->n_groups != 0 ? "\n" : "\n\n");
@@ -368,8 +361,8 @@ static void tasks_before(struct dump_text *text)
 
 	if (snapshot->n_before == 0)
 		return;
-	tdt__count_tasks(&text->string, snapshot->n_before);
-	tdt__string_puts(&text->string, " went on when asked; before, this was seen:\n\n");
+	tdt__string_printf(&text->string, "%s went on when asked; before, this was seen:\n\n",
+			   TDT__COUNTED(snapshot->n_before, "task"));
 	put_lines(text);
 	for (size_t i = 0; i < snapshot->n_before && text->out->error == 0; i++)
 		one_group(text, snapshot->before[i], false);

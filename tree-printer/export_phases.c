@@ -159,8 +159,7 @@ void tdt__export_phase_names(struct tdt__exporter *exporter)
 			continue;
 		exporter->phase[1][i] = tdt__packets_name(packets, TDT__EVENT_NAMES, names[i]);
 		exporter->text.n = 0;
-		tdt__string_puts(&exporter->text, names[i]);
-		tdt__string_puts(&exporter->text, UNSURE);
+		tdt__string_printf(&exporter->text, "%s%s", names[i], UNSURE);
 		exporter->phase[0][i] = tdt__export_text(exporter);
 	}
 }

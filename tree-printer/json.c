@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "facts/wait.h"
 #include "operation.h"
 #include "schema.h"
 #include "view.h"
@@ -31,11 +32,9 @@ static void print_waits(struct tdt__json *json, const struct tdt_task_info *info
 	tdt__json_begin(json, "waits", '[');
 	for (uint32_t i = 0; i < info->n_waits; i++) {
 		const struct tdt_wait *wait = info->waits[i];
-		enum tdt_wait_kind kind =
-		    (unsigned int)wait->kind <= TDT_WAIT_OTHER ? wait->kind : TDT_WAIT_OTHER;
 
 		tdt__json_begin(json, NULL, '{');
-		tdt__json_string(json, "kind", wait_words[kind]);
+		tdt__json_string(json, "kind", wait_words[tdt__wait_kind(wait->kind)]);
 		if (wait->object != 0)
 			tdt__json_address(json, "object", wait->object);
 		tdt__json_known_u64(json, "owner", wait->owner);

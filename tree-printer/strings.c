@@ -46,16 +46,21 @@ void tdt__string_puts(struct tdt__string *string, const char *text)
 
 void tdt__string_printf(struct tdt__string *string, const char *format, ...)
 {
-	char text[128];
+	size_t room = 128;
 	va_list arguments;
+	char *at;
 	int n;
 
-	va_start(arguments, format);
-	n = vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	if (n > 0)
-		tdt__string_add(string, text,
-				(size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
+	while ((at = reserve(string, room)) != NULL) {
+		va_start(arguments, format);
+		n = vsnprintf(at, room, format, arguments);
+		va_end(arguments);
+		if (n < (int)room) {
+			string->n += n > 0 ? (size_t)n : 0;
+			return;
+		}
+		room = (size_t)n + 1;
+	}
 }
 
 void tdt__string_free(struct tdt__string *string)

@@ -22,7 +22,7 @@ struct tdt__string {
 
 void tdt__string_add(struct tdt__string *string, const void *bytes, size_t n);
 void tdt__string_puts(struct tdt__string *string, const char *text);
-/* Add formatted text of at most 127 bytes; longer text is cut. */
+/* Add formatted text. */
 void tdt__string_printf(struct tdt__string *string, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void tdt__string_free(struct tdt__string *string);

@@ -95,10 +95,8 @@ int tdt__stuck_locks_collect(struct tdt__stuck_locks *locks, const struct tdt_sn
 static void headline(struct tdt__string *string, const char *what, const struct tdt_wait *wait,
 		     const struct tdt__names *names, const struct tdt_print_options *options)
 {
-	tdt__color(string, TDT__RED, options);
-	tdt__string_puts(string, what);
-	tdt__color(string, TDT__PLAIN, options);
-	tdt__string_puts(string, ": task ");
+	tdt__string_printf(string, "%s%s%s: task ", tdt__color_of(TDT__RED, options), what,
+			   tdt__color_of(TDT__PLAIN, options));
 	tdt__task_name(string, wait->owner, tdt__names_find(names, wait->owner), options);
 }
 
@@ -115,12 +113,11 @@ void tdt__stuck_lock_line(struct tdt__string *string, const struct tdt__stuck_lo
 		headline(string, "futurelock", wait, names, options);
 		tdt__string_puts(string, " was handed ");
 		tdt__lock_name(string, wait, options);
-		tdt__duration(string, wait->handed_ns);
-		tdt__string_puts(string, " ago and was polled since, but has not taken it");
+		tdt__string_printf(string, " %s ago and was polled since, but has not taken it",
+				   TDT__DURATION(wait->handed_ns));
 	}
-	tdt__string_puts(string, ": ");
-	tdt__count(string, lock->waits);
-	tdt__string_puts(string, lock->waits == 1 ? " wait for it hangs" : " waits for it hang");
+	tdt__string_printf(string, ": %s%s", TDT__COUNT(lock->waits),
+			   lock->waits == 1 ? " wait for it hangs" : " waits for it hang");
 }
 
 size_t tdt__stuck_orphans(const struct tdt__stuck_locks *locks)

@@ -31,7 +31,7 @@ static void task_part(struct tdt__summary_lines *text, uint32_t index)
 	tdt__lines_end_part(text);
 	if (task->name[0] != '\0' || task->file[0] == '\0')
 		return;
-	tdt__lines_spawn_place(text, &text->part, task);
+	tdt__spawn_place(&text->part, task->file, task->line, task->column, text->options);
 	tdt__lines_end_part(text);
 }
 
@@ -47,12 +47,13 @@ static void begin_entry(struct tdt__summary_lines *text, uint64_t ns, uint64_t a
 {
 	tdt__lines_begin(text);
 	if (ns != 0)
-		tdt__bare_duration(&text->part, ns);
+		tdt__string_puts(&text->part, TDT__DURATION(ns));
 	tdt__lines_add_right(text, TDT__LINES_INDENT - 2, color);
 	tdt__string_puts(&text->line, "  ");
 	text->column = TDT__LINES_INDENT;
-	tdt__wall_clock(&text->part, text->summary, at, is_long_ago(text->summary, at));
-	tdt__string_puts(&text->part, " ");
+	tdt__string_printf(
+	    &text->part, "%s ",
+	    TDT__WALL_CLOCK(at + text->summary->real, is_long_ago(text->summary, at)));
 	tdt__lines_end_part(text);
 }
 
@@ -61,11 +62,8 @@ static void in_all(struct tdt__summary_lines *text, uint64_t n, const char *what
 {
 	if (n < 2)
 		return;
-	tdt__string_puts(&text->part, "(");
-	tdt__count(&text->part, n);
-	tdt__string_puts(&text->part, what);
-	tdt__duration(&text->part, total);
-	tdt__string_puts(&text->part, " in all)");
+	tdt__string_printf(&text->part, "(%s%s %s in all)", TDT__COUNT(n), what,
+			   TDT__DURATION(total));
 	tdt__lines_end_part(text);
 }
 
@@ -245,9 +243,8 @@ static void starved_lines(struct tdt__summary_lines *text, const struct tdt__sum
 		task_part(text, entry->behind);
 	}
 	in_all(text, entry->n, " times,", entry->total);
-	tdt__string_puts(&text->part, "(");
-	tdt__lines_counted(&text->part, entry->polls, " poll, none", " polls, none");
-	tdt__string_puts(&text->part, " by another worker)");
+	tdt__string_printf(&text->part, "(%s, none by another worker)",
+			   TDT__COUNTED(entry->polls, "poll"));
 	tdt__lines_end_part(text);
 	tdt__lines_end(text);
 }

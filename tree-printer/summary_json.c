@@ -10,6 +10,7 @@
 #include "forms.h"
 #include "schema.h"
 
+#include "facts/wait.h"
 #include "recording/read.h"
 
 /* While a summary is written. */
@@ -84,14 +85,11 @@ static void owner_member(const struct summary_json *of, const struct tdt__summar
 
 static void wait_json(const struct summary_json *of, const struct tdt__summary_wait *wait)
 {
-	enum tdt_wait_kind kind =
-	    (unsigned int)wait->what.kind <= TDT_WAIT_OTHER ? wait->what.kind : TDT_WAIT_OTHER;
-
 	task_member(of, "task", wait->task);
 	tdt__json_u64(of->json, "start_ns", wait->start);
 	tdt__json_u64(of->json, "ns", wait->ns);
 	tdt__json_true(of->json, "going_on", wait->going_on);
-	tdt__json_string(of->json, "kind", wait_words[kind]);
+	tdt__json_string(of->json, "kind", wait_words[tdt__wait_kind(wait->what.kind)]);
 	if (wait->what.object != 0)
 		tdt__json_address(of->json, "object", wait->what.object);
 	tdt__json_known_string(of->json, "name", wait->what.name);

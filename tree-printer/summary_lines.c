@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 #include "terminal.h"
 #include "words.h"
@@ -59,8 +58,8 @@ void tdt__lines_add_right(struct tdt__summary_lines *text, size_t columns, const
 {
 	size_t n = columns_of(&text->part);
 
-	tdt__string_printf(&text->line, "%*s", n < columns ? (int)(columns - n) : 0, "");
-	tdt__color(&text->line, color, text->options);
+	tdt__string_printf(&text->line, "%*s%s", n < columns ? (int)(columns - n) : 0, "",
+			   tdt__color_of(color, text->options));
 	tdt__string_add(&text->line, text->part.bytes, text->part.n);
 	tdt__color(&text->line, TDT__PLAIN, text->options);
 	text->part.n = 0;
@@ -80,19 +79,6 @@ void tdt__lines_end(struct tdt__summary_lines *text)
 
 /* ---- Words ---- */
 
-void tdt__wall_clock(struct tdt__string *string, const struct tdt__summary *summary, uint64_t at,
-		     bool dated)
-{
-	uint64_t real = at + summary->real;
-	time_t seconds = (time_t)(real / 1000000000);
-	struct tm tm;
-	char text[32] = "?";
-
-	if (localtime_r(&seconds, &tm) != NULL)
-		strftime(text, sizeof(text), dated ? "%Y-%m-%d %H:%M:%S" : "%H:%M:%S", &tm);
-	tdt__string_printf(string, "%s.%03u", text, (unsigned)(real / 1000000 % 1000));
-}
-
 void tdt__lines_task(struct tdt__summary_lines *text, struct tdt__string *string, uint32_t index)
 {
 	const struct tdt__recorded_task *task = &text->tasks[index];
@@ -100,32 +86,13 @@ void tdt__lines_task(struct tdt__summary_lines *text, struct tdt__string *string
 	tdt__task_name(string, task->id, tdt__name_or_null(task->name), text->options);
 }
 
-void tdt__lines_spawn_place(struct tdt__summary_lines *text, struct tdt__string *string,
-			    const struct tdt__recorded_task *task)
-{
-	tdt__string_puts(string, "spawned at ");
-	tdt__string_escape(string, task->file, text->options->utf8 == TDT_PRINT_YES, '\0');
-	if (task->line != 0)
-		tdt__string_printf(string, ":%" PRIu32, task->line);
-	if (task->line != 0 && task->column != 0)
-		tdt__string_printf(string, ":%" PRIu32, task->column);
-}
-
-void tdt__lines_counted(struct tdt__string *string, uint64_t n, const char *one, const char *many)
-{
-	tdt__count(string, n);
-	tdt__string_puts(string, n == 1 ? one : many);
-}
-
 /* ---- Around the entries of a list ---- */
 
 void tdt__lines_heading(struct tdt__summary_lines *text, const char *words)
 {
 	tdt__lines_begin(text);
-	tdt__string_puts(&text->line, "\n");
-	tdt__color(&text->line, TDT__BOLD, text->options);
-	tdt__string_puts(&text->line, words);
-	tdt__color(&text->line, TDT__PLAIN, text->options);
+	tdt__string_printf(&text->line, "\n%s%s%s", tdt__color_of(TDT__BOLD, text->options), words,
+			   tdt__color_of(TDT__PLAIN, text->options));
 	tdt__lines_end(text);
 }
 
@@ -134,7 +101,6 @@ void tdt__lines_say_more(struct tdt__summary_lines *text, size_t shown, size_t f
 	if (found <= shown)
 		return;
 	tdt__lines_begin(text);
-	tdt__string_puts(&text->line, "   and ");
-	tdt__lines_counted(&text->line, found - shown, " more", " more");
+	tdt__string_printf(&text->line, "   and %s more", TDT__COUNT(found - shown));
 	tdt__lines_end(text);
 }

@@ -59,17 +59,8 @@ void tdt__lines_heading(struct tdt__summary_lines *text, const char *words);
 /* Say how many entries are not shown. */
 void tdt__lines_say_more(struct tdt__summary_lines *text, size_t shown, size_t found);
 
-/* Add a task's id and name to the part or to the lines, or the place where it was spawned. */
+/* Add a task's id and name to the part or to the lines. */
 void tdt__lines_task(struct tdt__summary_lines *text, struct tdt__string *string, uint32_t index);
-void tdt__lines_spawn_place(struct tdt__summary_lines *text, struct tdt__string *string,
-			    const struct tdt__recorded_task *task);
-
-/* Add the time of day, with the date if `dated`. */
-void tdt__wall_clock(struct tdt__string *string, const struct tdt__summary *summary, uint64_t at,
-		     bool dated);
-
-/* Add a count, and what is counted. */
-void tdt__lines_counted(struct tdt__string *string, uint64_t n, const char *one, const char *many);
 
 /* The functions of words.h want NULL for a name that is not known. */
 static inline const char *tdt__name_or_null(const char *name)

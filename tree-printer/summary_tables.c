@@ -42,7 +42,7 @@ static void count_cell(struct tdt__summary_lines *text, uint64_t n)
 
 static void duration_cell(struct tdt__summary_lines *text, uint64_t ns)
 {
-	tdt__bare_duration(&text->part, ns);
+	tdt__string_puts(&text->part, TDT__DURATION(ns));
 	tdt__lines_add_right(text, 11, "");
 }
 
@@ -98,7 +98,7 @@ static void family_name(struct tdt__summary_lines *text, const struct tdt__summa
 					   text->options->utf8 == TDT_PRINT_YES, '"');
 		tdt__string_puts(&text->part, "\"");
 	} else if (task->file[0] != '\0') {
-		tdt__lines_spawn_place(text, &text->part, task);
+		tdt__spawn_place(&text->part, task->file, task->line, task->column, text->options);
 	} else {
 		tdt__string_puts(&text->part, "(unknown tasks)");
 	}
@@ -159,8 +159,8 @@ static void thread_now(struct tdt__summary_lines *text, const struct tdt__summar
 	text->column = TDT__LINES_COLUMNS; /* on a line of its own */
 	tdt__string_puts(&text->part, "polls task ");
 	tdt__lines_task(text, &text->part, worker->task);
-	tdt__string_puts(&text->part, " for");
-	tdt__duration(&text->part, text->summary->end - worker->since);
+	tdt__string_printf(&text->part, " for %s",
+			   TDT__DURATION(text->summary->end - worker->since));
 	tdt__lines_end_part(text);
 }
 

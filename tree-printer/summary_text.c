@@ -48,16 +48,13 @@ static void head_counts(struct tdt__summary_lines *text)
 	const struct tdt__summary *summary = text->summary;
 
 	tdt__lines_begin(text);
-	tdt__lines_counted(&text->line, summary->polls, " poll, ", " polls, ");
-	tdt__lines_counted(&text->line, summary->wakes, " wake-up, ", " wake-ups, ");
-	tdt__count_tasks(&text->line, summary->tasks);
-	if (summary->panicked != 0) {
-		tdt__string_puts(&text->line, ", ");
-		tdt__color(&text->line, TDT__RED, text->options);
-		tdt__count(&text->line, summary->panicked);
-		tdt__string_puts(&text->line, " panicked");
-		tdt__color(&text->line, TDT__PLAIN, text->options);
-	}
+	tdt__string_printf(&text->line, "%s, %s, %s", TDT__COUNTED(summary->polls, "poll"),
+			   TDT__COUNTED(summary->wakes, "wake-up"),
+			   TDT__COUNTED(summary->tasks, "task"));
+	if (summary->panicked != 0)
+		tdt__string_printf(
+		    &text->line, ", %s%s panicked%s", tdt__color_of(TDT__RED, text->options),
+		    TDT__COUNT(summary->panicked), tdt__color_of(TDT__PLAIN, text->options));
 	tdt__lines_end(text);
 }
 
@@ -68,10 +65,10 @@ static void head_missed(struct tdt__summary_lines *text)
 	if (header->missed == 0)
 		return;
 	tdt__lines_begin(text);
-	tdt__lines_counted(&text->line, header->missed, " event was", " events were");
-	tdt__string_puts(&text->line, " not recorded, ");
-	tdt__lines_counted(&text->line, header->missed_polls, " poll", " polls");
-	tdt__string_puts(&text->line, " among them: no ring was left");
+	tdt__string_printf(&text->line, "%s %s not recorded, %s among them: no ring was left",
+			   TDT__COUNTED(header->missed, "event"),
+			   header->missed == 1 ? "was" : "were",
+			   TDT__COUNTED(header->missed_polls, "poll"));
 	tdt__lines_end(text);
 }
 
@@ -82,9 +79,9 @@ static void head_lost_stacks(struct tdt__summary_lines *text)
 	if (lost == 0)
 		return;
 	tdt__lines_begin(text);
-	tdt__lines_counted(&text->line, lost, " stack was", " stacks were");
-	tdt__string_puts(&text->line,
-			 " not recorded: their table was full, or no capture was left");
+	tdt__string_printf(&text->line,
+			   "%s %s not recorded: their table was full, or no capture was left",
+			   TDT__COUNTED(lost, "stack"), lost == 1 ? "was" : "were");
 	tdt__lines_end(text);
 }
 
@@ -97,9 +94,10 @@ static void head_reach(struct tdt__summary_lines *text)
 		return;
 	tdt__lines_begin(text);
 	if (summary->whole < summary->end) {
-		tdt__string_puts(&text->line, "Waits and latencies are those of the last");
-		tdt__duration(&text->line, summary->end - summary->whole);
-		tdt__string_puts(&text->line, ": older events are missing.");
+		tdt__string_printf(
+		    &text->line,
+		    "Waits and latencies are those of the last %s: older events are missing.",
+		    TDT__DURATION(summary->end - summary->whole));
 	} else {
 		tdt__string_puts(&text->line, "Waits and latencies are not known: events are "
 					      "missing up to the end.");
@@ -116,12 +114,11 @@ static void summary_head(struct tdt__summary_lines *text)
 	tdt__lines_begin(text);
 	tdt__color(line, TDT__BOLD, text->options);
 	tdt__string_escape(line, header->program, text->options->utf8 == TDT_PRINT_YES, '\0');
-	tdt__string_printf(line, "[%" PRIu32 "]", header->pid);
-	tdt__color(line, TDT__PLAIN, text->options);
-	tdt__string_puts(line, ":");
-	tdt__duration(line, tdt__recording_time(summary->recording, summary->start, summary->end));
-	tdt__string_puts(line, " until ");
-	tdt__wall_clock(line, summary, summary->end, true);
+	tdt__string_printf(
+	    line, "[%" PRIu32 "]%s: %s until %s", header->pid,
+	    tdt__color_of(TDT__PLAIN, text->options),
+	    TDT__DURATION(tdt__recording_time(summary->recording, summary->start, summary->end)),
+	    TDT__WALL_CLOCK(summary->end + summary->real, true));
 	if (header->recording == 0)
 		tdt__string_puts(line, "\nThe recorder was stopped then.");
 	tdt__lines_end(text);

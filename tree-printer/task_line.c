@@ -26,9 +26,8 @@ static void state(struct tdt__string *string, const struct tdt_task_info *info, 
 		tdt__string_printf(string, " on thread %" PRIu32, info->thread);
 	tdt__task_syscall(string, info->syscall, options);
 	if (info->state == TDT_TASK_UNKNOWN && info->polls != 0) {
-		tdt__string_puts(string, ", last polled");
-		tdt__duration(string, info->polled_ns);
-		tdt__string_puts(string, " before the end");
+		tdt__string_printf(string, ", last polled %s before the end",
+				   TDT__DURATION(info->polled_ns));
 	}
 }
 
@@ -59,11 +58,8 @@ static void task_leaves(struct tdt__string *string, const struct tdt_task_info *
 /* ", watched 3.000 ms ago, 0 polls since" */
 static void watched(struct tdt__string *string, const struct tdt_task_info *info)
 {
-	tdt__string_puts(string, ", watched");
-	tdt__duration(string, info->age_ns);
-	tdt__string_puts(string, " ago, ");
-	tdt__count_polls(string, info->polls_since);
-	tdt__string_puts(string, " since");
+	tdt__string_printf(string, ", watched %s ago, %s since", TDT__DURATION(info->age_ns),
+			   TDT__COUNTED(info->polls_since, "poll"));
 }
 
 /* ", recorded 3.000 ms before the end, 2 polls before the last" */
@@ -78,9 +74,7 @@ static void recorded(struct tdt__string *string, const struct tdt_task_info *inf
 	tdt__string_puts(string, info->age_ns != 0 ? " before the end" : " at the end");
 	if (info->polls_since == 0)
 		return;
-	tdt__string_puts(string, ", ");
-	tdt__count_polls(string, info->polls_since);
-	tdt__string_puts(string, " before the last");
+	tdt__string_printf(string, ", %s before the last", TDT__COUNTED(info->polls_since, "poll"));
 }
 
 static void age(struct tdt__string *string, const struct tdt_task_info *info)
@@ -108,9 +102,7 @@ static void woken(struct tdt__string *string, const struct tdt_task_info *info)
 	if (info->state != TDT_TASK_WAITING || info->woken_ns == 0 ||
 	    (info->woken_by == 0 && info->woken_ns >= info->state_ns / 2))
 		return;
-	tdt__string_puts(string, ", last woken");
-	tdt__duration(string, info->woken_ns);
-	tdt__string_puts(string, " ago");
+	tdt__string_printf(string, ", last woken %s ago", TDT__DURATION(info->woken_ns));
 	if (info->woken_by != 0)
 		tdt__string_printf(string, " by task %" PRIu64, info->woken_by);
 }
@@ -118,8 +110,7 @@ static void woken(struct tdt__string *string, const struct tdt_task_info *info)
 void tdt__task_line(struct tdt__string *string, const struct tdt_task_info *info,
 		    struct tdt__task_kind kind, const struct tdt_print_options *options)
 {
-	tdt__string_puts(string, "task ");
-	tdt__color(string, TDT__BOLD, options);
+	tdt__string_printf(string, "task %s", tdt__color_of(TDT__BOLD, options));
 	tdt__task_name(string, info->id, info->name, options);
 	tdt__color(string, TDT__PLAIN, options);
 	state(string, info, kind.deadlock, options);
@@ -141,15 +132,12 @@ void tdt__task_line(struct tdt__string *string, const struct tdt_task_info *info
 void tdt__busy_line(struct tdt__string *string, const struct tdt_task_info *info,
 		    const struct tdt_print_options *options)
 {
-	tdt__color(string, TDT__RED, options);
-	tdt__string_puts(string, "busy loop");
-	tdt__color(string, TDT__PLAIN, options);
-	tdt__string_puts(string, ": task ");
+	tdt__string_printf(string, "%sbusy loop%s: task ", tdt__color_of(TDT__RED, options),
+			   tdt__color_of(TDT__PLAIN, options));
 	tdt__task_name(string, info->id, info->name, options);
-	tdt__string_puts(string, info->woken_by == info->id ? " woke itself " : " was polled ");
-	tdt__count(string, info->busy_polls);
-	tdt__string_puts(string, " times in");
-	tdt__duration(string, info->busy_ns);
+	tdt__string_printf(string, "%s%s times in %s",
+			   info->woken_by == info->id ? " woke itself " : " was polled ",
+			   TDT__COUNT(info->busy_polls), TDT__DURATION(info->busy_ns));
 }
 
 void tdt__unsure_line(struct tdt__string *string, const struct tdt_task_info *info)

@@ -26,7 +26,14 @@ void tdt__terminal_choose(struct tdt_print_options *options, FILE *out);
 #define TDT__CYAN "\033[36m"
 #define TDT__PLAIN "\033[0m"
 
-/* Add `sequence` if `options` want colours. */
+/* `sequence`, or "" if `options` want no colours. */
+static inline const char *tdt__color_of(const char *sequence,
+					const struct tdt_print_options *options)
+{
+	return options->color == TDT_PRINT_YES ? sequence : "";
+}
+
+/* Add the same. */
 void tdt__color(struct tdt__string *string, const char *sequence,
 		const struct tdt_print_options *options);
 

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
 #include "terminal.h"
 
@@ -14,30 +15,28 @@
 
 /* ---- Counts and durations ---- */
 
-void tdt__count(struct tdt__string *string, uint64_t n)
+const char *tdt__count_text(char text[TDT__WORDS_MAX], uint64_t n, const char *noun)
 {
-	uint64_t unit = 1;
+	const char *plural = noun[0] != '\0' && n != 1 ? "s" : "";
+	uint64_t unit = 1, left = n;
+	int at;
 
 	while (n / unit >= 1000)
 		unit *= 1000;
-	tdt__string_printf(string, "%" PRIu64, n / unit);
+	at = sprintf(text, "%" PRIu64, n / unit);
 	while (unit > 1) {
-		n %= unit;
+		left %= unit;
 		unit /= 1000;
-		tdt__string_printf(string, ",%03" PRIu64, n / unit);
+		at += sprintf(text + at, ",%03" PRIu64, left / unit);
 	}
+	snprintf(text + at, TDT__WORDS_MAX - (size_t)at, "%s%s%s", noun[0] != '\0' ? " " : "", noun,
+		 plural);
+	return text;
 }
 
-void tdt__count_tasks(struct tdt__string *string, uint64_t n)
+void tdt__count(struct tdt__string *string, uint64_t n)
 {
-	tdt__count(string, n);
-	tdt__string_puts(string, n == 1 ? " task" : " tasks");
-}
-
-void tdt__count_polls(struct tdt__string *string, uint64_t n)
-{
-	tdt__count(string, n);
-	tdt__string_puts(string, n == 1 ? " poll" : " polls");
+	tdt__string_puts(string, TDT__COUNT(n));
 }
 
 void tdt__count_leaves(struct tdt__string *string, uint64_t n)
@@ -49,12 +48,12 @@ void tdt__count_leaves(struct tdt__string *string, uint64_t n)
  * Four digits and a unit.  Printed as integers, because the decimal point of a floating-point
  * number depends on the locale.
  */
-void tdt__bare_duration(struct tdt__string *string, uint64_t ns)
+const char *tdt__duration_text(char text[TDT__WORDS_MAX], uint64_t ns)
 {
 	static const char *const units[] = { "ns", "us", "ms", "s" };
 	uint64_t unit = 1, whole, rest;
 	const char *point = ".";
-	int i = 0;
+	int i = 0, at;
 
 	while (i < 3 && ns / unit >= 1000) {
 		unit *= 1000;
@@ -62,28 +61,33 @@ void tdt__bare_duration(struct tdt__string *string, uint64_t ns)
 	}
 	whole = ns / unit;
 	rest = ns % unit;
-	tdt__string_printf(string, "%" PRIu64, whole);
+	at = sprintf(text, "%" PRIu64, whole);
 	for (uint64_t limit = 1000; unit > 1 && whole < limit; limit /= 10) {
 		unit /= 10;
-		tdt__string_printf(string, "%s%u", point, (unsigned int)(rest / unit));
+		at += sprintf(text + at, "%s%u", point, (unsigned int)(rest / unit));
 		rest %= unit;
 		point = "";
 	}
-	tdt__string_printf(string, " %s", units[i]);
+	sprintf(text + at, " %s", units[i]);
+	return text;
 }
 
 void tdt__duration(struct tdt__string *string, uint64_t ns)
 {
-	tdt__string_puts(string, " ");
-	tdt__bare_duration(string, ns);
+	tdt__string_printf(string, " %s", TDT__DURATION(ns));
 }
 
-void tdt__duration_cell(struct tdt__string *string, uint64_t ns)
+const char *tdt__wall_clock_text(char text[TDT__WORDS_MAX], uint64_t real, bool dated)
 {
-	if (ns == 0)
-		tdt__string_puts(string, "-");
-	else
-		tdt__bare_duration(string, ns);
+	time_t seconds = (time_t)(real / 1000000000);
+	struct tm tm;
+	size_t n = 0;
+
+	if (localtime_r(&seconds, &tm) != NULL)
+		n = strftime(text, TDT__WORDS_MAX, dated ? "%Y-%m-%d %H:%M:%S" : "%H:%M:%S", &tm);
+	snprintf(text + n, TDT__WORDS_MAX - n, "%s.%03u", n == 0 ? "?" : "",
+		 (unsigned)(real / 1000000 % 1000));
+	return text;
 }
 
 /* ---- A task ---- */
@@ -114,10 +118,8 @@ void tdt__task_name(struct tdt__string *string, uint64_t id, const char *name,
 void tdt__misuse_line(struct tdt__string *string, const struct tdt_misuse *misuse,
 		      const struct tdt_print_options *options)
 {
-	tdt__color(string, TDT__RED, options);
-	tdt__string_puts(string, "misuse");
-	tdt__color(string, TDT__PLAIN, options);
-	tdt__string_puts(string, ": ");
+	tdt__string_printf(string, "%smisuse%s: ", tdt__color_of(TDT__RED, options),
+			   tdt__color_of(TDT__PLAIN, options));
 	tdt__string_escape(string, misuse->reason, options->utf8 == TDT_PRINT_YES, '\0');
 	if (misuse->task != 0) {
 		tdt__string_puts(string, " (task ");
@@ -164,9 +166,8 @@ void tdt__ring_kind(struct tdt__string *string, const struct tdt_snapshot_cycle 
 		    const struct tdt_print_options *options)
 {
 	if (cycle->deadlock) {
-		tdt__color(string, TDT__RED, options);
-		tdt__string_puts(string, "deadlock");
-		tdt__color(string, TDT__PLAIN, options);
+		tdt__string_printf(string, "%sdeadlock%s", tdt__color_of(TDT__RED, options),
+				   tdt__color_of(TDT__PLAIN, options));
 	} else {
 		tdt__string_puts(string,
 				 cycle->unproven ? "unproven ring of waits" : "ring of waits");
@@ -195,8 +196,8 @@ const char *tdt__for(enum tdt_task_state state)
 void tdt__task_time(struct tdt__string *string, const struct tdt_task_info *info)
 {
 	if (info->state_ns != 0) {
-		tdt__string_puts(string, tdt__for(info->state));
-		tdt__duration(string, info->state_ns);
+		tdt__string_printf(string, "%s %s", tdt__for(info->state),
+				   TDT__DURATION(info->state_ns));
 		if (info->state == TDT_TASK_PANICKED)
 			tdt__string_puts(string, " ago");
 	} else if (info->state == TDT_TASK_WAITING && info->polls != 0) {
@@ -269,17 +270,24 @@ void tdt__task_answer(struct tdt__string *string, const struct tdt_task_info *in
 		tdt__string_puts(string, ", did not answer");
 }
 
+void tdt__spawn_place(struct tdt__string *string, const char *file, uint32_t line, uint32_t column,
+		      const struct tdt_print_options *options)
+{
+	tdt__string_puts(string, "spawned at ");
+	tdt__string_escape(string, file, options->utf8 == TDT_PRINT_YES, '\0');
+	if (line != 0)
+		tdt__string_printf(string, ":%" PRIu32, line);
+	if (line != 0 && column != 0)
+		tdt__string_printf(string, ":%" PRIu32, column);
+}
+
 void tdt__task_place(struct tdt__string *string, const struct tdt_task_info *info,
 		     const struct tdt_print_options *options)
 {
 	if (info->file == NULL)
 		return;
-	tdt__string_puts(string, ", spawned at ");
-	tdt__string_escape(string, info->file, options->utf8 == TDT_PRINT_YES, '\0');
-	if (info->line != 0)
-		tdt__string_printf(string, ":%" PRIu32, info->line);
-	if (info->line != 0 && info->column != 0)
-		tdt__string_printf(string, ":%" PRIu32, info->column);
+	tdt__string_puts(string, ", ");
+	tdt__spawn_place(string, info->file, info->line, info->column, options);
 }
 
 void tdt__task_parent(struct tdt__string *string, const struct tdt_task_info *info)
@@ -342,8 +350,7 @@ static void wait_owner(struct tdt__string *string, const char *how, const struct
 static void wait_handed(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,
 			const char *name, const struct tdt_print_options *options)
 {
-	tdt__string_puts(string, " handed");
-	tdt__duration(string, wait->handed_ns);
+	tdt__string_printf(string, " handed %s", TDT__DURATION(wait->handed_ns));
 	if (wait->owner == self)
 		tdt__string_puts(string, " ago to another future of its own");
 	else

@@ -16,20 +16,29 @@
 #include "names.h"
 #include "strings.h"
 
-/* "10,000" */
+/*
+ * Counts and durations as arguments of tdt__string_printf().  The texts last as long as the block
+ * that they are in.
+ */
+#define TDT__WORDS_MAX 48
+#define TDT__WORDS_ROOM ((char[TDT__WORDS_MAX]){ "" })
+/* "10,000"; "1 task", "10,000 tasks" */
+#define TDT__COUNT(n) tdt__count_text(TDT__WORDS_ROOM, n, "")
+#define TDT__COUNTED(n, noun) tdt__count_text(TDT__WORDS_ROOM, n, noun)
+/* "1.204 s"; the same, or "-" if it is 0: unknown */
+#define TDT__DURATION(ns) tdt__duration_text(TDT__WORDS_ROOM, ns)
+#define TDT__DURATION_CELL(ns) ((ns) != 0 ? TDT__DURATION(ns) : "-")
+/* "2026-11-22 03:12:44.120" or "03:12:44.120", of CLOCK_REALTIME */
+#define TDT__WALL_CLOCK(real, dated) tdt__wall_clock_text(TDT__WORDS_ROOM, real, dated)
+
+const char *tdt__count_text(char text[TDT__WORDS_MAX], uint64_t n, const char *noun);
+const char *tdt__duration_text(char text[TDT__WORDS_MAX], uint64_t ns);
+const char *tdt__wall_clock_text(char text[TDT__WORDS_MAX], uint64_t real, bool dated);
+
+/* The same, added to a string: "10,000", "1 leaf", and " 1.204 s" with the space. */
 void tdt__count(struct tdt__string *string, uint64_t n);
-/* "1 task", "10,000 tasks" */
-void tdt__count_tasks(struct tdt__string *string, uint64_t n);
-/* "1 leaf", "2 leaves" */
 void tdt__count_leaves(struct tdt__string *string, uint64_t n);
-/* "1 poll", "1,200 polls" */
-void tdt__count_polls(struct tdt__string *string, uint64_t n);
-/* " 1.204 s", with the space */
 void tdt__duration(struct tdt__string *string, uint64_t ns);
-/* "1.204 s" */
-void tdt__bare_duration(struct tdt__string *string, uint64_t ns);
-/* The same; "-" if it is 0: unknown */
-void tdt__duration_cell(struct tdt__string *string, uint64_t ns);
 
 /*
  * Task `i` of a group.  Fields that the caller's older header does not have are 0.  If the group's
@@ -111,6 +120,9 @@ void tdt__task_answer(struct tdt__string *string, const struct tdt_task_info *in
 		      struct tdt__task_kind kind);
 void tdt__task_place(struct tdt__string *string, const struct tdt_task_info *info,
 		     const struct tdt_print_options *options);
+/* "spawned at demo/echo.c:12:3"; what is 0 is left out. */
+void tdt__spawn_place(struct tdt__string *string, const char *file, uint32_t line, uint32_t column,
+		      const struct tdt_print_options *options);
 void tdt__task_parent(struct tdt__string *string, const struct tdt_task_info *info);
 
 /*

@@ -12,6 +12,7 @@
 #include "base/name.h"
 #include "capture/capture.h"
 #include "capture/recorded.h"
+#include "facts/wait.h"
 #include "host/barrier.h"
 #include "host/peek.h"
 #include "registry/registry.h"
@@ -177,9 +178,7 @@ static void record_waits(struct tdt__capture *capture, const struct tdt_leaf *le
 			return;
 		name[tdt__peek(name, (uintptr_t)theirs.name, sizeof name - 1)] = '\0';
 		wait = (struct tdt_wait){ .size = sizeof wait,
-					  .kind = theirs.kind <= TDT_WAIT_OTHER ?
-							  (enum tdt_wait_kind)theirs.kind :
-							  TDT_WAIT_OTHER,
+					  .kind = tdt__wait_kind(theirs.kind),
 					  .object = (uintptr_t)theirs.object,
 					  .owner = theirs.owner };
 		tdt__name_copy(wait.name, name);

@@ -12,6 +12,8 @@
 #include <tdt/layout/registry.h>
 #include <tdt/tree.h>
 
+#include "facts/wait.h"
+
 #define TDT__REQUESTED_POLL 2u	 /* adds one to the count of requested polls in `own_bits` */
 #define TDT__REQUESTED_POLLS 128 /* this many polls look like none */
 
@@ -54,15 +56,13 @@ static inline bool tdt__record_has_wait(const struct tdt_task_record *record)
 	return record->wait_count != 0 && record->wait_polls == (uint32_t)record->polls;
 }
 
-/* The wait, without its name; of another kind than 0 to 6, that of a later library, the last. */
+/* The wait, without its name. */
 static inline struct tdt_wait tdt__wait_of_record(const struct tdt_task_record *record)
 {
 	if (!tdt__record_has_wait(record))
 		return (struct tdt_wait){ .size = sizeof(struct tdt_wait) };
 	return (struct tdt_wait){ .size = sizeof(struct tdt_wait),
-				  .kind = record->wait_kind <= TDT_WAIT_OTHER
-					      ? (enum tdt_wait_kind)record->wait_kind
-					      : TDT_WAIT_OTHER,
+				  .kind = tdt__wait_kind(record->wait_kind),
 				  .object = record->wait_object,
 				  .owner = record->wait_owner };
 }

@@ -7,11 +7,6 @@
 
 #include "recording/recording.h"
 
-static enum tdt_wait_kind recorded_kind(uint8_t kind)
-{
-	return kind <= TDT_WAIT_OTHER ? (enum tdt_wait_kind)kind : TDT_WAIT_OTHER;
-}
-
 /* What a listing of the task says lies in its payload.  It has no name. */
 static bool read_listed_wait(const struct tdt__recording *recording,
 			     const struct tdt__recorded_parts *parts, struct tdt_wait *wait)
@@ -24,7 +19,7 @@ static bool read_listed_wait(const struct tdt__recording *recording,
 	    !tdt__recorded_listed(recording, &item, &listed))
 		return false;
 	*wait = (struct tdt_wait){ .size = sizeof *wait,
-				   .kind = recorded_kind(item.event.detail),
+				   .kind = tdt__wait_kind(item.event.detail),
 				   .object = listed.object,
 				   .owner = listed.owner };
 	return true;
@@ -43,7 +38,7 @@ bool tdt__recorded_wait(const struct tdt__recording *recording,
 	if (event->kind != TDT_EVENT_WAIT)
 		return false;
 	*wait = (struct tdt_wait){ .size = sizeof *wait,
-				   .kind = recorded_kind(event->detail),
+				   .kind = tdt__wait_kind(event->detail),
 				   .object = event->c,
 				   .owner = event->time };
 	if (tdt__slot_payload(ring, slot, payload) != 0)

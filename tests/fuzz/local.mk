@@ -93,11 +93,7 @@ fuzz_top = tests/fuzz/fuzz_top.c tests/fuzz/fuzz.h $(fuzz_core_image) \
 	cli/top_round.c \
 	cli/top_round.h \
 	cli/top_screen.c \
-	cli/top_screen.h \
-	cli/top_times.c \
-	cli/top_times.h \
-	cli/top_views.c \
-	cli/top_views.h
+	cli/top_screen.h
 fuzz_cflags = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS)
 fuzz_libs = libtdt-core.la $(JANSSON_LIBS) $(IBERTY_LIBS)
 

@@ -270,7 +270,7 @@ tests_unit_cli_check_two_profiles_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
 tests_unit_cli_check_two_profiles_LDADD = $(tests_memory) $(on_core) $(JANSSON_LIBS)
 tests_unit_cli_check_top_SOURCES = \
 	tests/unit/cli/check_top.c cli/top_lines.c cli/top_press.c cli/top_round.c \
-	cli/top_screen.c cli/top_views.c
+	cli/top_screen.c
 tests_unit_cli_check_top_LDADD = $(tests_memory) $(on_core)
 
 # reader/

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers cli/top_round, cli/top_press, cli/top_lines, cli/top_screen, cli/top_views.  Rounds that
+ * Covers cli/top_round, cli/top_press, cli/top_lines, cli/top_screen.  Rounds that
  * are made here, compared and shown as text, and what keys do.
  */
 
