@@ -285,26 +285,22 @@ static void diff_head(struct tdt__json *json, const struct diff_result *result)
 
 static void group_of_json(struct tdt__json *json, const struct compare_group *group)
 {
-	tdt__json_begin(json, NULL, '{');
 	tdt__json_string(json, "fate", fate_words[group->fate]);
 	tdt__json_u64(json, "place", group->place);
 	tdt__json_begin(json, "tasks", '[');
 	for (size_t i = 0; i < group->tasks.n && json->out->error == 0; i++)
 		tdt__json_task(json, NULL, group->tasks.tasks[i]);
 	tdt__json_end(json, ']');
-	tdt__json_end(json, '}');
 }
 
 static void place_json(struct tdt__json *json, const struct compare_place *place)
 {
-	tdt__json_begin(json, NULL, '{');
 	tdt__json_u64(json, "before", place->before);
 	tdt__json_u64(json, "after", place->after);
 	if (place->trace != NULL)
 		tdt__json_nodes(json, tdt_trace_root(place->trace));
 	else
 		tdt__json_task(json, "task", place->example);
-	tdt__json_end(json, '}');
 }
 
 int diff_json(struct tdt__out *out, const struct diff_result *result)
@@ -313,13 +309,8 @@ int diff_json(struct tdt__out *out, const struct diff_result *result)
 	struct tdt__json json = tdt__json_document(out);
 
 	diff_head(&json, result);
-	tdt__json_begin(&json, "groups", '[');
-	for (size_t i = 0; i < comparison->n_groups && out->error == 0; i++)
-		group_of_json(&json, &comparison->group[i]);
-	tdt__json_end(&json, ']');
-	tdt__json_begin(&json, "places", '[');
-	for (size_t i = 0; i < comparison->n_places && out->error == 0; i++)
-		place_json(&json, &comparison->place[i]);
-	tdt__json_end(&json, ']');
+	TDT__JSON_LIST(&json, "groups", comparison->group, comparison->n_groups, group_of_json,
+		       &json);
+	TDT__JSON_LIST(&json, "places", comparison->place, comparison->n_places, place_json, &json);
 	return tdt__json_finish(&json);
 }

@@ -58,17 +58,6 @@ static void top_thread_members(struct tdt__json *json, const struct top_thread *
 		tdt__json_u64(json, "task", thread->task);
 }
 
-#define LIST_MEMBER(json, key, list, n, members)			\
-	do {								\
-		tdt__json_begin(json, key, '[');			\
-		for (uint64_t i = 0; i < (n); i++) {			\
-			tdt__json_begin(json, NULL, '{');		\
-			members(json, &(list)[i]);			\
-			tdt__json_end(json, '}');			\
-		}							\
-		tdt__json_end(json, ']');				\
-	} while (0)
-
 int top_json(struct tdt__out *out, const struct top_round *round)
 {
 	struct tdt__json json = tdt__json_document(out);
@@ -80,8 +69,9 @@ int top_json(struct tdt__out *out, const struct top_round *round)
 	for (uint64_t i = 0; i < round->n_rings; i++)
 		tdt__json_string(&json, NULL, round->ring[i]);
 	tdt__json_end(&json, ']');
-	LIST_MEMBER(&json, "tasks", round->task, round->n_tasks, top_task_members);
-	LIST_MEMBER(&json, "places", round->place, round->n_places, top_place_members);
-	LIST_MEMBER(&json, "threads", round->thread, round->n_threads, top_thread_members);
+	TDT__JSON_LIST(&json, "tasks", round->task, round->n_tasks, top_task_members, &json);
+	TDT__JSON_LIST(&json, "places", round->place, round->n_places, top_place_members, &json);
+	TDT__JSON_LIST(&json, "threads", round->thread, round->n_threads, top_thread_members,
+		       &json);
 	return tdt__json_finish(&json);
 }

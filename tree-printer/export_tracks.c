@@ -59,7 +59,6 @@ uint64_t tdt__export_thread(struct tdt__exporter *exporter, uint32_t number)
 	return exporter->thread_track[number];
 }
 
-/* A track with a name, which is valid UTF-8, below another one. */
 uint64_t tdt__export_track(struct tdt__exporter *exporter, uint64_t parent, const char *name,
 			   size_t n)
 {
@@ -117,7 +116,6 @@ uint32_t tdt__export_text(struct tdt__exporter *exporter)
 				   exporter->text.n);
 }
 
-/* The interned name of a task behind `start`, which is kept in `*name`. */
 uint32_t tdt__export_task_name(struct tdt__exporter *exporter, uint32_t number, const char *start,
 			       uint32_t *name)
 {
@@ -149,7 +147,6 @@ static void annotate_identity(struct tdt__exporter *exporter, const struct tdt__
 		tdt__packets_annotate_text(packets, to, "poll function", exporter->text.bytes);
 }
 
-/* The track of a task.  If it is new, what the task is is added to the annotations. */
 uint64_t tdt__export_task(struct tdt__exporter *exporter, uint32_t number)
 {
 	struct tdt__task_track *track = &exporter->task_track[number];
@@ -165,7 +162,6 @@ uint64_t tdt__export_task(struct tdt__exporter *exporter, uint32_t number)
 
 /* --- Events --- */
 
-/* Write an event with the annotations that were added. */
 void tdt__export_event(struct tdt__exporter *exporter, uint64_t ns, struct tdt__packet_event event)
 {
 	if (exporter->annotations.n != 0 || exporter->annotations.failed)

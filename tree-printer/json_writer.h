@@ -40,6 +40,21 @@ void tdt__json_string(struct tdt__json *json, const char *key, const char *text)
 /* `text` as it is, which is JSON already. */
 void tdt__json_raw(struct tdt__json *json, const char *key, const char *text);
 
+/*
+ * Write an array of objects: `members(to, &list[i])` writes the members of each.  Nothing more is
+ * written after an error.
+ */
+#define TDT__JSON_LIST(json, key, list, n, members, to)                                            \
+	do {                                                                                       \
+		tdt__json_begin(json, key, '[');                                                   \
+		for (size_t at = 0; at < (n) && (json)->out->error == 0; at++) {                   \
+			tdt__json_begin(json, NULL, '{');                                          \
+			members(to, &(list)[at]);                                                  \
+			tdt__json_end(json, '}');                                                  \
+		}                                                                                  \
+		tdt__json_end(json, ']');                                                          \
+	} while (0)
+
 /* The same, left out if the value is unknown: 0, false, or an empty string. */
 void tdt__json_known_u64(struct tdt__json *json, const char *key, uint64_t value);
 void tdt__json_known_string(struct tdt__json *json, const char *key, const char *text);

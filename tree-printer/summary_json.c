@@ -173,16 +173,8 @@ static void delay_json(const struct summary_json *of, const struct tdt__summary_
 
 /* ---- The whole ---- */
 
-#define JSON_LIST(of, key, list, entry_json)					\
-	do {									\
-		tdt__json_begin((of)->json, key, '[');				\
-		for (size_t i = 0; i < (list).n && (of)->json->out->error == 0; i++) { \
-			tdt__json_begin((of)->json, NULL, '{');			\
-			entry_json(of, &(list).entry[i]);			\
-			tdt__json_end((of)->json, '}');				\
-		}								\
-		tdt__json_end((of)->json, ']');					\
-	} while (0)
+#define JSON_LIST(of, key, list, entry_json)                                                       \
+	TDT__JSON_LIST((of)->json, key, (list).entry, (list).n, entry_json, of)
 
 static void head_json(const struct summary_json *of)
 {

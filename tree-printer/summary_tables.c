@@ -106,49 +106,23 @@ static void family_name(struct tdt__summary_lines *text, const struct tdt__summa
 
 /* ---- The tables ---- */
 
-static void latencies(struct tdt__summary_lines *text)
+static void latency_row(struct tdt__summary_lines *text, const struct tdt__summary_latency *entry)
 {
-	static const char *const cells[] = { "from wake-up to poll", "median", "99 %", "most",
-					     "polls" };
-	const struct tdt__summary *summary = text->summary;
-
-	if (summary->latency.n == 0)
-		return;
-	table_heading(text, cells);
-	for (size_t i = 0; i < summary->latency.n; i++) {
-		const struct tdt__summary_latency *entry = &summary->latency.entry[i];
-
-		tdt__lines_begin(text);
-		family_name(text, entry);
-		name_cell(text);
-		duration_cell(text, entry->median);
-		duration_cell(text, entry->p99);
-		duration_cell(text, entry->most);
-		count_cell(text, entry->n);
-		tdt__lines_end(text);
-	}
-	tdt__lines_say_more(text, summary->latency.n, summary->latency.found);
+	family_name(text, entry);
+	name_cell(text);
+	duration_cell(text, entry->median);
+	duration_cell(text, entry->p99);
+	duration_cell(text, entry->most);
+	count_cell(text, entry->n);
 }
 
-static void busiest(struct tdt__summary_lines *text)
+static void busy_row(struct tdt__summary_lines *text, const struct tdt__summary_busy *entry)
 {
-	static const char *const cells[] = { "busiest tasks", "in polls", "time", "polls", "" };
-	const struct tdt__summary *summary = text->summary;
-
-	if (summary->busy.n == 0)
-		return;
-	table_heading(text, cells);
-	for (size_t i = 0; i < summary->busy.n; i++) {
-		const struct tdt__summary_busy *entry = &summary->busy.entry[i];
-
-		tdt__lines_begin(text);
-		tdt__lines_task(text, &text->part, entry->task);
-		name_cell(text);
-		share_cell(text, entry->share);
-		duration_cell(text, entry->ns);
-		count_cell(text, entry->polls);
-		tdt__lines_end(text);
-	}
+	tdt__lines_task(text, &text->part, entry->task);
+	name_cell(text);
+	share_cell(text, entry->share);
+	duration_cell(text, entry->ns);
+	count_cell(text, entry->polls);
 }
 
 /* What a thread did when the recording ended, if it was not parked. */
@@ -164,65 +138,64 @@ static void thread_now(struct tdt__summary_lines *text, const struct tdt__summar
 	tdt__lines_end_part(text);
 }
 
-static void workers(struct tdt__summary_lines *text)
+static void worker_row(struct tdt__summary_lines *text, const struct tdt__summary_worker *worker)
 {
-	static const char *const cells[] = { "threads", "polling", "parked", "neither", "polls" };
-	const struct tdt__summary *summary = text->summary;
+	double polling = (double)worker->polling / (double)worker->recorded;
+	double parked = (double)worker->parked / (double)worker->recorded;
 
-	if (summary->workers.n == 0)
-		return;
-	table_heading(text, cells);
-	for (size_t i = 0; i < summary->workers.n; i++) {
-		const struct tdt__summary_worker *worker = &summary->workers.entry[i];
-		double span = (double)worker->recorded;
-		double polling = (double)worker->polling / span;
-		double parked = (double)worker->parked / span;
-
-		tdt__lines_begin(text);
-		tdt__task_name(&text->part, worker->thread, tdt__name_or_null(worker->name),
-			       text->options);
-		name_cell(text);
-		share_cell(text, polling);
-		share_cell(text, parked);
-		share_cell(text, polling + parked < 1 ? 1 - polling - parked : 0);
-		count_cell(text, worker->polls);
-		thread_now(text, worker);
-		tdt__lines_end(text);
-	}
-	tdt__lines_say_more(text, summary->workers.n, summary->workers.found);
+	tdt__task_name(&text->part, worker->thread, tdt__name_or_null(worker->name), text->options);
+	name_cell(text);
+	share_cell(text, polling);
+	share_cell(text, parked);
+	share_cell(text, polling + parked < 1 ? 1 - polling - parked : 0);
+	count_cell(text, worker->polls);
+	thread_now(text, worker);
 }
 
-static void ring_reaches(struct tdt__summary_lines *text)
+static void ring_row(struct tdt__summary_lines *text, const struct tdt__recorded_ring *ring)
 {
-	static const char *const cells[] = { "rings", "back to", "slots", "lost", "" };
 	static const char *const kinds[] = { "", "  polls", "  no polls", "  remarkable",
 					     "  of the recorder" };
-	size_t n;
-	const struct tdt__recorded_ring *ring = tdt__recording_rings(text->summary->recording, &n);
+	const struct tdt__recorded_thread *thread = &text->threads[ring->thread];
 
-	if (!text->form->full || n == 0)
-		return;
-	table_heading(text, cells);
-	for (; n > 0; n--, ring++) {
-		const struct tdt__recorded_thread *thread = &text->threads[ring->thread];
-
-		tdt__lines_begin(text);
-		tdt__task_name(&text->part, thread->id, tdt__name_or_null(thread->name),
-			       text->options);
-		name_cell(text);
-		duration_cell(text, text->summary->end - ring->from);
-		count_cell(text, ring->slots);
-		count_cell(text, ring->lost);
-		tdt__string_puts(&text->line,
-				 ring->kind <= TDT_RING_SERVICE ? kinds[ring->kind] : "");
-		tdt__lines_end(text);
-	}
+	tdt__task_name(&text->part, thread->id, tdt__name_or_null(thread->name), text->options);
+	name_cell(text);
+	duration_cell(text, text->summary->end - ring->from);
+	count_cell(text, ring->slots);
+	count_cell(text, ring->lost);
+	tdt__string_puts(&text->line, ring->kind <= TDT_RING_SERVICE ? kinds[ring->kind] : "");
 }
+
+/* Write a table, unless it is empty: the names of its columns, and `row(text, &...)` for each
+ * entry. */
+#define TABLE(text, list, number, row, ...)                                                        \
+	do {                                                                                       \
+		static const char *const cells[5] = { __VA_ARGS__ };                               \
+                                                                                                   \
+		if ((number) != 0)                                                                 \
+			table_heading(text, cells);                                                \
+		for (size_t i = 0; i < (number); i++) {                                            \
+			tdt__lines_begin(text);                                                    \
+			row(text, &(list)[i]);                                                     \
+			tdt__lines_end(text);                                                      \
+		}                                                                                  \
+	} while (0)
 
 void tdt__summary_tables(struct tdt__summary_lines *text)
 {
-	latencies(text);
-	busiest(text);
-	workers(text);
-	ring_reaches(text);
+	const struct tdt__summary *summary = text->summary;
+	const struct tdt__recorded_ring *rings;
+	size_t n_rings;
+
+	TABLE(text, summary->latency.entry, summary->latency.n, latency_row, "from wake-up to poll",
+	      "median", "99 %", "most", "polls");
+	tdt__lines_say_more(text, summary->latency.n, summary->latency.found);
+	TABLE(text, summary->busy.entry, summary->busy.n, busy_row, "busiest tasks", "in polls",
+	      "time", "polls", "");
+	TABLE(text, summary->workers.entry, summary->workers.n, worker_row, "threads", "polling",
+	      "parked", "neither", "polls");
+	tdt__lines_say_more(text, summary->workers.n, summary->workers.found);
+	rings = tdt__recording_rings(summary->recording, &n_rings);
+	if (text->form->full)
+		TABLE(text, rings, n_rings, ring_row, "rings", "back to", "slots", "lost", "");
 }
