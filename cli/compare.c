@@ -35,8 +35,6 @@ struct compared_all {
 struct comparing {
 	struct comparison *result;
 	struct compared_all before, after;
-	struct tdt__index places;
-	size_t room; /* for places */
 };
 
 /* --- Places ------------------------------------------------------------------------- */
@@ -128,15 +126,10 @@ static uint32_t place_number(struct comparing *comparing, const struct tdt_trace
 	uint64_t hash64 = trace != NULL ? hash_of_tree(trace) : hash_of_record(info);
 	uint32_t hash = tdt__hash_fold(hash64), i;
 
-	TDT__INDEX_EACH (i, &comparing->places, hash)
-		if (places_match(&result->place[i], &place))
-			return i;
-	if (!tdt__array_grow_indexed(&result->place, result->n_places, &comparing->room,
-				     sizeof place, &comparing->places))
-		return NO_MEMBER;
-	result->place[result->n_places] = place;
-	tdt__index_add(&comparing->places, hash, (uint32_t)result->n_places);
-	return (uint32_t)result->n_places++;
+	TDT__INDEX_EACH(i, &result->place_table.index, hash)
+	if (places_match(&result->place[i], &place))
+		return i;
+	return tdt__table_add(&result->place_table, hash, &place, sizeof place);
 }
 
 /* --- Members ------------------------------------------------------------------------ */
@@ -495,7 +488,6 @@ int compare(struct comparison *comparison, const struct tdt_snapshot *before,
 	error = compare_members(&comparing);
 	free(comparing.before.member);
 	free(comparing.after.member);
-	tdt__index_fini(&comparing.places);
 	if (error != 0)
 		comparison_fini(comparison);
 	return error;
@@ -503,7 +495,7 @@ int compare(struct comparison *comparison, const struct tdt_snapshot *before,
 
 void comparison_fini(struct comparison *comparison)
 {
-	free(comparison->place);
+	tdt__table_fini(&comparison->place_table);
 	free(comparison->group);
 	free(comparison->tasks);
 	*comparison = (struct comparison){ 0 };

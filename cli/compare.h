@@ -21,6 +21,8 @@
 
 #include <tdt/dump.h>
 
+#include "base/array.h"
+
 enum compare_fate {
 	FATE_STUCK,    /* it has not moved: the same wait, the same poll, or woken but not polled */
 	FATE_RETURNED, /* it was polled, and waits at the same place again */
@@ -52,9 +54,9 @@ struct comparison {
 	/* Places can be compared: both snapshots have trees of tasks that wait, or none has. */
 	bool has_grown;
 	uint64_t apart_ns; /* between the snapshots; 0: unknown */
-	size_t fates[FATES];         /* the numbers of tasks */
-	struct compare_place *place; /* the place that has grown most comes first */
-	size_t n_places;
+	size_t fates[FATES]; /* the numbers of tasks */
+	TDT__TABLE(struct compare_place, place,
+		   n_places);	     /* the one that has grown most is first */
 	struct compare_group *group; /* by fate, and the group with most tasks first */
 	size_t n_groups;
 

@@ -12,8 +12,7 @@
 
 void stacks_fini(struct stacks *stacks)
 {
-	free(stacks->stack);
-	tdt__index_fini(&stacks->index);
+	tdt__table_fini(&stacks->stack_table);
 	tdt__arena_fini(&stacks->arena);
 	*stacks = (struct stacks){ 0 };
 }
@@ -24,21 +23,20 @@ void stacks_fini(struct stacks *stacks)
 static struct stack *find_or_add(struct stacks *stacks, const char *text, size_t n)
 {
 	uint32_t hash = tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, text, n)), i;
+	struct stack new = { 0 };
 	char *copy;
 
-	TDT__INDEX_EACH (i, &stacks->index, hash)
-		if (strncmp(stacks->stack[i].text, text, n) == 0 &&
-		    stacks->stack[i].text[n] == '\0')
-			return &stacks->stack[i];
+	TDT__INDEX_EACH(i, &stacks->stack_table.index, hash)
+	if (strncmp(stacks->stack[i].text, text, n) == 0 && stacks->stack[i].text[n] == '\0')
+		return &stacks->stack[i];
 	copy = tdt__arena_take(&stacks->arena, n + 1);
-	if (copy == NULL || !tdt__array_grow_indexed(&stacks->stack, stacks->n, &stacks->room,
-						     sizeof(struct stack), &stacks->index))
+	if (copy == NULL)
 		return NULL;
 	memcpy(copy, text, n);
 	copy[n] = '\0';
-	tdt__index_add(&stacks->index, hash, (uint32_t)stacks->n);
-	stacks->stack[stacks->n] = (struct stack){ .text = copy };
-	return &stacks->stack[stacks->n++];
+	new.text = copy;
+	i = tdt__table_add(&stacks->stack_table, hash, &new, sizeof new);
+	return i != TDT__INDEX_NONE ? &stacks->stack[i] : NULL;
 }
 
 int stacks_add(const struct stacks_side *to, const char *text, size_t n, uint64_t count)

@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "base/arena.h"
-#include "base/index.h"
+#include "base/array.h"
 #include "cli/read_json.h"
 #include "tree-printer/strings.h"
 
@@ -23,14 +23,10 @@ struct stack {
 
 /* A new object is all zero. */
 struct stacks {
-	struct stack *stack; /* in the order in which they were first added */
-	size_t n;
+	TDT__TABLE(struct stack, stack, n); /* in the order in which they were first added */
 	uint64_t total[2]; /* of all counts */
 
-	/* Private to stacks.c. */
-	size_t room;
-	struct tdt__index index;
-	struct tdt__arena arena; /* for the texts */
+	struct tdt__arena arena; /* for the texts; private to stacks.c */
 };
 
 /* The profile, 0 or 1, that is being read. */

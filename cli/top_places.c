@@ -30,7 +30,7 @@
 #include "tree/tree.h"
 
 #define PLACES_TIME (5 * TDT__SECOND)
-#define NO_PLACE UINT32_MAX
+#define NO_PLACE TDT__INDEX_NONE
 
 struct spot {
 	uint64_t key;
@@ -46,11 +46,8 @@ struct top_places {
 	const struct top_look *look;
 	const struct tdt_snapshot *snapshot;
 	uint64_t unloads; /* in every key: other modules may come to lie where one was unloaded */
-	struct spot *place;
-	uint32_t n;
-	size_t room;
+	TDT__TABLE(struct spot, place, n); /* by their keys */
 	uint32_t (*of_group)[2]; /* by `older`; NO_PLACE: no task of the group has such a tree */
-	struct tdt__index by_key;
 };
 
 /* --- Keys --------------------------------------------------------------------------- */
@@ -88,9 +85,9 @@ static uint32_t place_with_key(const struct top_places *places, uint64_t key)
 {
 	uint32_t i;
 
-	TDT__INDEX_EACH (i, &places->by_key, tdt__hash_fold(key))
-		if (places->place[i].key == key)
-			break;
+	TDT__INDEX_EACH(i, &places->place_table.index, tdt__hash_fold(key))
+	if (places->place[i].key == key)
+		break;
 	return i;
 }
 
@@ -98,16 +95,12 @@ static uint32_t place_with_key(const struct top_places *places, uint64_t key)
 static uint32_t note_place(struct top_places *places, uint64_t key, const struct tdt_trace *trace,
 			   const struct tdt_task_info *task)
 {
+	const struct spot new = { .key = key, .trace = trace, .task = task };
 	uint32_t i = place_with_key(places, key);
 
-	if (i != TDT__INDEX_NONE)
-		return i;
-	if (!tdt__array_grow_indexed(&places->place, places->n, &places->room,
-				     sizeof(struct spot), &places->by_key))
-		return NO_PLACE;
-	places->place[places->n] = (struct spot){ .key = key, .trace = trace, .task = task };
-	tdt__index_add(&places->by_key, tdt__hash_fold(key), places->n);
-	return places->n++;
+	return i != TDT__INDEX_NONE
+		   ? i
+		   : tdt__table_add(&places->place_table, tdt__hash_fold(key), &new, sizeof new);
 }
 
 /* A watched tree of an earlier poll does not show where the task waits now. */
@@ -341,7 +334,7 @@ static bool name_top_places(struct top_places *places)
 {
 	struct top_round *round = places->look->round;
 	uint64_t deadline = tdt__clock() + PLACES_TIME;
-	struct spot **sorted = calloc((size_t)places->n + 1, sizeof *sorted);
+	struct spot **sorted = calloc(places->n + 1, sizeof *sorted);
 
 	if (sorted == NULL)
 		return false;
@@ -385,8 +378,7 @@ void top_places_free(struct top_places *places)
 {
 	if (places == NULL)
 		return;
-	tdt__index_fini(&places->by_key);
-	free(places->place);
+	tdt__table_fini(&places->place_table);
 	free(places->of_group);
 	free(places);
 }

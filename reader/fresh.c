@@ -60,12 +60,10 @@ static int keep_answer(struct tree_request *request)
 	request->most--;
 	answers->bytes += tree->header.size;
 	copy = tdt__arena_take(&answers->arena, tree->header.size);
-	if (copy == NULL || !tdt__array_grow_indexed(&answers->answer, answers->n, &answers->room,
-				      sizeof answers->answer[0], &answers->index))
+	if (copy == NULL || tdt__table_add(&answers->answer_table, tdt__hash_id(tree->record),
+					   &copy, sizeof copy) == TDT__INDEX_NONE)
 		return no_room(request->trouble);
 	memcpy(copy, tree, tree->header.size);
-	tdt__index_add(&answers->index, tdt__hash_id(copy->record), (uint32_t)answers->n);
-	answers->answer[answers->n++] = copy;
 	return 0;
 }
 
@@ -144,8 +142,7 @@ int tdt__answers_request(struct tdt__answers *answers, struct tdt__door *door,
 
 void tdt__answers_fini(struct tdt__answers *answers)
 {
-	free(answers->answer);
-	tdt__index_fini(&answers->index);
+	tdt__table_fini(&answers->answer_table);
 	tdt__arena_fini(&answers->arena);
 	*answers = (struct tdt__answers){ 0 };
 }
@@ -155,10 +152,10 @@ const struct tdt_outside_tree *tdt__answers_find(const struct tdt__answers *answ
 {
 	uint32_t hash = tdt__hash_id(seen->address), i;
 
-	TDT__INDEX_EACH (i, &answers->index, hash)
-		if (answers->answer[i]->record == seen->address &&
-		    answers->answer[i]->id == seen->record.id)
-			return answers->answer[i];
+	TDT__INDEX_EACH(i, &answers->answer_table.index, hash)
+	if (answers->answer[i]->record == seen->address &&
+	    answers->answer[i]->id == seen->record.id)
+		return answers->answer[i];
 	return NULL;
 }
 

@@ -5,7 +5,7 @@
 /* Fresh trees: what the tasks of a process answer to requests through its door. */
 
 #include "base/arena.h"
-#include "base/index.h"
+#include "base/array.h"
 #include "reader/door.h"
 #include "reader/tasks.h"
 #include "reader/trees.h"
@@ -15,12 +15,11 @@
 
 /* All zero: no task was requested. */
 struct tdt__answers {
-	struct tdt_outside_tree **answer; /* its entries and waits lie behind it */
-	size_t n, room;
+	/* By the record's address.  The entries and waits of each lie behind it. */
+	TDT__TABLE(struct tdt_outside_tree *, answer, n);
 	uint64_t left_out; /* tasks that were not requested, because there were too many */
 
 	/* Private to fresh.c. */
-	struct tdt__index index; /* by the record's address */
 	struct tdt__arena arena;
 	size_t bytes;
 };

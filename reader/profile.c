@@ -44,8 +44,7 @@ void tdt__profile_end(struct tdt__profile *profile)
 {
 	for (size_t i = 0; i < profile->n_slabs; i++)
 		free(profile->slab[i].task);
-	free(profile->slab);
-	tdt__index_fini(&profile->by_address);
+	tdt__table_fini(&profile->slab_table);
 	tdt__tree_reader_fini(&profile->trees);
 	tdt__live_stacks_fini(&profile->live);
 	tdt__profile_sum_fini(&profile->sum);
@@ -53,25 +52,17 @@ void tdt__profile_end(struct tdt__profile *profile)
 
 /* --- What is remembered of each task ------------------------------------------------------ */
 
-static struct tdt__profiled_slab *new_slab(struct tdt__profile *profile, uint64_t address,
-					   uint32_t hash)
-{
-	if (!tdt__array_grow_indexed(&profile->slab, profile->n_slabs, &profile->slabs_room,
-				     sizeof profile->slab[0], &profile->by_address))
-		return NULL;
-	tdt__index_add(&profile->by_address, hash, (uint32_t)profile->n_slabs);
-	profile->slab[profile->n_slabs] = (struct tdt__profiled_slab){ .address = address };
-	return &profile->slab[profile->n_slabs++];
-}
-
+/* The slab at the address, found or made; NULL: no memory. */
 static struct tdt__profiled_slab *find_slab(struct tdt__profile *profile, uint64_t address)
 {
+	const struct tdt__profiled_slab new = { .address = address };
 	uint32_t hash = tdt__hash_id(address), i;
 
-	TDT__INDEX_EACH (i, &profile->by_address, hash)
-		if (profile->slab[i].address == address)
-			return &profile->slab[i];
-	return new_slab(profile, address, hash);
+	TDT__INDEX_EACH(i, &profile->slab_table.index, hash)
+	if (profile->slab[i].address == address)
+		return &profile->slab[i];
+	i = tdt__table_add(&profile->slab_table, hash, &new, sizeof new);
+	return i != TDT__INDEX_NONE ? &profile->slab[i] : NULL;
 }
 
 /* The memory of the first `n` records of a slab; NULL: no memory. */

@@ -72,9 +72,7 @@ struct tdt__profile {
 	struct tdt__tasks tasks; /* without records */
 	struct tdt__tree_reader trees;
 	struct tdt__live_stacks live;
-	struct tdt__profiled_slab *slab;
-	size_t n_slabs, slabs_room;
-	struct tdt__index by_address;
+	TDT__TABLE(struct tdt__profiled_slab, slab, n_slabs); /* by address */
 	struct tdt__profile_candidate candidate[TDT__PROFILE_TOGETHER];
 	size_t n_candidates;
 	unsigned walks; /* stacks that may still be read in this look */

@@ -66,19 +66,16 @@ static int merge_place(struct tdt__profile_places *places, const struct tdt__pro
 {
 	uint32_t hash = hash_place(place), i;
 
-	TDT__INDEX_EACH (i, &places->index, hash) {
+	TDT__INDEX_EACH(i, &places->place_table.index, hash)
+	{
 		if (!same_place(&places->place[i], place))
 			continue;
 		places->place[i].ns += place->ns;
 		places->place[i].looks += place->looks;
 		return 0;
 	}
-	if (!tdt__array_grow_indexed(&places->place, places->n, &places->room, sizeof *place,
-				     &places->index))
-		return -ENOMEM;
-	tdt__index_add(&places->index, hash, (uint32_t)places->n);
-	places->place[places->n++] = *place;
-	return 0;
+	i = tdt__table_add(&places->place_table, hash, place, sizeof *place);
+	return i != TDT__INDEX_NONE ? 0 : -ENOMEM;
 }
 
 /* The leaves of a tree that are left when its names are known. */
@@ -151,9 +148,7 @@ int tdt__profile_places_find(struct tdt__profile_places *places, const struct td
 
 void tdt__profile_places_fini(struct tdt__profile_places *places)
 {
-	free(places->place);
-	tdt__index_fini(&places->index);
-	*places = (struct tdt__profile_places){ 0 };
+	tdt__table_fini(&places->place_table);
 }
 
 void tdt__profile_open_images(const struct tdt__profile_sum *sum, struct tdt__images *images)

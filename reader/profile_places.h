@@ -18,9 +18,7 @@ struct tdt__profile_place {
 };
 
 struct tdt__profile_places {
-	struct tdt__profile_place *place; /* the one with the most time first */
-	size_t n, room;
-	struct tdt__index index;
+	TDT__TABLE(struct tdt__profile_place, place, n); /* the one with the most time first */
 };
 
 /*

@@ -42,17 +42,14 @@ static void merge_time(struct adding *adding, const struct tdt__profile_time *ti
 	struct tdt__profile_times *times = adding->times;
 	uint32_t hash = (uint32_t)tdt__mix(time->name, (uint64_t)time->state << 8 | time->kind), i;
 
-	TDT__INDEX_EACH (i, &times->index, hash)
-		if (same_time(&times->time[i], time))
-			break;
+	TDT__INDEX_EACH(i, &times->time_table.index, hash)
+	if (same_time(&times->time[i], time))
+		break;
 	if (i != TDT__INDEX_NONE) {
 		times->time[i].ns += time->ns;
 		times->time[i].n++;
-	} else if (tdt__array_grow_indexed(&times->time, times->n, &times->room, sizeof *time,
-					   &times->index)) {
-		tdt__index_add(&times->index, hash, (uint32_t)times->n);
-		times->time[times->n++] = *time;
-	} else {
+	} else if (tdt__table_add(&times->time_table, hash, time, sizeof *time) ==
+		   TDT__INDEX_NONE) {
 		adding->failed = true;
 	}
 }
@@ -142,7 +139,5 @@ int tdt__profile_times_read(struct tdt__profile_times *times, struct tdt__profil
 
 void tdt__profile_times_fini(struct tdt__profile_times *times)
 {
-	free(times->time);
-	tdt__index_fini(&times->index);
-	*times = (struct tdt__profile_times){ 0 };
+	tdt__table_fini(&times->time_table);
 }

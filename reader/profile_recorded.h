@@ -20,10 +20,8 @@ struct tdt__profile_time {
 };
 
 struct tdt__profile_times {
-	struct tdt__profile_time *time; /* the longest first */
-	size_t n, room;
+	TDT__TABLE(struct tdt__profile_time, time, n); /* the longest first */
 	uint64_t ns; /* of the time of the profile: so much is recorded without a gap */
-	struct tdt__index index;
 };
 
 /*

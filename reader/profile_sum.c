@@ -26,22 +26,18 @@ void tdt__profile_sum_fini(struct tdt__profile_sum *sum)
 	tdt__groups_fini(&sum->trees);
 	for (size_t i = 0; i < sum->n; i++)
 		free(sum->group[i].fresh);
-	free(sum->group);
-	free(sum->stratum);
-	free(sum->young);
-	free(sum->name);
-	tdt__index_fini(&sum->by_group);
-	tdt__index_fini(&sum->by_stratum);
-	tdt__index_fini(&sum->by_young);
-	tdt__index_fini(&sum->by_name);
+	tdt__table_fini(&sum->group_table);
+	tdt__table_fini(&sum->stratum_table);
+	tdt__table_fini(&sum->young_table);
+	tdt__table_fini(&sum->name_table);
 	*sum = (struct tdt__profile_sum){ 0 };
 }
 
-/* Make room for one more entry of `size` bytes in `*array` and its index. */
-static bool room_for_entry(void *array, size_t n, size_t *room, size_t size,
-			   struct tdt__index *index)
+/* Add an entry of `size` bytes.  Returns its number, or TDT__PROFILE_NONE. */
+static uint32_t add_entry(struct tdt__table *table, uint32_t hash, const void *entry, size_t size)
 {
-	return n < TDT__PROFILE_MOST && tdt__array_grow_indexed(array, n, room, size, index);
+	return table->n < TDT__PROFILE_MOST ? tdt__table_add(table, hash, entry, size)
+					    : TDT__PROFILE_NONE;
 }
 
 /* --- Names -------------------------------------------------------------------------------- */
@@ -66,18 +62,14 @@ static bool is_name_of(const char *name, const char *text)
 uint32_t tdt__profile_place_name(struct tdt__profile_sum *sum, const char *text)
 {
 	size_t n = strnlen(text, TDT__PROFILE_NAME_MAX - 1);
+	char name[TDT__PROFILE_NAME_MAX] = "";
 	uint32_t hash = tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, text, n)), i;
 
-	TDT__INDEX_EACH (i, &sum->by_name, hash)
-		if (is_name_of(sum->name[i], text))
-			return i;
-	if (!room_for_entry(&sum->name, sum->n_names, &sum->names_room, sizeof sum->name[0],
-		       &sum->by_name))
-		return TDT__PROFILE_NONE;
-	memcpy(sum->name[sum->n_names], text, n);
-	sum->name[sum->n_names][n] = '\0';
-	tdt__index_add(&sum->by_name, hash, (uint32_t)sum->n_names);
-	return (uint32_t)sum->n_names++;
+	TDT__INDEX_EACH(i, &sum->name_table.index, hash)
+	if (is_name_of(sum->name[i], text))
+		return i;
+	memcpy(name, text, n);
+	return add_entry(&sum->name_table, hash, name, sizeof name);
 }
 
 uint32_t tdt__profile_name(struct tdt__profile_sum *sum, const char *name)
@@ -120,14 +112,10 @@ uint32_t tdt__profile_group(struct tdt__profile_sum *sum, enum tdt__profile_stat
 	uint64_t alike = (uint64_t)state << 8 | (uint64_t)kind;
 	uint32_t hash = (uint32_t)tdt__mix(tdt__mix(alike, name), tree), i;
 
-	TDT__INDEX_EACH (i, &sum->by_group, hash)
-		if (is_group(&sum->group[i], &group))
-			return i;
-	if (!room_for_entry(&sum->group, sum->n, &sum->room, sizeof sum->group[0], &sum->by_group))
-		return TDT__PROFILE_NONE;
-	sum->group[sum->n] = group;
-	tdt__index_add(&sum->by_group, hash, (uint32_t)sum->n);
-	return (uint32_t)sum->n++;
+	TDT__INDEX_EACH(i, &sum->group_table.index, hash)
+	if (is_group(&sum->group[i], &group))
+		return i;
+	return add_entry(&sum->group_table, hash, &group, sizeof group);
 }
 
 /* --- Looks -------------------------------------------------------------------------------- */
@@ -136,17 +124,14 @@ uint32_t tdt__profile_group(struct tdt__profile_sum *sum, enum tdt__profile_stat
 static struct tdt__profile_stratum *find_stratum(struct tdt__profile_sum *sum, uint32_t name,
 						 enum tdt_wait_kind kind)
 {
+	const struct tdt__profile_stratum stratum = { .name = name, .kind = kind };
 	uint32_t hash = (uint32_t)tdt__mix(name, (uint64_t)kind), i;
 
-	TDT__INDEX_EACH (i, &sum->by_stratum, hash)
-		if (sum->stratum[i].name == name && sum->stratum[i].kind == kind)
-			return &sum->stratum[i];
-	if (!room_for_entry(&sum->stratum, sum->n_strata, &sum->strata_room, sizeof sum->stratum[0],
-		       &sum->by_stratum))
-		return NULL;
-	tdt__index_add(&sum->by_stratum, hash, (uint32_t)sum->n_strata);
-	sum->stratum[sum->n_strata] = (struct tdt__profile_stratum){ .name = name, .kind = kind };
-	return &sum->stratum[sum->n_strata++];
+	TDT__INDEX_EACH(i, &sum->stratum_table.index, hash)
+	if (sum->stratum[i].name == name && sum->stratum[i].kind == kind)
+		return &sum->stratum[i];
+	i = add_entry(&sum->stratum_table, hash, &stratum, sizeof stratum);
+	return i != TDT__PROFILE_NONE ? &sum->stratum[i] : NULL;
 }
 
 static struct tdt__young_trees *find_young(const struct tdt__profile_sum *sum, uint32_t name,
@@ -154,9 +139,9 @@ static struct tdt__young_trees *find_young(const struct tdt__profile_sum *sum, u
 {
 	uint32_t i;
 
-	TDT__INDEX_EACH (i, &sum->by_young, hash)
-		if (sum->young[i].name == name && sum->young[i].tree == tree)
-			return &sum->young[i];
+	TDT__INDEX_EACH(i, &sum->young_table.index, hash)
+	if (sum->young[i].name == name && sum->young[i].tree == tree)
+		return &sum->young[i];
 	return NULL;
 }
 
@@ -169,15 +154,10 @@ uint32_t tdt__profile_young(struct tdt__profile_sum *sum, uint32_t name, uint32_
 {
 	uint32_t hash = hash_young(name, tree);
 	const struct tdt__young_trees *found = find_young(sum, name, tree, hash);
+	const struct tdt__young_trees new = { .name = name, .tree = tree };
 
-	if (found != NULL)
-		return (uint32_t)(found - sum->young);
-	if (!room_for_entry(&sum->young, sum->n_young, &sum->young_room, sizeof sum->young[0],
-			    &sum->by_young))
-		return TDT__PROFILE_NONE;
-	tdt__index_add(&sum->by_young, hash, (uint32_t)sum->n_young);
-	sum->young[sum->n_young] = (struct tdt__young_trees){ .name = name, .tree = tree };
-	return (uint32_t)sum->n_young++;
+	return found != NULL ? (uint32_t)(found - sum->young)
+			     : add_entry(&sum->young_table, hash, &new, sizeof new);
 }
 
 void tdt__profile_add(struct tdt__profile_sum *sum, uint32_t number, double ns)

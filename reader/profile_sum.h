@@ -31,7 +31,7 @@
 
 #include <tdt/tree.h>
 
-#include "base/index.h"
+#include "base/array.h"
 #include "reader/profile_ages.h"
 #include "tree/groups.h"
 
@@ -85,15 +85,10 @@ struct tdt__profile_stratum {
 /* A struct of all zeros, but for `trees`, has no groups: see tdt__profile_sum_init(). */
 struct tdt__profile_sum {
 	struct tdt__groups trees;
-	struct tdt__profile_group *group;
-	size_t n, room;
-	struct tdt__profile_stratum *stratum;
-	size_t n_strata, strata_room;
-	struct tdt__young_trees *young;
-	size_t n_young, young_room;
-	char (*name)[TDT__PROFILE_NAME_MAX];
-	size_t n_names, names_room;
-	struct tdt__index by_group, by_stratum, by_young, by_name;
+	TDT__TABLE(struct tdt__profile_group, group, n);
+	TDT__TABLE(struct tdt__profile_stratum, stratum, n_strata);
+	TDT__TABLE(struct tdt__young_trees, young, n_young);
+	TDT__TABLE(char[TDT__PROFILE_NAME_MAX], name, n_names);
 	uint64_t look; /* the number of the look at hand, from 1 on */
 
 	/* The results of tdt__profile_conclude(), in nanoseconds of all tasks together. */

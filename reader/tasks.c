@@ -11,7 +11,6 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/index.h"
 #include "base/name.h"
 #include "facts/busy.h"
 #include "facts/proof.h"
@@ -39,10 +38,8 @@ struct file_name {
 
 struct file_names {
 	struct tdt__tasks *tasks;
-	struct file_name *entry;
-	size_t n, room;
+	TDT__TABLE(struct file_name, entry, n);
 	size_t bytes; /* that the names take */
-	struct tdt__index index;
 	bool failed; /* there was no memory */
 };
 
@@ -63,21 +60,18 @@ static const char *read_file_name(struct file_names *names, uint64_t address)
 static const char *name_at(struct file_names *names, uint64_t address,
 			   const char *(*read)(struct file_names *names, uint64_t address))
 {
+	struct file_name entry = { .address = address };
 	uint32_t hash = tdt__hash_id(address), i;
 
 	if (address == 0)
 		return NULL;
-	TDT__INDEX_EACH (i, &names->index, hash)
-		if (names->entry[i].address == address)
-			return names->entry[i].name;
-	if (!tdt__array_grow_indexed(&names->entry, names->n, &names->room, sizeof *names->entry,
-				     &names->index)) {
+	TDT__INDEX_EACH(i, &names->entry_table.index, hash)
+	if (names->entry[i].address == address)
+		return names->entry[i].name;
+	entry.name = read(names, address);
+	if (tdt__table_add(&names->entry_table, hash, &entry, sizeof entry) == TDT__INDEX_NONE)
 		names->failed = true;
-		return NULL;
-	}
-	names->entry[names->n] = (struct file_name){ address, read(names, address) };
-	tdt__index_add(&names->index, hash, (uint32_t)names->n);
-	return names->entry[names->n++].name;
+	return entry.name;
 }
 
 /* --- Names of what tasks wait for --------------------------------------------------- */
@@ -193,8 +187,7 @@ void tdt__tasks_name(struct tdt__tasks *tasks)
 
 	for (size_t i = 0; i < tasks->n; i++)
 		name_by_entry(&names, &tasks->task[i]);
-	free(names.entry);
-	tdt__index_fini(&names.index);
+	tdt__table_fini(&names.entry_table);
 }
 
 /* --- Tasks -------------------------------------------------------------------------- */
@@ -376,8 +369,7 @@ static int set_tasks(struct tdt__tasks *tasks)
 		set_task(&tasks->task[i], seen, name_at(&names, seen->record.file, read_file_name),
 			 tasks->now);
 	}
-	free(names.entry);
-	tdt__index_fini(&names.index);
+	tdt__table_fini(&names.entry_table);
 	renew_waits(tasks, tasks->task, tasks->n);
 	return names.failed ? -ENOMEM : name_waits(tasks, tasks->task, tasks->n);
 }

@@ -212,10 +212,7 @@ struct printed {
 };
 
 struct printed_groups {
-	struct printed *printed;
-	struct tdt__index index;
-	uint32_t n;
-	size_t room;
+	TDT__TABLE(struct printed, printed, n);
 };
 
 static bool read_same(const struct printed *a, const struct printed *b)
@@ -229,21 +226,10 @@ static uint32_t find_printed(const struct printed_groups *groups, const struct p
 {
 	uint32_t hash = tdt__hash_fold(printed->reading.hash), i;
 
-	TDT__INDEX_EACH (i, &groups->index, hash)
-		if (read_same(&groups->printed[i], printed))
-			break;
+	TDT__INDEX_EACH(i, &groups->printed_table.index, hash)
+	if (read_same(&groups->printed[i], printed))
+		break;
 	return i;
-}
-
-/* Remember a group.  Returns 0 or -ENOMEM. */
-static int remember_printed(struct printed_groups *groups, const struct printed *printed)
-{
-	if (!tdt__array_grow_indexed(&groups->printed, groups->n, &groups->room, sizeof(*printed),
-				     &groups->index))
-		return -ENOMEM;
-	groups->printed[groups->n] = *printed;
-	tdt__index_add(&groups->index, tdt__hash_fold(printed->reading.hash), groups->n++);
-	return 0;
 }
 
 /*
@@ -256,8 +242,11 @@ static int tell_apart(struct tdt__string *string, struct printed_groups *groups,
 	uint32_t i = find_printed(groups, printed);
 	struct tdt_task_info other;
 
-	if (i == TDT__INDEX_NONE)
-		return remember_printed(groups, printed);
+	if (i == TDT__INDEX_NONE) {
+		i = tdt__table_add(&groups->printed_table, tdt__hash_fold(printed->reading.hash),
+				   printed, sizeof *printed);
+		return i != TDT__INDEX_NONE ? 0 : -ENOMEM;
+	}
 	if (printed->reading.partial || groups->printed[i].reading.partial) {
 		other = tdt__dump_task(groups->printed[i].group, 0);
 		tdt__string_puts(string, "   the calls that differ from those of task ");
@@ -265,12 +254,6 @@ static int tell_apart(struct tdt__string *string, struct printed_groups *groups,
 		tdt__string_puts(string, " are not shown\n");
 	}
 	return string->failed ? -ENOMEM : 0;
-}
-
-static void free_printed(struct printed_groups *groups)
-{
-	tdt__index_fini(&groups->index);
-	free(groups->printed);
 }
 
 /* ---- Groups ---- */
@@ -463,7 +446,7 @@ int tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 	tasks_before(&text);
 	panicked_tasks(&text);
 	tdt__frames_fini(&text.frames);
-	free_printed(&text.printed);
+	tdt__table_fini(&text.printed.printed_table);
 	return text.error;
 }
 
@@ -473,6 +456,6 @@ int tdt__dump_groups(struct tdt__out *out, const struct tdt__dump *dump)
 
 	next_groups(&text, dump->snapshot->n_groups, false);
 	tdt__frames_fini(&text.frames);
-	free_printed(&text.printed);
+	tdt__table_fini(&text.printed.printed_table);
 	return text.error;
 }

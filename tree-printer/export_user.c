@@ -37,21 +37,17 @@ static struct tdt__user_track *user_track(struct tdt__exporter *exporter, uint64
 {
 	uint32_t name = tdt__packets_intern(&exporter->packets, TDT__EVENT_NAMES, text, n), i;
 	uint32_t hash = (uint32_t)tdt__mix(parent, name);
-	struct tdt__user_track *track;
+	struct tdt__user_track track = { .parent = parent, .name = name };
 
-	TDT__INDEX_EACH (i, &exporter->user_index, hash)
-		if (exporter->user[i].parent == parent && exporter->user[i].name == name)
-			return &exporter->user[i];
-	if (!tdt__array_grow_indexed(&exporter->user, exporter->n_users, &exporter->users_room,
-				     sizeof(*track), &exporter->user_index)) {
-		tdt__packets_fail(&exporter->packets);
-		return NULL;
-	}
-	tdt__index_add(&exporter->user_index, hash, (uint32_t)exporter->n_users);
-	track = &exporter->user[exporter->n_users++];
-	*track = (struct tdt__user_track){ .parent = parent, .name = name };
-	track->uuid = tdt__export_track(exporter, parent, text, n);
-	return track;
+	TDT__INDEX_EACH(i, &exporter->user_table.index, hash)
+	if (exporter->user[i].parent == parent && exporter->user[i].name == name)
+		return &exporter->user[i];
+	track.uuid = tdt__export_track(exporter, parent, text, n);
+	i = tdt__table_add(&exporter->user_table, hash, &track, sizeof track);
+	if (i != TDT__INDEX_NONE)
+		return &exporter->user[i];
+	tdt__packets_fail(&exporter->packets);
+	return NULL;
 }
 
 /* An end without a beginning is a mark: the beginning was overwritten. */

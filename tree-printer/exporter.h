@@ -87,9 +87,7 @@ struct tdt__exporter {
 	uint32_t phase[2][TDT__PHASES]; /* the same: unsure, sure; 0: the phase is not drawn */
 	struct tdt__string annotations; /* of the next event */
 	struct tdt__string text;
-	struct tdt__user_track *user;
-	size_t n_users, users_room;
-	struct tdt__index user_index;
+	TDT__TABLE(struct tdt__user_track, user, n_users);
 };
 
 /* Tell the tracks of the process, of a thread and of a task, by their numbers. */

@@ -33,10 +33,8 @@ struct tdt__frame_text {
 void tdt__frames_fini(struct tdt__frames *frames)
 {
 	tdt__string_free(&frames->string);
-	tdt__index_fini(&frames->by_text);
-	tdt__index_fini(&frames->by_frame);
-	free(frames->text);
-	free(frames->seen);
+	tdt__table_fini(&frames->text_table);
+	tdt__table_fini(&frames->seen_table);
 }
 
 static bool is_same_frame(const struct tdt_frame *a, const struct tdt_frame *b)
@@ -70,9 +68,9 @@ static uint32_t find_seen(const struct tdt__frames *frames, const struct tdt_fra
 {
 	uint32_t i;
 
-	TDT__INDEX_EACH (i, &frames->by_frame, hash)
-		if (is_same_frame(frames->seen[i].frame, frame))
-			break;
+	TDT__INDEX_EACH(i, &frames->seen_table.index, hash)
+	if (is_same_frame(frames->seen[i].frame, frame))
+		break;
 	return i;
 }
 
@@ -84,10 +82,10 @@ static uint32_t find_text(const struct tdt__frames *frames, const struct tdt__fr
 	const char *bytes = frames->string.bytes;
 	uint32_t i;
 
-	TDT__INDEX_EACH (i, &frames->by_text, hash)
-		if (text[i].size == sought->size &&
-		    memcmp(bytes + text[i].at, bytes + sought->at, sought->size) == 0)
-			break;
+	TDT__INDEX_EACH(i, &frames->text_table.index, hash)
+	if (text[i].size == sought->size &&
+	    memcmp(bytes + text[i].at, bytes + sought->at, sought->size) == 0)
+		break;
 	return i;
 }
 
@@ -172,13 +170,12 @@ static uint32_t number_text(struct tdt__frames *frames, const struct tdt_frame *
 	text.size = frames->string.n - text.at;
 	hash = hash_text(frames, &text);
 	number = find_text(frames, &text, hash);
-	if (number != TDT__INDEX_NONE) {
-		frames->string.n = text.at;
-		return number;
+	if (number == TDT__INDEX_NONE) {
+		number = tdt__table_add(&frames->text_table, hash, &text, sizeof text);
+		if (number != TDT__INDEX_NONE)
+			return number;
 	}
-	number = frames->texts++;
-	frames->text[number] = text;
-	tdt__index_add(&frames->by_text, hash, number);
+	frames->string.n = text.at;
 	return number;
 }
 
@@ -186,20 +183,15 @@ uint32_t tdt__frames_note(struct tdt__frames *frames, const struct tdt_frame *fr
 {
 	uint32_t hash = hash_frame(frame), seen = find_seen(frames, frame, hash);
 	const char *function = frame->function != NULL ? frame->function : "";
+	struct tdt__frame_seen new;
 
 	if (seen != TDT__INDEX_NONE)
 		return seen;
-	if (!tdt__array_grow_indexed(&frames->seen, frames->n_seen, &frames->seen_room,
-				     sizeof(frames->seen[0]), &frames->by_frame))
-		return UINT32_MAX;
-	frames->seen[frames->n_seen] = (struct tdt__frame_seen){
-		.frame = frame,
-		.origin = tdt__origin(frame),
-		.polled = tdt__polled(function),
-		.hides_futures = tdt__hides_futures(function),
-	};
-	tdt__index_add(&frames->by_frame, hash, frames->n_seen);
-	return frames->n_seen++;
+	new = (struct tdt__frame_seen){ .frame = frame,
+					.origin = tdt__origin(frame),
+					.polled = tdt__polled(function),
+					.hides_futures = tdt__hides_futures(function) };
+	return tdt__table_add(&frames->seen_table, hash, &new, sizeof new);
 }
 
 enum tdt__origin tdt__frames_origin(const struct tdt__frames *frames, uint32_t frame)
@@ -221,9 +213,7 @@ uint32_t tdt__frames_text(struct tdt__frames *frames, uint32_t frame, enum tdt__
 {
 	struct tdt__frame_seen *seen = &frames->seen[frame];
 
-	if (seen->text[role] == 0 &&
-	    tdt__array_grow_indexed(&frames->text, frames->texts, &frames->text_room,
-				    sizeof(frames->text[0]), &frames->by_text))
+	if (seen->text[role] == 0)
 		seen->text[role] = number_text(frames, seen->frame, role) + 1; /* 0: no memory */
 	return seen->text[role] - 1;
 }

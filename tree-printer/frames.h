@@ -9,7 +9,7 @@
 
 #include <tdt/dump.h>
 
-#include "base/index.h"
+#include "base/array.h"
 #include "operation.h"
 #include "origin.h"
 #include "strings.h"
@@ -31,14 +31,8 @@ enum tdt__role {
 struct tdt__frames {
 	const struct tdt_print_options *options;
 	struct tdt__string string; /* the texts */
-	struct tdt__frame_text *text;
-	struct tdt__frame_seen *seen;
-	uint32_t texts;
-	uint32_t n_seen;
-	size_t seen_room; /* of the array, and of its index */
-	size_t text_room;
-	struct tdt__index by_text;
-	struct tdt__index by_frame;
+	TDT__TABLE(struct tdt__frame_text, text, texts);
+	TDT__TABLE(struct tdt__frame_seen, seen, n_seen); /* by the frame */
 };
 
 /* Returns the number of a frame.  UINT32_MAX: no memory. */

@@ -151,29 +151,17 @@ static uint32_t find_callstack(const struct tdt__packets *packets, uint32_t numb
 {
 	uint32_t i;
 
-	TDT__INDEX_EACH (i, &packets->stack_index, number)
-		if (packets->stack[i].number == number)
-			break;
+	TDT__INDEX_EACH(i, &packets->stack_table.index, number)
+	if (packets->stack[i].number == number)
+		break;
 	return i == TDT__INDEX_NONE ? 0 : packets->stack[i].iid;
-}
-
-static void remember_stack(struct tdt__packets *packets, uint32_t number, uint32_t iid)
-{
-	size_t n = packets->n_stacks;
-
-	if (!tdt__array_grow_indexed(&packets->stack, n, &packets->stacks_room,
-				     sizeof(packets->stack[0]), &packets->stack_index)) {
-		tdt__packets_fail(packets);
-		return;
-	}
-	tdt__index_add(&packets->stack_index, number, (uint32_t)n);
-	packets->stack[packets->n_stacks++] = (struct tdt__interned_stack){ number, iid };
 }
 
 uint32_t tdt__packets_stack(struct tdt__packets *packets, const struct tdt__recording *recording,
 			    uint32_t number)
 {
 	uint32_t iid = find_callstack(packets, number);
+	struct tdt__interned_stack found = { .number = number };
 	const uint64_t *pcs;
 	enum tdt_cut cut;
 	size_t n;
@@ -184,6 +172,8 @@ uint32_t tdt__packets_stack(struct tdt__packets *packets, const struct tdt__reco
 	if (n == 0)
 		return 0;
 	iid = callstack(packets, pcs, n);
-	remember_stack(packets, number, iid);
+	found.iid = iid;
+	if (tdt__table_add(&packets->stack_table, number, &found, sizeof found) == TDT__INDEX_NONE)
+		tdt__packets_fail(packets);
 	return iid;
 }

@@ -313,10 +313,8 @@ int tdt__packets_end(struct tdt__packets *packets)
 	tdt__string_free(&packets->interned);
 	tdt__string_free(&packets->scratch);
 	tdt__arena_fini(&packets->arena);
-	tdt__index_fini(&packets->text_index);
-	tdt__index_fini(&packets->stack_index);
-	free(packets->text);
-	free(packets->stack);
+	tdt__table_fini(&packets->text_table);
+	tdt__table_fini(&packets->stack_table);
 	return packets->error;
 }
 
@@ -327,25 +325,14 @@ static uint32_t find_interned(const struct tdt__packets *packets, enum tdt__inte
 {
 	uint32_t i;
 
-	TDT__INDEX_EACH (i, &packets->text_index, hash) {
+	TDT__INDEX_EACH(i, &packets->text_table.index, hash)
+	{
 		const struct tdt__interned_text *found = &packets->text[i];
 
 		if (found->field == field && found->n == n && memcmp(found->text, text, n) == 0)
 			return found->iid;
 	}
 	return 0;
-}
-
-/* Remember a text of ours.  False: no memory. */
-static bool remember_text(struct tdt__packets *packets, const struct tdt__interned_text *text,
-			  uint32_t hash)
-{
-	if (!tdt__array_grow_indexed(&packets->text, packets->n_texts, &packets->texts_room,
-				     sizeof(*text), &packets->text_index))
-		return false;
-	tdt__index_add(&packets->text_index, hash, (uint32_t)packets->n_texts);
-	packets->text[packets->n_texts++] = *text;
-	return true;
 }
 
 uint32_t tdt__packets_intern(struct tdt__packets *packets, enum tdt__interned field,
@@ -364,7 +351,8 @@ uint32_t tdt__packets_intern(struct tdt__packets *packets, enum tdt__interned fi
 	copy = tdt__arena_take(&packets->arena, n + 1);
 	new.text = copy;
 	new.iid = packets->iids[field] + 1;
-	if (copy == NULL || !remember_text(packets, &new, hash)) {
+	if (copy == NULL ||
+	    tdt__table_add(&packets->text_table, hash, &new, sizeof new) == TDT__INDEX_NONE) {
 		tdt__packets_fail(packets);
 		return 0;
 	}

@@ -18,7 +18,7 @@
 #include <zlib.h>
 
 #include "base/arena.h"
-#include "base/index.h"
+#include "base/array.h"
 #include "perfetto.h"
 #include "protobuf.h"
 
@@ -69,13 +69,10 @@ struct tdt__packets {
 	struct tdt__string scratch;
 
 	struct tdt__arena arena;
-	struct tdt__interned_text *text;
-	size_t n_texts, texts_room;
-	struct tdt__index text_index;
-	uint32_t iids[TDT__INTERNED];  /* the last number of each field */
-	struct tdt__index stack_index; /* by the number of the stack in the recording */
-	struct tdt__interned_stack *stack;
-	size_t n_stacks, stacks_room;
+	TDT__TABLE(struct tdt__interned_text, text, n_texts);
+	uint32_t iids[TDT__INTERNED]; /* the last number of each field */
+	TDT__TABLE(struct tdt__interned_stack, stack,
+		   n_stacks); /* by the number in the recording */
 	const struct tdt__perfetto_options *options;
 
 	size_t used;

@@ -336,8 +336,7 @@ int tdt__perfetto_write(const struct tdt__recording *recording,
 		return err;
 	tdt__string_free(&exporter->annotations);
 	tdt__string_free(&exporter->text);
-	tdt__index_fini(&exporter->user_index);
-	free(exporter->user);
+	tdt__table_fini(&exporter->user_table);
 	free(exporter->loss);
 	free(exporter->task_track);
 	free(exporter->thread_track);

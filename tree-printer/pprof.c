@@ -65,9 +65,7 @@ struct entry {
 /* A table of texts, or of messages without their numbers. */
 struct pprof_table {
 	struct tdt__string bytes; /* of all entries */
-	struct entry *entry;
-	size_t n, room;
-	struct tdt__index index;
+	TDT__TABLE(struct entry, entry, n);
 };
 
 struct writing {
@@ -90,21 +88,16 @@ static uint64_t find_bytes(struct writing *writing, struct pprof_table *table, c
 {
 	uint32_t hash = tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, bytes, n)), i;
 
-	TDT__INDEX_EACH (i, &table->index, hash)
-		if (is_entry(table, i, bytes, n))
-			break;
+	TDT__INDEX_EACH(i, &table->entry_table.index, hash)
+	if (is_entry(table, i, bytes, n))
+		break;
 	if (i != TDT__INDEX_NONE)
 		return i;
-	if (!tdt__array_grow_indexed(&table->entry, table->n, &table->room, sizeof table->entry[0],
-				     &table->index)) {
-		writing->failed = true;
-		return 0;
-	}
-	tdt__index_add(&table->index, hash, (uint32_t)table->n);
-	table->entry[table->n] = (struct entry){ table->bytes.n, n };
+	i = tdt__table_add(&table->entry_table, hash, &(struct entry){ table->bytes.n, n },
+			   sizeof(struct entry));
 	tdt__string_add(&table->bytes, bytes, n);
-	writing->failed |= table->bytes.failed;
-	return table->n++;
+	writing->failed |= table->bytes.failed || i == TDT__INDEX_NONE;
+	return i != TDT__INDEX_NONE ? i : 0;
 }
 
 /* The number of a message, which is emptied.  Numbers of messages count from 1. */
@@ -143,8 +136,7 @@ static uint64_t text_number(struct writing *writing, const char *text)
 static void fini_table(struct pprof_table *table)
 {
 	tdt__string_free(&table->bytes);
-	free(table->entry);
-	tdt__index_fini(&table->index);
+	tdt__table_fini(&table->entry_table);
 }
 
 /* --- Locations ---------------------------------------------------------------------------- */

@@ -28,9 +28,21 @@ bool tdt__array_grow(void *array, size_t n, size_t *room, size_t size)
 	return true;
 }
 
-bool tdt__array_grow_indexed(void *array, size_t n, size_t *room, size_t size,
-			     struct tdt__index *index)
+uint32_t tdt__table_add(struct tdt__table *table, uint32_t hash, const void *entry, size_t size)
 {
-	return n < *room || (tdt__index_reserve(index, next_room(*room)) == 0 &&
-			     tdt__array_grow(array, n, room, size));
+	if (table->n >= table->room &&
+	    tdt__index_reserve(&table->index, next_room(table->room)) != 0)
+		return TDT__INDEX_NONE;
+	if (!tdt__array_grow(&table->entry, table->n, &table->room, size))
+		return TDT__INDEX_NONE;
+	memcpy((char *)table->entry + table->n * size, entry, size);
+	tdt__index_add(&table->index, hash, (uint32_t)table->n);
+	return (uint32_t)table->n++;
+}
+
+void tdt__table_fini(struct tdt__table *table)
+{
+	free(table->entry);
+	tdt__index_fini(&table->index);
+	*table = (struct tdt__table){ 0 };
 }

@@ -16,8 +16,31 @@
  */
 bool tdt__array_grow(void *array, size_t n, size_t *room, size_t size);
 
-/* The same of an array whose entries are in an index. */
-bool tdt__array_grow_indexed(void *array, size_t n, size_t *room, size_t size,
-			     struct tdt__index *index);
+/* Such an array whose entries are found by an index.  All zero: it is empty. */
+struct tdt__table {
+	void *entry;
+	size_t n, room;
+	struct tdt__index index;
+};
+
+/*
+ * The members of a table of entries of `type`: the array `entry`, the number `n` of its entries,
+ * and `entry`_table, which the functions take.
+ */
+#define TDT__TABLE(type, entry, n)                                                                 \
+	union {                                                                                    \
+		struct tdt__table entry##_table;                                                   \
+		struct {                                                                           \
+			__typeof__(type) *entry;                                                   \
+			size_t n;                                                                  \
+		};                                                                                 \
+	}
+
+/*
+ * Add a copy of an entry of `size` bytes under its hash (base/index.h).  Returns its number;
+ * TDT__INDEX_NONE: there is no memory, and the table is as it was.
+ */
+uint32_t tdt__table_add(struct tdt__table *table, uint32_t hash, const void *entry, size_t size);
+void tdt__table_fini(struct tdt__table *table);
 
 #endif

@@ -19,7 +19,8 @@ static const char *find_string(const struct tdt__recording *recording, const cha
 {
 	uint32_t i;
 
-	TDT__INDEX_EACH (i, &recording->string_index, hash) {
+	TDT__INDEX_EACH(i, &recording->string_table.index, hash)
+	{
 		const char *string = recording->string[i];
 
 		if (strncmp(string, text, n) == 0 && string[n] == '\0')
@@ -39,14 +40,11 @@ static const char *intern(struct tdt__recording *recording, const char *text, si
 	if (found != NULL)
 		return found;
 	copy = tdt__arena_take(&recording->arena, length + 1);
-	if (copy == NULL || !tdt__array_grow_indexed(&recording->string, recording->n_strings,
-						     &recording->strings_room, sizeof(char *),
-						     &recording->string_index))
+	if (copy == NULL ||
+	    tdt__table_add(&recording->string_table, hash, &copy, sizeof copy) == TDT__INDEX_NONE)
 		return NULL;
 	memcpy(copy, text, length);
 	copy[length] = '\0';
-	tdt__index_add(&recording->string_index, hash, (uint32_t)recording->n_strings);
-	recording->string[recording->n_strings++] = copy;
 	return copy;
 }
 
@@ -54,9 +52,9 @@ uint32_t tdt__recording_find_thread(const struct tdt__recording *recording, uint
 {
 	uint32_t i;
 
-	TDT__INDEX_EACH (i, &recording->thread_index, tdt__hash_id(id))
-		if (recording->thread[i].id == id)
-			break;
+	TDT__INDEX_EACH(i, &recording->thread_table.index, tdt__hash_id(id))
+	if (recording->thread[i].id == id)
+		break;
 	return i;
 }
 
@@ -64,17 +62,11 @@ uint32_t tdt__recording_thread(struct tdt__recording *recording, uint32_t id)
 {
 	uint32_t i = tdt__recording_find_thread(recording, id);
 
-	if (i != TDT__INDEX_NONE)
-		return i;
-	if (!tdt__array_grow_indexed(&recording->thread, recording->n_threads,
-				     &recording->threads_room, sizeof(*recording->thread),
-				     &recording->thread_index))
-		return TDT__RECORDED_NONE;
-	i = (uint32_t)recording->n_threads++;
-	recording->thread[i] =
-	    (struct tdt__recorded_thread){ .id = id, .name = "", .whole_from = UINT64_MAX };
-	tdt__index_add(&recording->thread_index, tdt__hash_id(id), i);
-	return i;
+	const struct tdt__recorded_thread new = { .id = id, .name = "", .whole_from = UINT64_MAX };
+
+	return i != TDT__INDEX_NONE
+		   ? i
+		   : tdt__table_add(&recording->thread_table, tdt__hash_id(id), &new, sizeof new);
 }
 
 /* The entry of an array that begins with this number; TDT__INDEX_NONE: there is none. */
@@ -91,12 +83,13 @@ static inline uint32_t find_number(const struct tdt__index *index, const void *a
 
 uint32_t tdt__recording_task(const struct tdt__recording *recording, uint64_t id)
 {
-	return find_number(&recording->task_index, recording->task, sizeof(*recording->task), id);
+	return find_number(&recording->task_table.index, recording->task, sizeof(*recording->task),
+			   id);
 }
 
 uint32_t tdt__recording_lock(const struct tdt__recording *recording, uint64_t address)
 {
-	return find_number(&recording->lock_index, recording->lock, sizeof(*recording->lock),
+	return find_number(&recording->lock_table.index, recording->lock, sizeof(*recording->lock),
 			   address);
 }
 
@@ -104,17 +97,11 @@ uint32_t tdt__recording_lock(const struct tdt__recording *recording, uint64_t ad
 static struct tdt__recorded_task *learn_task(struct tdt__recording *recording, uint64_t id)
 {
 	uint32_t i = tdt__recording_task(recording, id);
-	struct tdt__recorded_task *task;
+	const struct tdt__recorded_task new = { .id = id, .name = "", .file = "" };
 
-	if (i != TDT__INDEX_NONE)
-		return &recording->task[i];
-	if (!tdt__array_grow_indexed(&recording->task, recording->n_tasks, &recording->tasks_room,
-				     sizeof(*task), &recording->task_index))
-		return NULL;
-	tdt__index_add(&recording->task_index, tdt__hash_id(id), (uint32_t)recording->n_tasks);
-	task = &recording->task[recording->n_tasks++];
-	*task = (struct tdt__recorded_task){ .id = id, .name = "", .file = "" };
-	return task;
+	if (i == TDT__INDEX_NONE)
+		i = tdt__table_add(&recording->task_table, tdt__hash_id(id), &new, sizeof new);
+	return i != TDT__INDEX_NONE ? &recording->task[i] : NULL;
 }
 
 /*
@@ -167,14 +154,11 @@ static int collect_task(struct tdt__recording *recording, const struct tdt__sort
 
 static int collect_lock(struct tdt__recording *recording, uint64_t address)
 {
-	if (tdt__recording_lock(recording, address) != TDT__RECORDED_NONE)
+	if (tdt__recording_lock(recording, address) != TDT__RECORDED_NONE ||
+	    tdt__table_add(&recording->lock_table, tdt__hash_id(address), &address,
+			   sizeof address) != TDT__INDEX_NONE)
 		return 0;
-	if (!tdt__array_grow_indexed(&recording->lock, recording->n_locks, &recording->locks_room,
-				     sizeof(*recording->lock), &recording->lock_index))
-		return -ENOMEM;
-	tdt__index_add(&recording->lock_index, tdt__hash_id(address), (uint32_t)recording->n_locks);
-	recording->lock[recording->n_locks++] = address;
-	return 0;
+	return -ENOMEM;
 }
 
 static int collect_thread(struct tdt__recording *recording, const struct tdt__sorted_ring *ring,
@@ -268,13 +252,9 @@ int tdt__recording_collect(struct tdt__recording *recording, const struct tdt__s
 void tdt__recording_forget(struct tdt__recording *recording)
 {
 	tdt__arena_fini(&recording->arena);
-	tdt__index_fini(&recording->string_index);
-	tdt__index_fini(&recording->task_index);
-	tdt__index_fini(&recording->thread_index);
-	tdt__index_fini(&recording->lock_index);
-	free(recording->string);
-	free(recording->task);
-	free(recording->thread);
-	free(recording->lock);
+	tdt__table_fini(&recording->string_table);
+	tdt__table_fini(&recording->task_table);
+	tdt__table_fini(&recording->thread_table);
+	tdt__table_fini(&recording->lock_table);
 	free(recording->module);
 }

@@ -5,7 +5,7 @@
 /* What the files of the reader share: see read.h. */
 
 #include "base/arena.h"
-#include "base/index.h"
+#include "base/array.h"
 #include "recording/read.h"
 
 /* So many slots of a ring are read at most: the number of a slot has 29 bits in an entry. */
@@ -61,23 +61,15 @@ struct tdt__recording {
 	struct tdt__pause *pause; /* in the order of time */
 	size_t n_pauses, pauses_room;
 
-	struct tdt__recorded_thread *thread;
-	size_t n_threads, threads_room;
-	struct tdt__index thread_index;
-	struct tdt__recorded_task *task;
-	size_t n_tasks, tasks_room;
-	struct tdt__index task_index;
-	uint64_t *lock; /* the addresses of the locks that were handed to tasks */
-	size_t n_locks, locks_room;
-	struct tdt__index lock_index;
+	TDT__TABLE(struct tdt__recorded_thread, thread, n_threads);
+	TDT__TABLE(struct tdt__recorded_task, task, n_tasks);
+	TDT__TABLE(uint64_t, lock, n_locks); /* the addresses of those that were handed to tasks */
 	struct tdt__recorded_module *module;
 	size_t n_modules, modules_room;
 
 	/* Strings: each text is there once. */
 	struct tdt__arena arena;
-	const char **string;
-	size_t n_strings, strings_room;
-	struct tdt__index string_index;
+	TDT__TABLE(const char *, string, n_strings);
 };
 
 static inline const struct tdt_event *tdt__slot(const struct tdt__sorted_ring *ring, uint32_t slot)

@@ -81,7 +81,8 @@ static uint32_t find_family(struct tdt__summary_groups *groups, uint32_t task)
 	const struct tdt__recorded_task *own = &groups->task[task];
 	uint32_t hash = family_hash(own), i;
 
-	TDT__INDEX_EACH (i, &groups->by_name, hash) {
+	TDT__INDEX_EACH(i, &groups->family_table.index, hash)
+	{
 		const struct tdt__recorded_task *first = &groups->task[groups->family[i].task];
 
 		if (!same_family(first, own))
@@ -91,12 +92,9 @@ static uint32_t find_family(struct tdt__summary_groups *groups, uint32_t task)
 	}
 	if (groups->n_families == FAMILIES_MAX)
 		return FAMILIES_MAX - 1;
-	if (!tdt__array_grow_indexed(&groups->family, groups->n_families, &groups->families_room,
-				     sizeof(*groups->family), &groups->by_name))
-		return TDT__NO_GROUP;
-	groups->family[groups->n_families] = (struct tdt__summary_latency){ .task = task };
-	tdt__index_add(&groups->by_name, hash, groups->n_families);
-	return groups->n_families++;
+	return tdt__table_add(&groups->family_table, hash,
+			      &(struct tdt__summary_latency){ .task = task },
+			      sizeof(struct tdt__summary_latency));
 }
 
 static uint32_t family_of(struct tdt__summary_groups *groups, uint32_t task)
@@ -223,16 +221,13 @@ uint32_t tdt__summary_groups_wait(struct tdt__summary_groups *groups, uint32_t t
 	if (family == TDT__NO_GROUP)
 		return TDT__NO_GROUP;
 	hash = waits_hash(wait, place, family);
-	TDT__INDEX_EACH (i, &groups->by_wait, hash)
-		if (same_waits(&groups->waits[i], wait, place, family))
-			return i;
-	if (!tdt__array_grow_indexed(&groups->waits, groups->n_waits, &groups->waits_room,
-				     sizeof(*groups->waits), &groups->by_wait))
-		return TDT__NO_GROUP;
-	groups->waits[groups->n_waits] =
-	    (struct tdt__summary_waits){ .wait.what = *wait, .stack = place, .family = family };
-	tdt__index_add(&groups->by_wait, hash, groups->n_waits);
-	return groups->n_waits++;
+	TDT__INDEX_EACH(i, &groups->waits_table.index, hash)
+	if (same_waits(&groups->waits[i], wait, place, family))
+		return i;
+	return tdt__table_add(
+	    &groups->waits_table, hash,
+	    &(struct tdt__summary_waits){ .wait.what = *wait, .stack = place, .family = family },
+	    sizeof(struct tdt__summary_waits));
 }
 
 void tdt__summary_groups_add_wait(struct tdt__summary_groups *groups, uint32_t group,
@@ -253,9 +248,7 @@ void tdt__summary_groups_add_wait(struct tdt__summary_groups *groups, uint32_t g
 
 void tdt__summary_groups_fini(struct tdt__summary_groups *groups)
 {
-	tdt__index_fini(&groups->by_name);
-	tdt__index_fini(&groups->by_wait);
-	free(groups->family);
-	free(groups->waits);
+	tdt__table_fini(&groups->family_table);
+	tdt__table_fini(&groups->waits_table);
 	free(groups->latency);
 }

@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-#include "base/index.h"
+#include "base/array.h"
 #include "recording/summary.h"
 #include "recording/waits.h"
 
@@ -24,23 +24,18 @@ struct tdt__recorded_task;
 #define TDT__NO_GROUP UINT32_MAX
 
 /* A struct of all zeros, but for `task`, has no groups. */
+struct tdt__summary_waits {
+	struct tdt__summary_wait wait;
+	uint32_t stack;	 /* that all of these waits have; 0: none, or they are for a lock */
+	uint32_t family; /* the same of the family; 0 if there is a stack */
+};
+
 struct tdt__summary_groups {
 	const struct tdt__recorded_task *task; /* the recording's table of tasks */
 	uint32_t *family_of; /* of each task, plus 1; 0: not known yet.  The owner's array */
 
-	struct tdt__summary_latency *family;
-	uint32_t n_families;
-	size_t families_room;
-	struct tdt__index by_name;
-
-	struct tdt__summary_waits {
-		struct tdt__summary_wait wait;
-		uint32_t stack;  /* that all of these waits have; 0: none, or they are for a lock */
-		uint32_t family; /* the same of the family; 0 if there is a stack */
-	} *waits;
-	uint32_t n_waits;
-	size_t waits_room;
-	struct tdt__index by_wait;
+	TDT__TABLE(struct tdt__summary_latency, family, n_families); /* by name */
+	TDT__TABLE(struct tdt__summary_waits, waits, n_waits);
 
 	/* The family of each latency in the upper bits, its length in the others. */
 	uint64_t *latency;

@@ -3,63 +3,56 @@
 
 #include <config.h>
 
-#include <stdlib.h>
-
 #include "base/array.h"
 #include "lib/no_memory.h"
 #include "lib/test.h"
 
 #define MANY 1000u
 
-static uint32_t *entries;
-static size_t n, room;
-static struct tdt__index by_value;
+static TDT__TABLE(uint32_t, entries, n) table;
 
+/* To the array alone, or under its value. */
 static bool append(bool indexed)
 {
-	bool grown = indexed ? tdt__array_grow_indexed(&entries, n, &room, sizeof *entries,
-						       &by_value)
-			     : tdt__array_grow(&entries, n, &room, sizeof *entries);
+	uint32_t value = (uint32_t)table.n;
 
-	if (!grown)
-		return false;
-	entries[n] = (uint32_t)n;
 	if (indexed)
-		tdt__index_add(&by_value, (uint32_t)n, (uint32_t)n);
-	n++;
+		return tdt__table_add(&table.entries_table, value, &value, sizeof value) == value;
+	if (!tdt__array_grow(&table.entries, table.n, &table.entries_table.room, sizeof value))
+		return false;
+	table.entries[table.n++] = value;
 	return true;
 }
 
 static void end_array(void)
 {
-	tdt__index_fini(&by_value);
-	free(entries);
+	tdt__table_fini(&table.entries_table);
 }
 
 CASE(growing, .teardown = end_array)
 
 TEST(entries_stay_as_they_were)
 {
-	while (n < MANY)
+	while (table.n < MANY)
 		ck_assert(append(false));
-	ck_assert_uint_ge(room, MANY);
+	ck_assert_uint_ge(table.entries_table.room, MANY);
 	for (size_t i = 0; i < MANY; i++)
-		ck_assert_uint_eq(entries[i], i);
+		ck_assert_uint_eq(table.entries[i], i);
 }
 
 TEST(each_entry_can_be_added_to_the_index)
 {
 	uint32_t i;
 
-	while (n < MANY)
+	while (table.n < MANY)
 		ck_assert(append(true));
 	for (uint32_t value = 0; value < MANY; value++) {
-		TDT__INDEX_EACH (i, &by_value, value)
-			if (entries[i] == value)
+		TDT__INDEX_EACH (i, &table.entries_table.index, value)
+			if (table.entries[i] == value)
 				break;
 		ck_assert_uint_eq(i, value);
 	}
-	TDT__INDEX_EACH (i, &by_value, MANY)
+	TDT__INDEX_EACH (i, &table.entries_table.index, MANY)
 		ck_abort_msg("an entry that is not there");
 	ck_assert_uint_eq(i, TDT__INDEX_NONE);
 }
@@ -71,15 +64,15 @@ TEST(without_memory_the_array_is_as_it_was)
 
 	if (!no_memory_possible())
 		return;
-	while (n == 0 || n < room)
+	while (table.n == 0 || table.n < table.entries_table.room)
 		ck_assert(append(true));
-	before = room;
+	before = table.entries_table.room;
 	no_memory_begin(0); /* Check's assertions need memory, too */
 	grown = append(false);
 	grown_indexed = append(true);
 	no_memory_end();
 	ck_assert(!grown && !grown_indexed);
-	ck_assert_uint_eq(room, before);
-	ck_assert_uint_eq(entries[n - 1], n - 1);
+	ck_assert_uint_eq(table.entries_table.room, before);
+	ck_assert_uint_eq(table.entries[table.n - 1], table.n - 1);
 	ck_assert(append(true));
 }
