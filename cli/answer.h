@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_ANSWER_H
-#define TDT_CLI_ANSWER_H
+#pragma once
 
 /* The trees of a target's tasks, by requests or by reading, for tdt bt and tdt diff. */
 
@@ -29,5 +28,3 @@ void answer_fini(struct answer *answer);
  * Returns PROGRAM_GOES_ON or an exit status.
  */
 int read_choice(struct tdt__task_choice *choice, int argc, char **argv);
-
-#endif

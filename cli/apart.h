@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_APART_H
-#define TDT_CLI_APART_H
+#pragma once
 
 /*
  * Work that is done in a child process, with limits.  A target may be made to do harm: it may let a
@@ -41,5 +40,3 @@ int apart_start(struct apart *apart, apart_fn *work, void *arg, unsigned seconds
 
 /* Wait for the child's end.  `too_long`: kill it.  Returns as do_apart() does. */
 int apart_end(struct apart *apart, bool too_long, const char **why);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_BOUND_H
-#define TDT_CLI_BOUND_H
+#pragma once
 
 /*
  * What a command may take.  A target may be made to do harm: it may let a reading last for ever, or
@@ -36,5 +35,3 @@ unsigned bound_names(void);
 
 /* Remove this file if the time is over.  The string is the caller's; NULL: none any more. */
 void bound_unfinished(const char *path);
-
-#endif

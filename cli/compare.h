@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_COMPARE_H
-#define TDT_CLI_COMPARE_H
+#pragma once
 
 /*
  * Comparing two snapshots: which tasks have not moved in between, which have come and gone, and at
@@ -71,5 +70,3 @@ struct comparison {
 int compare(struct comparison *comparison, const struct tdt_snapshot *before,
 	    const struct tdt_snapshot *after);
 void comparison_fini(struct comparison *comparison);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_DIFF_H
-#define TDT_CLI_DIFF_H
+#pragma once
 
 /* The forms in which tdt diff prints a comparison. */
 
@@ -16,5 +15,3 @@ struct diff_result {
 /* The forms return 0 or -ENOMEM; errors of writing are kept in `out`. */
 int diff_text(struct tdt__out *out, const struct diff_result *result);
 int diff_json(struct tdt__out *out, const struct diff_result *result);
-
-#endif

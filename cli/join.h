@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_JOIN_H
-#define TDT_CLI_JOIN_H
+#pragma once
 
 /* The wait tree of a task, with a tracer's stacks of the task in the same tree. */
 
@@ -46,5 +45,3 @@ void joined_fini(struct joined *joined);
  * `color` are YES or NO, never AUTO.  Returns 0 or a negative errno.
  */
 int joined_print(const struct joined *joined, FILE *out, const struct tdt_print_options *options);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_JOIN_INDEX_H
-#define TDT_CLI_JOIN_INDEX_H
+#pragma once
 
 /* Finds the node of a tracer's frame in a tree, in the same time however many siblings it has. */
 
@@ -30,5 +29,3 @@ const struct tdt_node *join_index_find(struct join_index *index, const struct td
 
 /* The length of a symbol without suffixes of compilers: 5 for parse.part.1.cold */
 size_t join_plain_length(const char *symbol);
-
-#endif

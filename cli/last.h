@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_LAST_H
-#define TDT_CLI_LAST_H
+#pragma once
 
 /* The tasks of a recording as they were when it ended, for tdt ps and tdt bt (--dir). */
 
@@ -27,5 +26,3 @@ void last_missing(struct tdt__string *string, const struct last *last);
 
 /* Write the member that says which recording it is. */
 void last_json(struct tdt__json *json, const struct last *last);
-
-#endif

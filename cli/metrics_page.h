@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_METRICS_PAGE_H
-#define TDT_CLI_METRICS_PAGE_H
+#pragma once
 
 /* The text of metrics, in the form of OpenMetrics or in Prometheus's older one. */
 
@@ -31,5 +30,3 @@ struct metrics_page {
 
 /* Write the page in one of its two forms.  The caller looks for errors of writing. */
 void metrics_page_print(FILE *out, const struct metrics_page *page);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_NAMED_H
-#define TDT_CLI_NAMED_H
+#pragma once
 
 /* Printing what has names in it, which a child process looks up: the target named their files. */
 
@@ -22,5 +21,3 @@ int print_named(apart_fn *print, void *arg, struct tdt__modules *modules,
  * none.  Returns an exit status.
  */
 int report_output(const char *path, int error);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_OPTIONS_H
-#define TDT_CLI_OPTIONS_H
+#pragma once
 
 /*
  * The options of all commands, in one table (option_table.c).  The help, the reading of a command
@@ -156,5 +155,3 @@ struct option_row {
 
 extern const struct option_row option_rows[];
 extern const size_t n_option_rows;
-
-#endif

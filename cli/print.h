@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_PRINT_H
-#define TDT_CLI_PRINT_H
+#pragma once
 
 /*
  * Saved data that is printed.  Both functions read a command line, whose first word is the name
@@ -12,5 +11,3 @@ int command_print(int argc, char **argv);
 
 /* The same as the program tdt-tree, which ends with EXIT_BAD_INPUT if what it reads is damaged. */
 int print_as_tdt_tree(int argc, char **argv);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_PROFILE_H
-#define TDT_CLI_PROFILE_H
+#pragma once
 
 /* The forms in which tdt profile prints what it has found. */
 
@@ -71,5 +70,3 @@ int profile_shown_tree(struct profile_shown *shown, const struct tdt__profile_pl
 /* The node, or the nearest one above it that is shown; NULL: there is none. */
 const struct tdt_node *profile_next_shown(const struct profile_tree *tree,
 					  const struct tdt_node *node);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_PROGRAM_H
-#define TDT_CLI_PROGRAM_H
+#pragma once
 
 /* The parts that all programs share: messages, how they open files, and exit statuses. */
 
@@ -60,5 +59,3 @@ int program_output_failed(const struct program *program, int error);
 
 /* The exit status of a program that has printed all that it was asked for. */
 int program_end_output(const struct program *program);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_PS_H
-#define TDT_CLI_PS_H
+#pragma once
 
 /* The forms in which tdt ps prints tasks. */
 
@@ -46,5 +45,3 @@ int ps_summary(struct tdt__out *out, const struct listing *listing);
  * core file knows.
  */
 uint32_t ps_pid(const struct listing *listing);
-
-#endif

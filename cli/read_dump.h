@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_READ_DUMP_H
-#define TDT_CLI_READ_DUMP_H
+#pragma once
 
 /* Reading the dumps and lists of tasks that read_json.c finds in a file. */
 
@@ -13,5 +12,3 @@ int reader_dump(struct reader *reader, json_t *object, struct dump **result);
 
 /* A list of tasks, in the same way. */
 int reader_list(struct reader *reader, json_t *object, struct dump **result);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_READ_JSON_H
-#define TDT_CLI_READ_JSON_H
+#pragma once
 
 /* Reads traces and dumps from the JSON that the library prints; tdt-trace(5) has the schema. */
 
@@ -47,5 +46,3 @@ void dump_free(struct dump *dump); /* NULL does nothing */
  * and the other one is NULL; both are NULL after a profile.
  */
 int reader_next_of_both(struct reader *reader, struct tdt_trace **trace, struct dump **dump);
-
-#endif

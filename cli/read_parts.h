@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_READ_PARTS_H
-#define TDT_CLI_READ_PARTS_H
+#pragma once
 
 /*
  * The parts of objects that read_json.c and read_dump.c read.  The calls that return an int return
@@ -47,5 +46,3 @@ int reader_task(const struct json_place *place, struct tdt_task_info *info);
 /* The tree of the task that `info` describes.  NULL: it failed. */
 struct tdt_trace *reader_tree(struct reader *reader, const json_t *nodes,
 			      const struct tdt_task_info *info);
-
-#endif

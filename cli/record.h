@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_RECORD_H
-#define TDT_CLI_RECORD_H
+#pragma once
 
 /* The forms in which a recording is written, by tdt record and tdt print. */
 
@@ -21,5 +20,3 @@ int write_trace(const struct recording_read *read, const struct options *options
 
 /* Print the summary, with --rows, --since and --full. */
 int write_summary(const struct recording_read *read, const struct options *options);
-
-#endif

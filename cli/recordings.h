@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_RECORDINGS_H
-#define TDT_CLI_RECORDINGS_H
+#pragma once
 
 /*
  * The recordings of the flight recorder that an operator has: a file, or a directory (the
@@ -76,5 +75,3 @@ int recording_read(const struct program *program, const char *path, struct recor
 int recording_read_chosen(const struct program *program, const char *path,
 			  struct recording_read *read);
 void recording_read_free(struct recording_read *read);
-
-#endif

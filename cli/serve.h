@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_SERVE_H
-#define TDT_CLI_SERVE_H
+#pragma once
 
 /*
  * One page of metrics over HTTP, for one program that reads it now and then.
@@ -44,5 +43,3 @@ int serve_url(int listener, char url[SERVE_URL_MAX]);
 
 /* Serve the page.  Returns only if that becomes impossible: a negative errno. */
 int serve(int listener, const struct serve_limits *limits, serve_fn *page, void *arg);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_STACKS_H
-#define TDT_CLI_STACKS_H
+#pragma once
 
 /*
  * Two profiles, to be compared: stacks with the counts of both.  A stack is a text as in folded
@@ -58,5 +57,3 @@ int stacks_text(struct tdt__out *out, const struct stacks *stacks,
 int stacks_json(struct tdt__out *out, const struct stacks *stacks);
 int stacks_folded(struct tdt__out *out, const struct stacks *stacks,
 		  const struct tdt_print_options *options);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_TDT_H
-#define TDT_CLI_TDT_H
+#pragma once
 
 /*
  * The program tdt: its commands, and what they share.  Each command reads its own command line,
@@ -121,5 +120,3 @@ int report_ended(void); /* the process has, while it was read */
 
 /* Report how long something took since `start` (tdt__clock()), if `options` ask for it. */
 void report_time(const struct options *options, const char *what, uint64_t start);
-
-#endif

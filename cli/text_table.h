@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_TEXT_TABLE_H
-#define TDT_CLI_TEXT_TABLE_H
+#pragma once
 
 /*
  * Tables of text.  The cells are made first, so that each column is as wide as its widest cell:
@@ -49,5 +48,3 @@ void text_table_cell(struct text_table *table);
 
 /* Write the table, unless it has only titles, and free it.  Returns 0 or -ENOMEM. */
 int text_table_end(struct text_table *table, struct tdt__out *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_TOP_LINES_H
-#define TDT_CLI_TOP_LINES_H
+#pragma once
 
 /*
  * The lines of a screen, made cell by cell.  A line is begun by the end of the line before; what is
@@ -71,5 +70,3 @@ size_t top_first_row(const struct screen *screen, unsigned room);
 /* Begin the line of a row.  Returns whether it is the selected one, for top_end_row(). */
 bool top_begin_row(struct screen *screen, size_t row);
 void top_end_row(struct screen *screen, bool selected);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_TOP_LOOK_H
-#define TDT_CLI_TOP_LOOK_H
+#pragma once
 
 /*
  * A look at the target, for one round of tdt top.  It runs in a child process (apart.h), which ends
@@ -25,5 +24,3 @@ int top_look(FILE *out, void *look);
  * outside_options.  Returns if that is refused, and has then said why.
  */
 int top_watch(FILE *out, void *arg);
-
-#endif

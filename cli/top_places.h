@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_TOP_PLACES_H
-#define TDT_CLI_TOP_PLACES_H
+#pragma once
 
 /* Where the tasks wait or run, in a look of tdt top. */
 
@@ -19,5 +18,3 @@ void top_places_free(struct top_places *places); /* NULL does nothing */
 /* The text of the place of a task in that group of the snapshot; "": it was not named. */
 const char *top_places_text(const struct top_places *places, size_t group,
 			    const struct tdt_task_info *task);
-
-#endif

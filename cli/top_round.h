@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_TOP_ROUND_H
-#define TDT_CLI_TOP_ROUND_H
+#pragma once
 
 /*
  * The figures of one round of tdt top: what one look at the target found.  A round is plain data of
@@ -169,5 +168,3 @@ struct tdt__string;
 
 /* Move the text to a field of a round, cut to its size, and empty it. */
 void top_keep_text(char to[TOP_TEXT], struct tdt__string *string);
-
-#endif

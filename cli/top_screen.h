@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_TOP_SCREEN_H
-#define TDT_CLI_TOP_SCREEN_H
+#pragma once
 
 /*
  * What tdt top shows: a round as lines of text, and what keys do.  The colours in the text are the
@@ -75,5 +74,3 @@ void top_draw(struct tdt__string *to, const struct top_choice *choice,
 
 /* Write the round as a JSON object.  Returns 0 or the first error of `out`. */
 int top_json(struct tdt__out *out, const struct top_round *round);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_TOP_TERMINAL_H
-#define TDT_CLI_TOP_TERMINAL_H
+#pragma once
 
 /* The terminal of tdt top, by curses: its size, its keys, and lines of text with colours. */
 
@@ -25,5 +24,3 @@ void top_terminal_show(const char *text, size_t n);
 
 /* The next key that was pressed, a character or enum top_key; -1: there is none. */
 int top_terminal_key(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_USTACK_H
-#define TDT_CLI_USTACK_H
+#pragma once
 
 /* Reads the output of tracers: stacks with the ids of tasks. */
 
@@ -64,5 +63,3 @@ int ustack_next(struct ustack_reader *reader, struct ustack *stack);
 
 /* Free the memory of the reader, and the frames of the last stack.  The file stays open. */
 void ustack_end(struct ustack_reader *reader, struct ustack *stack);
-
-#endif

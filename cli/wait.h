@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_WAIT_H
-#define TDT_CLI_WAIT_H
+#pragma once
 
 /* A time that a command waits for something, and that the user may end early. */
 
@@ -22,5 +21,3 @@ bool wait_until(uint64_t time);
 /* On a terminal: how much of the time has passed, "recording: 3 s of 10 s"; and nothing again. */
 void show_progress(const char *what, uint64_t passed, uint64_t all);
 void clear_progress(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_CLI_WORK_H
-#define TDT_CLI_WORK_H
+#pragma once
 
 /* The common beginning of commands: the target is opened in a child process with limits. */
 
@@ -17,5 +16,3 @@ struct work {
 
 /* Do the work for each copy of the library in the target.  Returns the worst exit status. */
 int work_apart(struct work *work);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_READER_CORE_H
-#define TDT_READER_CORE_H
+#pragma once
 
 /*
  * A core file that was opened: the segments of memory that it has, and its notes.  The target
@@ -38,5 +37,3 @@ size_t tdt__core_read(const struct tdt__core *core, uint64_t address, void *buff
 const struct elf_prstatus *tdt__core_thread(const struct tdt__core *core, uint32_t id);
 
 void tdt__core_free(struct tdt__core *core); /* NULL does nothing */
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_READER_DOOR_H
-#define TDT_READER_DOOR_H
+#pragma once
 
 /*
  * A connection to the library in a process, through its door (<tdt/layout/outside.h>).  What the
@@ -65,5 +64,3 @@ int tdt__door_receive(struct tdt__door *door, struct tdt__trouble *trouble);
  */
 int tdt__door_request(struct tdt__door *door, struct tdt_outside_header *header, uint16_t kind,
 		      size_t size, struct tdt__trouble *trouble);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_READER_DUMP_H
-#define TDT_READER_DUMP_H
+#pragma once
 
 /*
  * A dump from outside: where all tasks wait.  Of each task it has the best that there is: the
@@ -35,5 +34,3 @@ int tdt__outside_cycles(struct tdt__cycles *cycles, struct tdt__tasks *tasks);
  */
 void tdt__outside_keep(struct tdt__findings *findings, const struct tdt__findings *before,
 		       const struct tdt__answers *answers);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_READER_ELF_FACTS_H
-#define TDT_READER_ELF_FACTS_H
+#pragma once
 
 /* What the headers of an ELF image say: of a module in memory, or of a file. */
 
@@ -48,5 +47,3 @@ struct tdt__elf_facts {
  */
 bool tdt__elf_facts(struct tdt__elf_facts *facts, tdt__image_read_fn *read, void *image,
 		    bool loaded);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_READER_ENTERED_H
-#define TDT_READER_ENTERED_H
+#pragma once
 
 /*
  * The stacks that a thread of the target has entered: coroutines on stacks of their own, each of
@@ -37,5 +36,3 @@ const struct tdt_stack *tdt__entered_at(const struct tdt__entered *entered, uint
 
 /* Whether the two were read at times between which the thread entered and left no stack. */
 bool tdt__entered_same(const struct tdt__entered *a, const struct tdt__entered *b);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_READER_FIND_H
-#define TDT_READER_FIND_H
+#pragma once
 
 /*
  * Finding the registries of a target by their magic (<tdt/layout/registry.h>).  There is one for
@@ -24,5 +23,3 @@ struct tdt__found {
  * many there are, TDT__REGISTRIES_MAX at most.
  */
 size_t tdt__find(const struct tdt__target *target, struct tdt__found found[TDT__REGISTRIES_MAX]);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_READER_FRESH_H
-#define TDT_READER_FRESH_H
+#pragma once
 
 /* Fresh trees: what the tasks of a process answer to requests through its door. */
 
@@ -58,5 +57,3 @@ tdt__answer_wait(const struct tdt_outside_tree *answer, uint32_t i)
 	return (const void *)((const char *)(tdt__answer_entries(answer) + answer->tree.n) +
 			      (size_t)i * answer->wait_size);
 }
-
-#endif

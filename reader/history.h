@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_READER_HISTORY_H
-#define TDT_READER_HISTORY_H
+#pragma once
 
 /*
  * What has happened in the target since the library began its work: how many tasks and polls there
@@ -47,5 +46,3 @@ bool tdt__history_ended(const struct tdt__tasks *tasks, uint64_t id,
 /* Add the orphaned locks that were found, as far as there is memory. */
 void tdt__history_orphans(struct tdt__tree_reader *reader, struct tdt__findings *findings,
 			  struct tdt__orphans *orphans);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_READER_IMAGES_H
-#define TDT_READER_IMAGES_H
+#pragma once
 
 /*
  * The modules of a target: their table, and their files.
@@ -45,5 +44,3 @@ int tdt__images_open(struct tdt__images *images, uint64_t address);
  * Read a string that may lie in a file that a core file lacks: as tdt__target_string().
  */
 bool tdt__images_string(struct tdt__images *images, uint64_t address, char *string, size_t size);
-
-#endif

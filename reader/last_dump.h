@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_READER_LAST_DUMP_H
-#define TDT_READER_LAST_DUMP_H
+#pragma once
 
 /* A dump of what a recording says of its tasks at its end: where they waited, and what ran. */
 
@@ -18,5 +17,3 @@ struct tdt__modules;
 struct tdt__findings *tdt__last_dump(struct tdt__last_states *states,
 				     const struct tdt__task_choice *choice,
 				     struct tdt__modules *modules);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_READER_LAST_STATES_H
-#define TDT_READER_LAST_STATES_H
+#pragma once
 
 /*
  * The tasks of a recording as they were when it ended, in the form in which records of a registry
@@ -47,5 +46,3 @@ struct tdt__last_states {
 int tdt__last_states_read(struct tdt__last_states *states,
 			  const struct tdt__recording *recording);
 void tdt__last_states_fini(struct tdt__last_states *states);
-
-#endif

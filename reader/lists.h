@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_READER_LISTS_H
-#define TDT_READER_LISTS_H
+#pragma once
 
 /*
  * Lists of frames at which tasks wait (<tdt/integrate/leaf.h>; <tdt/layout/registry.h>, "Lists").
@@ -24,5 +23,3 @@ static inline bool tdt__is_seen_callback(const struct tdt__tasks *tasks,
 {
 	return record->poll != 0 && record->poll == tasks->registry.callback_poll;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_READER_LIVE_H
-#define TDT_READER_LIVE_H
+#pragma once
 
 /* The stacks that tasks have now: of a poll that goes on, and of a suspended fiber or coroutine. */
 
@@ -30,5 +29,3 @@ struct tdt__stacks *tdt__live_suspended(struct tdt__live_stacks *live,
 					const struct tdt__seen_task *task);
 
 void tdt__live_stacks_fini(struct tdt__live_stacks *live);
-
-#endif

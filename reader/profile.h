@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_READER_PROFILE_H
-#define TDT_READER_PROFILE_H
+#pragma once
 
 /*
  * A profile: many looks at the tasks of a process, and what each of them was found doing.  Nothing
@@ -94,5 +93,3 @@ void tdt__profile_end(struct tdt__profile *profile);
  * process that has ended has no tasks any more.
  */
 int tdt__profile_look(struct tdt__profile *profile, double ns);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_READER_PROFILE_AGES_H
-#define TDT_READER_PROFILE_AGES_H
+#pragma once
 
 /*
  * The ages of waits: for how long a task has waited when a look finds it.  Ages are counted in
@@ -45,5 +44,3 @@ void tdt__young_see(struct tdt__young_trees *young, double weight, unsigned age,
 
 /* By how much to multiply the weights of young trees of each age. */
 void tdt__young_scale(const struct tdt__young_trees *young, double scale[TDT__AGE_BINS]);
-
-#endif

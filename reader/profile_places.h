@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_READER_PROFILE_PLACES_H
-#define TDT_READER_PROFILE_PLACES_H
+#pragma once
 
 /*
  * The places of a profile: its trees with names, taken apart to stacks.  The time that a task
@@ -32,5 +31,3 @@ void tdt__profile_places_fini(struct tdt__profile_places *places);
 
 /* Open the files of the modules that the trees lead through, while the process is there. */
 void tdt__profile_open_images(const struct tdt__profile_sum *sum, struct tdt__images *images);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_READER_PROFILE_RECORDED_H
-#define TDT_READER_PROFILE_RECORDED_H
+#pragma once
 
 /*
  * The times that the flight recorder has of the tasks, which are exact: how long the tasks of each
@@ -32,5 +31,3 @@ struct tdt__profile_times {
 int tdt__profile_times_read(struct tdt__profile_times *times, struct tdt__profile_sum *sum,
 			    const struct tdt__recording *recording, uint64_t from, uint64_t until);
 void tdt__profile_times_fini(struct tdt__profile_times *times);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_READER_PROFILE_SUM_H
-#define TDT_READER_PROFILE_SUM_H
+#pragma once
 
 /*
  * What the looks of a profile add up to.
@@ -156,5 +155,3 @@ uint32_t tdt__profile_young(struct tdt__profile_sum *sum, uint32_t name, uint32_
  * Compute the times of all groups, once, after the last look.  Returns 0 or -ENOMEM.
  */
 int tdt__profile_conclude(struct tdt__profile_sum *sum);
-
-#endif

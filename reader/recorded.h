@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_READER_RECORDED_H
-#define TDT_READER_RECORDED_H
+#pragma once
 
 /*
  * The recording of a target (<tdt/layout/recording.h>), to which a registry leads.  Its threads go
@@ -37,5 +36,3 @@ int tdt__recorded_open(struct tdt__target *target, struct tdt__images *images,
 
 /* Whether the recorder of that library runs now.  False in a core file's target, too. */
 bool tdt__recorded_runs(const struct tdt__target *target, const struct tdt__found *found);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_READER_RECORDS_H
-#define TDT_READER_RECORDS_H
+#pragma once
 
 /*
  * The records of a registry, read slab by slab while their tasks may come, be polled and go
@@ -68,5 +67,3 @@ static inline bool tdt__seen_unchanged(const struct tdt__seen *seen,
 	       record->wait_object == later->wait_object &&
 	       record->wait_owner == later->wait_owner && record->tree == later->tree;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_READER_REGISTERS_H
-#define TDT_READER_REGISTERS_H
+#pragma once
 
 /*
  * The registers of a thread of the target, by the numbers that DWARF gives them; and where a core
@@ -61,5 +60,3 @@ uint64_t tdt__cpu_perf_mask(void);
 
 /* The registers of a sample, which come in the order of perf's numbers. */
 void tdt__cpu_of_sample(struct tdt__cpu *cpu, const uint64_t *value);
-
-#endif

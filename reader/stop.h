@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_READER_STOP_H
-#define TDT_READER_STOP_H
+#pragma once
 
 /*
  * Stopping a thread of the target by ptrace(2), for those who ask for it.  Everything else in this
@@ -25,5 +24,3 @@ struct tdt__stopped {
  */
 int tdt__thread_stop(struct tdt__stopped *stopped, uint32_t thread, struct tdt__cpu *cpu);
 void tdt__thread_resume(const struct tdt__stopped *stopped);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_READER_TARGET_H
-#define TDT_READER_TARGET_H
+#pragma once
 
 /*
  * The target: the process or the core file that is read from outside, its memory, and what is
@@ -110,5 +109,3 @@ bool tdt__target_add_mapping(struct tdt__target *target, const struct tdt__mappi
 
 /* Bring the mappings in order.  For process.c and core_open.c. */
 void tdt__target_sort_mappings(struct tdt__target *target);
-
-#endif

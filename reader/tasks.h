@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_READER_TASKS_H
-#define TDT_READER_TASKS_H
+#pragma once
 
 /*
  * The tasks of one registry of a target, as one look found them: what their records say, in the
@@ -129,5 +128,3 @@ int tdt__tasks_cycles(struct tdt__cycles *cycles, struct tdt__tasks *tasks);
  * one, must be in `member.info` by then.
  */
 void tdt__task_prove(struct tdt__tasks *tasks, struct tdt__seen_task *task);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_READER_THREAD_TABLE_H
-#define TDT_READER_THREAD_TABLE_H
+#pragma once
 
 /*
  * The threads that the registry knows: workers, and other threads that poll
@@ -25,5 +24,3 @@ struct tdt__thread_table {
 /* Read the table.  Returns 0 or -ENOMEM; then there is nothing to free. */
 int tdt__thread_table_read(struct tdt__thread_table *table, const struct tdt__tasks *tasks);
 void tdt__thread_table_fini(struct tdt__thread_table *table);
-
-#endif

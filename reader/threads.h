@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_READER_THREADS_H
-#define TDT_READER_THREADS_H
+#pragma once
 
 /*
  * The registers and the stack of a thread of the target.
@@ -72,5 +71,3 @@ int tdt__thread_stack(const struct tdt__target *target, uint32_t id, uint64_t to
  */
 int tdt__outer_stack(const struct tdt__target *target, const struct tdt_stack *from, uint64_t top,
 		     const struct tdt__entered *entered, struct tdt__stack *stack);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_READER_TREES_H
-#define TDT_READER_TREES_H
+#pragma once
 
 /* The last trees of watched tasks (<tdt/layout/registry.h>, "Reading the last tree of a task"). */
 
@@ -51,5 +50,3 @@ int tdt__tree_take(struct tdt__tree_reader *reader, const struct tdt_registry_tr
 		   struct tdt__read_tree *to);
 
 void tdt__tree_reader_fini(struct tdt__tree_reader *reader);
-
-#endif

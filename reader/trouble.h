@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_READER_TROUBLE_H
-#define TDT_READER_TROUBLE_H
+#pragma once
 
 /*
  * Why a target cannot be read, as sentences for the user: what is wrong, and what helps against it.
@@ -14,5 +13,3 @@ struct tdt__trouble {
 /* Set the text, and return `error`, a negative errno.  A text that is too long is cut. */
 int tdt__trouble(struct tdt__trouble *trouble, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-
-#endif

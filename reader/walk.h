@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_READER_WALK_H
-#define TDT_READER_WALK_H
+#pragma once
 
 /* Walking the copy of a stack with libdwfl, which takes the unwind information from the files. */
 
@@ -50,5 +49,3 @@ bool tdt__walk_is_whole(const struct tdt__stacks *stacks);
  * mark that it was cut.
  */
 struct tdt__stacks *tdt__walk_join(struct tdt__stacks *inner, struct tdt__stacks *outer);
-
-#endif

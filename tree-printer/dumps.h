@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_TREE_PRINTER_DUMPS_H
-#define TDT_TREE_PRINTER_DUMPS_H
+#pragma once
 
 /*
  * The forms of a snapshot.  dump.c has checked that the snapshot is whole, and has looked up the
@@ -52,5 +51,3 @@ int tdt__dump_groups(struct tdt__out *out, const struct tdt__dump *dump);
  */
 void tdt__group_lines(struct tdt__string *string, const struct tdt_snapshot_group *group,
 		      bool deadlock, const struct tdt__dump *dump);
-
-#endif

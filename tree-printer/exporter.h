@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_TREE_PRINTER_EXPORTER_H
-#define TDT_TREE_PRINTER_EXPORTER_H
+#pragma once
 
 /*
  * What the files of the Perfetto exporter share.  perfetto.c goes through the items of a recording;
@@ -128,5 +127,3 @@ void tdt__export_user(struct tdt__exporter *exporter, const struct tdt__recorded
 /* Say what is lost: at the beginning, and at the times up to `ns` from which on it is not. */
 void tdt__export_losses(struct tdt__exporter *exporter);
 void tdt__export_losses_until(struct tdt__exporter *exporter, uint64_t ns);
-
-#endif

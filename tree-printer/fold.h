@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_TREE_PRINTER_FOLD_H
-#define TDT_TREE_PRINTER_FOLD_H
+#pragma once
 
 /* Which frames of a tree a reader needs who knows the program, and not its libraries. */
 
@@ -35,5 +34,3 @@ struct tdt__folded {
  * kept.  NULL: no memory.
  */
 struct tdt__folded *tdt__fold(const struct tdt_node *root, struct tdt__frames *frames, bool full);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_TREE_PRINTER_FORMS_H
-#define TDT_TREE_PRINTER_FORMS_H
+#pragma once
 
 /*
  * The forms of a trace.  The text and folded forms are made in two steps: view.c finds which frames
@@ -86,5 +85,3 @@ void tdt__json_rings(struct tdt__json *json, const struct tdt_snapshot_cycle *co
  * if there are none.  Lack of memory is kept in `out`.
  */
 void tdt__json_stuck_locks(struct tdt__json *json, const struct tdt_snapshot *snapshot);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_TREE_PRINTER_FRAME_H
-#define TDT_TREE_PRINTER_FRAME_H
+#pragma once
 
 /* The text of one frame: its name and its place. */
 
@@ -23,5 +22,3 @@ void tdt__frame_place(struct tdt__string *string, const struct tdt_frame *frame,
 /* Add the frame's name and place, each in its colour. */
 void tdt__frame_line(struct tdt__string *string, const struct tdt_frame *frame,
 		     const struct tdt_print_options *options);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_TREE_PRINTER_FRAMES_H
-#define TDT_TREE_PRINTER_FRAMES_H
+#pragma once
 
 /* The texts of the frames of many trees, each made once. */
 
@@ -49,5 +48,3 @@ bool tdt__frames_hides_futures(const struct tdt__frames *frames, uint32_t frame)
 uint32_t tdt__frames_text(struct tdt__frames *frames, uint32_t frame, enum tdt__role role);
 void tdt__frames_write(struct tdt__out *out, const struct tdt__frames *frames, uint32_t number);
 void tdt__frames_fini(struct tdt__frames *frames);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_TREE_PRINTER_JSON_WRITER_H
-#define TDT_TREE_PRINTER_JSON_WRITER_H
+#pragma once
 
 /*
  * JSON, written member by member.  The writer remembers only whether a comma comes next.  It
@@ -59,5 +58,3 @@ void tdt__json_raw(struct tdt__json *json, const char *key, const char *text);
 void tdt__json_known_u64(struct tdt__json *json, const char *key, uint64_t value);
 void tdt__json_known_string(struct tdt__json *json, const char *key, const char *text);
 void tdt__json_true(struct tdt__json *json, const char *key, bool value);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_TREE_PRINTER_NAMES_H
-#define TDT_TREE_PRINTER_NAMES_H
+#pragma once
 
 /* The names of the tasks of a snapshot, found by the ids of the tasks. */
 
@@ -22,5 +21,3 @@ void tdt__names_free(struct tdt__names *names); /* NULL does nothing */
  * several tasks have the same id, the first one is found.
  */
 const char *tdt__names_find(const struct tdt__names *names, uint64_t id);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_TREE_PRINTER_OPERATION_H
-#define TDT_TREE_PRINTER_OPERATION_H
+#pragma once
 
 /* The names of operations. */
 
@@ -58,5 +57,3 @@ bool tdt__keeps_wakers(const char *function);
  * leaf.
  */
 bool tdt__hides_futures(const char *function);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_TREE_PRINTER_ORIGIN_H
-#define TDT_TREE_PRINTER_ORIGIN_H
+#pragma once
 
 /* Whose code a frame is, by its module and by the path of its source. */
 
@@ -57,5 +56,3 @@ bool tdt__lies_with(const struct tdt_frame *frame, const struct tdt_frame *own);
 
 /* Remove `.`, `..` and doubled slashes from a path, by its text alone.  The path never grows. */
 void tdt__normalize(char *path);
-
-#endif

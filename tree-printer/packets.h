@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_TREE_PRINTER_PACKETS_H
-#define TDT_TREE_PRINTER_PACKETS_H
+#pragma once
 
 /*
  * The packets of a Perfetto trace: the way out to a file, the clocks, the tracks, the events, and
@@ -144,5 +143,3 @@ static inline void tdt__packets_fail(struct tdt__packets *packets)
 	if (packets->error == 0)
 		packets->error = -ENOMEM;
 }
-
-#endif

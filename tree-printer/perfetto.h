@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_TREE_PRINTER_PERFETTO_H
-#define TDT_TREE_PRINTER_PERFETTO_H
+#pragma once
 
 /* Recordings in the form of Perfetto traces, which ui.perfetto.dev and trace_processor read. */
 
@@ -37,5 +36,3 @@ struct tdt__perfetto_options {
  */
 int tdt__perfetto_write(const struct tdt__recording *recording,
 			const struct tdt__perfetto_options *options, FILE *out);
-
-#endif

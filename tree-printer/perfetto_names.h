@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_TREE_PRINTER_PERFETTO_NAMES_H
-#define TDT_TREE_PRINTER_PERFETTO_NAMES_H
+#pragma once
 
 /* Names of functions for a Perfetto trace, by a table of modules. */
 
@@ -15,5 +14,3 @@ struct tdt__perfetto_modules {
 
 /* A tdt__perfetto_names_fn, whose data is a struct tdt__perfetto_modules. */
 size_t tdt__perfetto_name(void *data, uint64_t pc, struct tdt_frame *frames, size_t max);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_TREE_PRINTER_PPROF_H
-#define TDT_TREE_PRINTER_PPROF_H
+#pragma once
 
 /*
  * Profiles in pprof's form: gzip around one message of protocol buffers, profile.proto.  `go tool
@@ -43,5 +42,3 @@ struct tdt__pprof {
 
 /* Write the profile, compressed.  Returns 0 or a negative errno. */
 int tdt__pprof_write(const struct tdt__pprof *profile, FILE *out);
-
-#endif

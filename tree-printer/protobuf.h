@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_TREE_PRINTER_PROTOBUF_H
-#define TDT_TREE_PRINTER_PROTOBUF_H
+#pragma once
 
 /*
  * Messages of protocol buffers.  A message is a sequence of fields; a field is a tag, which is the
@@ -88,5 +87,3 @@ static inline void tdt__proto_add_message(struct tdt__string *to, unsigned field
 	to->failed |= message->failed;
 	message->n = 0;
 }
-
-#endif

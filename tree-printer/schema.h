@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_TREE_PRINTER_SCHEMA_H
-#define TDT_TREE_PRINTER_SCHEMA_H
+#pragma once
 
 /*
  * The words on which the writers and the readers of JSON must agree.  tdt-trace(5) has the whole
@@ -67,5 +66,3 @@ static const char *const misuse_words[] __attribute__((unused)) = {
 	[TDT_MISUSE_TASK_ENTER] = "task-enter",
 	[TDT_MISUSE_TASK_LEAVE] = "task-leave",
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_TREE_PRINTER_STRINGS_H
-#define TDT_TREE_PRINTER_STRINGS_H
+#pragma once
 
 /* Text that grows, text that is made harmless for a terminal, and the way out to a stream. */
 
@@ -76,5 +75,3 @@ void tdt__out_fail(struct tdt__out *out, int error);
  * one, else `err`.
  */
 int tdt__out_end(struct tdt__out *out, int err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_TREE_PRINTER_STUCK_LOCKS_H
-#define TDT_TREE_PRINTER_STUCK_LOCKS_H
+#pragma once
 
 /* The futurelocks and the orphaned locks of a snapshot, which its tasks' waits tell. */
 
@@ -35,5 +34,3 @@ size_t tdt__stuck_orphans(const struct tdt__stuck_locks *locks);
 
 /* Returns 0 or -ENOMEM. */
 int tdt__stuck_locks_collect(struct tdt__stuck_locks *locks, const struct tdt_snapshot *snapshot);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_TREE_PRINTER_SUMMARIES_H
-#define TDT_TREE_PRINTER_SUMMARIES_H
+#pragma once
 
 /* The forms of the summary of a recording. */
 
@@ -66,5 +65,3 @@ static inline double tdt__summary_share(double share)
 {
 	return share >= 100000 ? 100000 : share > 0 ? share : 0;
 }
-
-#endif

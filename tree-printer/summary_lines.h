@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_TREE_PRINTER_SUMMARY_LINES_H
-#define TDT_TREE_PRINTER_SUMMARY_LINES_H
+#pragma once
 
 /* The text of a summary while it is written: the lines of one entry after the other. */
 
@@ -71,5 +70,3 @@ static inline const char *tdt__name_or_null(const char *name)
 /* The sections that list entries (summary_entries.c), and the tables (summary_tables.c). */
 void tdt__summary_entries(struct tdt__summary_lines *text);
 void tdt__summary_tables(struct tdt__summary_lines *text);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_TREE_PRINTER_TERMINAL_H
-#define TDT_TREE_PRINTER_TERMINAL_H
+#pragma once
 
 /* What a terminal can show: colours, and the characters of the tree's lines. */
 
@@ -49,5 +48,3 @@ struct tdt__glyphs {
 
 /* The glyphs for `options`, whose `utf8` was chosen. */
 const struct tdt__glyphs *tdt__glyphs(const struct tdt_print_options *options);
-
-#endif

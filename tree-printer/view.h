@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_TREE_PRINTER_VIEW_H
-#define TDT_TREE_PRINTER_VIEW_H
+#pragma once
 
 /* Which frames of a tree are shown to a reader. */
 
@@ -38,5 +37,3 @@ struct tdt__folded;
  */
 int tdt__view_make(struct tdt__view *view, const struct tdt_node *root,
 		   const struct tdt_print_options *options, const struct tdt__folded *folded);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_TREE_PRINTER_WORDS_H
-#define TDT_TREE_PRINTER_WORDS_H
+#pragma once
 
 /*
  * The words of the text forms.  words.c has the parts of sentences: counts, durations, what is said
@@ -169,5 +168,3 @@ void tdt__unsure_line(struct tdt__string *string, const struct tdt_task_info *in
  */
 void tdt__wait_lines(struct tdt__string *string, const struct tdt_task_info *info,
 		     const struct tdt__names *names, const struct tdt_print_options *options);
-
-#endif

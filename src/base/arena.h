@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_BASE_ARENA_H
-#define TDT_SRC_BASE_ARENA_H
+#pragma once
 
 /*
  * An arena: memory that is freed all at once.  A struct of all zeros is an empty arena.  An arena
@@ -18,5 +17,3 @@ struct tdt__arena {
  */
 void *tdt__arena_take(struct tdt__arena *arena, size_t size);
 void tdt__arena_fini(struct tdt__arena *arena);
-
-#endif

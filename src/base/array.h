@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_BASE_ARRAY_H
-#define TDT_SRC_BASE_ARRAY_H
+#pragma once
 
 /* Arrays on the heap that grow, as the owner appends entries. */
 
@@ -42,5 +41,3 @@ struct tdt__table {
  */
 uint32_t tdt__table_add(struct tdt__table *table, uint32_t hash, const void *entry, size_t size);
 void tdt__table_fini(struct tdt__table *table);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_BASE_CLOCK_H
-#define TDT_SRC_BASE_CLOCK_H
+#pragma once
 
 /* The current time, in nanoseconds of CLOCK_MONOTONIC; and how many of them a second has. */
 
@@ -16,5 +15,3 @@ static inline uint64_t tdt__clock(void)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_BASE_INDEX_H
-#define TDT_SRC_BASE_INDEX_H
+#pragma once
 
 /*
  * An index: a hash table that finds the entries of an array by their keys; and hash functions.
@@ -109,5 +108,3 @@ static inline uint32_t tdt__hash_fold(uint64_t hash)
 {
 	return (uint32_t)(hash ^ hash >> 32);
 }
-
-#endif

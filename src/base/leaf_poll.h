@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_BASE_LEAF_POLL_H
-#define TDT_SRC_BASE_LEAF_POLL_H
+#pragma once
 
 #include <tdt/future.h>
 
@@ -22,5 +21,3 @@
 #define TDT__NAME_IN_TREES(function)                                                               \
 	extern __typeof__(tdt__##function) tdt__##function##_in_trees __asm__("tdt." #function)    \
 		__attribute__((alias("tdt__" #function), visibility("default")))
-
-#endif

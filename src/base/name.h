@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_BASE_NAME_H
-#define TDT_SRC_BASE_NAME_H
+#pragma once
 
 /* Names of tasks and of objects: the library keeps their first bytes. */
 
@@ -30,5 +29,3 @@ static inline void tdt__name_copy(char to[TDT__NAME_MAX + 1], const char *name)
 	memcpy(to, name, length);
 	to[length] = '\0';
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_BASE_NEW_FILE_H
-#define TDT_SRC_BASE_NEW_FILE_H
+#pragma once
 
 /*
  * A file that replaces the one at a path, as a whole: it is written under a name of its own, and
@@ -45,5 +44,3 @@ FILE *tdt__new_file_stream(const struct tdt__new_file *file);
  * Returns `error`, or why the file is not there.
  */
 int tdt__new_file_close(struct tdt__new_file *file, int error);
-
-#endif

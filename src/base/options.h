@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_BASE_OPTIONS_H
-#define TDT_SRC_BASE_OPTIONS_H
+#pragma once
 
 /*
  * The one rule for all public structs that callers fill in and that may grow: the first field is
@@ -41,5 +40,3 @@ static inline int tdt__options_read(void *ours, size_t our_size, const void *the
 	memcpy(ours, &our_size, sizeof(our_size));
 	return 0;
 }
-
-#endif

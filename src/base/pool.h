@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_BASE_POOL_H
-#define TDT_SRC_BASE_POOL_H
+#pragma once
 
 /*
  * A pool of items of one size.  Items are made beforehand, on a thread that may allocate, and are
@@ -71,5 +70,3 @@ struct tdt__pool_item *tdt__pool_make(struct tdt__pool *pool);
  * that had the item.
  */
 struct tdt__pool_item *tdt__pool_at(const struct tdt__pool *pool, uint32_t index);
-
-#endif

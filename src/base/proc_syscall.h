@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_BASE_PROC_SYSCALL_H
-#define TDT_SRC_BASE_PROC_SYSCALL_H
+#pragma once
 
 /* What the kernel says of a thread that is blocked: the file syscall, see proc(5). */
 
@@ -31,5 +30,3 @@ static inline bool tdt__proc_syscall_parse(const char *text, struct tdt__proc_sy
 	parsed->pc = strtoull(pc, NULL, 16);
 	return true;
 }
-
-#endif

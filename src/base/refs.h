@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_BASE_REFS_H
-#define TDT_SRC_BASE_REFS_H
+#pragma once
 
 /*
  * Counts of references, and what ThreadSanitizer is told.
@@ -48,5 +47,3 @@ static inline bool tdt__refs_drop(atomic_uint *refs)
 	tdt__tsan_acquire(refs);
 	return true;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_BASE_REGULAR_FILE_H
-#define TDT_SRC_BASE_REGULAR_FILE_H
+#pragma once
 
 /*
  * Opening a file for reading whose name is not to be trusted: it comes from a target, a core file,
@@ -24,5 +23,3 @@ int tdt__regular_open(int at, const char *path);
 int tdt__regular_open_found(int found);
 
 #define TDT__LOOK_FLAGS (O_PATH | O_CLOEXEC)
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_BASE_RESULT_H
-#define TDT_SRC_BASE_RESULT_H
+#pragma once
 
 /*
  * How public calls report an error, which is 0 or a negative errno here: errno has it, too.  If
@@ -33,5 +32,3 @@ static inline struct tdt_future tdt__no_future(int error)
 	errno = -error;
 	return TDT_FUTURE_NONE;
 }
-
-#endif

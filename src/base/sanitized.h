@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_BASE_SANITIZED_H
-#define TDT_SRC_BASE_SANITIZED_H
+#pragma once
 
 /* Whether this code is built with AddressSanitizer or ThreadSanitizer, by GCC or Clang: 1 or 0. */
 
@@ -20,6 +19,4 @@
 #define TDT__TSAN 1
 #else
 #define TDT__TSAN 0
-#endif
-
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_BASE_SERVICE_H
-#define TDT_SRC_BASE_SERVICE_H
+#pragma once
 
 /*
  * The library's own threads, which work for the host's threads.  They block all signals, so that
@@ -16,5 +15,3 @@
  * started earlier.
  */
 int tdt__service_start(void *(*run)(void *));
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_HOST_SYSCALL_NAME_H
-#define TDT_SRC_HOST_SYSCALL_NAME_H
+#pragma once
 
 #include <stdint.h>
 
@@ -9,5 +8,3 @@
  * built.
  */
 const char *tdt__syscall_name(int32_t number);
-
-#endif

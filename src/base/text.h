@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_BASE_TEXT_H
-#define TDT_SRC_BASE_TEXT_H
+#pragma once
 
 /* Questions about strings. */
 
@@ -29,5 +28,3 @@ static inline bool tdt__is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_BASE_WRITE_SIGNALS_H
-#define TDT_SRC_BASE_WRITE_SIGNALS_H
+#pragma once
 
 /*
  * Writing without the signals that may come of it.
@@ -23,5 +22,3 @@ void tdt__write_signals_block(struct tdt__write_signals *signals);
 
 /* Keeps errno. */
 void tdt__write_signals_restore(const struct tdt__write_signals *signals);
-
-#endif

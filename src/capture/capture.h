@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_CAPTURE_CAPTURE_H
-#define TDT_SRC_CAPTURE_CAPTURE_H
+#pragma once
 
 /*
  * A capture: the stacks of the leaves of one poll (stacks.h), and what the poll reports about its
@@ -140,5 +139,3 @@ void tdt__capture_complete(struct tdt__capture *capture);
 
 /* Note what a leaf waits for.  Nothing is noted in a fixed capture, or if there is no memory. */
 void tdt__capture_wait(struct tdt__capture *capture, const struct tdt_wait *wait);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_CAPTURE_CAPTURE_TRACE_H
-#define TDT_SRC_CAPTURE_CAPTURE_TRACE_H
+#pragma once
 
 struct tdt_handle;
 struct tdt_trace;
@@ -11,5 +10,3 @@ struct tdt__capture;
  * also when it fails.  NULL and errno (ENOMEM) on failure.
  */
 struct tdt_trace *tdt__capture_trace(const struct tdt_handle *task, struct tdt__capture *capture);
-
-#endif

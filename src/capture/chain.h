@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_CAPTURE_CHAIN_H
-#define TDT_SRC_CAPTURE_CHAIN_H
+#pragma once
 
 /*
  * A traced poll in progress: a link of its thread's chain of polls.  It lies on the stack of the
@@ -58,5 +57,3 @@ static inline bool tdt__polled_here(const struct tdt_handle *task)
 
 /* In a child of fork(): the same polls are in progress, but their thread has another id. */
 void tdt__polls_forked(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_CAPTURE_COUNTED_H
-#define TDT_SRC_CAPTURE_COUNTED_H
+#pragma once
 
 /*
  * Counted clones.  A leaf may register its waker, then find that it is ready, and let the task go
@@ -86,5 +85,3 @@ void tdt__counted_by_environment(void);
 
 /* Protects the making of counted clones.  Held across fork (fork.c). */
 extern pthread_mutex_t tdt__counted_lock;
-
-#endif

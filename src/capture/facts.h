@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_CAPTURE_FACTS_H
-#define TDT_SRC_CAPTURE_FACTS_H
+#pragma once
 
 /*
  * The facts that a poll reports about its task, besides the stacks: the fields of struct
@@ -44,5 +43,3 @@ static inline void tdt__facts_say(const struct tdt__facts *facts, struct tdt_tas
 	info->n_waits = facts->n_waits;
 	info->waits = facts->wait_list;
 }
-
-#endif

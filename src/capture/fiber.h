@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_CAPTURE_FIBER_H
-#define TDT_SRC_CAPTURE_FIBER_H
+#pragma once
 
 /*
  * Fibers (tdt/integrate/fiber.h): the struct, and how others find it.  A task of tdt_task_new() has
@@ -90,5 +89,3 @@ static inline void tdt__fiber_end_write(struct tdt_fiber *fiber)
 
 /* Protects the making of memory for fibers.  Held across fork() (fork.c). */
 extern pthread_mutex_t tdt__fibers_lock;
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_CAPTURE_FIND_FP_H
-#define TDT_SRC_CAPTURE_FIND_FP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@ struct tdt__stack_copy;
  */
 uintptr_t tdt__find_fp(const struct tdt__stack_copy *copy, struct tdt__walk *walk,
 		       struct tdt__registers at, bool *sure);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_CAPTURE_FOLLOW_H
-#define TDT_SRC_CAPTURE_FOLLOW_H
+#pragma once
 
 /*
  * Stepping, in the copy of a stack, from a frame that no rule describes: the frame's unwind
@@ -45,6 +44,4 @@ static inline bool tdt__follow(const struct tdt__stack_copy *copy, const uintptr
 	(void)walked;
 	return false;
 }
-#endif
-
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_CAPTURE_INTERRUPT_H
-#define TDT_SRC_CAPTURE_INTERRUPT_H
+#pragma once
 
 /*
  * Letting a running thread copy the stack of its poll, by a signal.
@@ -61,5 +60,3 @@ extern pthread_mutex_t tdt__interrupt_lock;
 
 /* In a child of fork(): the threads that waited do not exist there. */
 void tdt__interrupt_forked(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_CAPTURE_JUDGE_H
-#define TDT_SRC_CAPTURE_JUDGE_H
+#pragma once
 
 /*
  * Whether recorded stacks are true.  They were walked by rules for the modules of a table, and
@@ -20,5 +19,3 @@ struct tdt__unloads;
  * Returns 0, -EAGAIN (a module was unloaded), or -ETIMEDOUT (that could not be found out in time).
  */
 int tdt__judge(struct tdt__stacks *stacks, struct tdt__unloads *count);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_CAPTURE_LEAF_LIST_H
-#define TDT_SRC_CAPTURE_LEAF_LIST_H
+#pragma once
 
 /*
  * Reading the lists that say where a task waits (tdt/integrate/leaf.h).
@@ -48,5 +47,3 @@ void tdt__leaf_list_append(struct tdt__capture *capture, const struct tdt_handle
  * list is in force, or not any more; the capture is empty again.  May set errno.
  */
 bool tdt__leaf_list_capture(struct tdt__capture *capture, const struct tdt_handle *task);
-
-#endif

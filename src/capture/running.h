@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_CAPTURE_RUNNING_H
-#define TDT_SRC_CAPTURE_RUNNING_H
+#pragma once
 
 /*
  * The stack of a poll in progress, read from another thread.
@@ -45,5 +44,3 @@ uint64_t tdt__running_poll(const struct tdt_handle *task);
  */
 struct tdt__capture *tdt__running(struct tdt_handle *task, uint64_t polls, uint32_t max_frames,
 				  uint64_t deadline, int *error);
-
-#endif

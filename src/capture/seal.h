@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_CAPTURE_SEAL_H
-#define TDT_SRC_CAPTURE_SEAL_H
+#pragma once
 
 /*
  * A seal on the outer frames that the leaves of a poll share.  It shows whether these frames are
@@ -71,5 +70,3 @@ tdt__seal_skip(const struct tdt__seal *seal, const struct tdt__recorded *frames,
 		changed |= (*(const volatile unaligned *)pair->at ^ pair->were) & pair->mask;
 	return (changed[0] | changed[1]) == 0 ? seal->beyond : index;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_CAPTURE_STACK_COPY_H
-#define TDT_SRC_CAPTURE_STACK_COPY_H
+#pragma once
 
 /*
  * A copy of the part of one stack that a running poll uses, and a single step in it.  It is one of
@@ -84,5 +83,3 @@ static inline enum tdt__walked tdt__stack_copy_next(const struct tdt__stack_copy
 	}
 	return walked;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_CAPTURE_STACK_PIECES_H
-#define TDT_SRC_CAPTURE_STACK_PIECES_H
+#pragma once
 
 /*
  * The stack of a running poll, which may extend over several stacks: code in the poll may have
@@ -69,5 +68,3 @@ int tdt__pieces_dup(struct tdt__pieces *to, const struct tdt__pieces *from);
  * pieces were doubtful, and the walk has not shown that they are on the poll's stack.
  */
 int tdt__pieces_capture(const struct tdt__pieces *pieces, struct tdt__capture *capture);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_CAPTURE_SUSPENDED_H
-#define TDT_SRC_CAPTURE_SUSPENDED_H
+#pragma once
 
 /*
  * The stack of a suspended fiber, read from any thread.
@@ -52,5 +51,3 @@ struct tdt__standing *tdt__standing_new(struct tdt_handle *task, int *error);
 struct tdt__standing *tdt__standing_ref(struct tdt__standing *standing);
 void tdt__standing_unref(struct tdt__standing *standing); /* NULL does nothing */
 int tdt__standing_capture(const struct tdt__standing *standing, struct tdt__capture *capture);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_CAPTURE_WALK_COPY_H
-#define TDT_SRC_CAPTURE_WALK_COPY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ struct tdt__stack_copy;
  */
 bool tdt__walk_copy(const struct tdt__stack_copy *copy, struct tdt__registers at,
 			     const uintptr_t *registers, bool last, struct tdt__capture *capture);
-
-#endif

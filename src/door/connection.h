@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_DOOR_CONNECTION_H
-#define TDT_SRC_DOOR_CONNECTION_H
+#pragma once
 
 /*
  * The connections of readers outside, and what each of them wants as long as it lasts: a watch, a
@@ -52,5 +51,3 @@ int tdt__connection_record(struct tdt__connection *connection,
  * In a child of fork(), under tdt__door_lock: close the descriptors, which are those of the parent.
  */
 void tdt__connections_forked(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_DOOR_DOOR_H
-#define TDT_SRC_DOOR_DOOR_H
+#pragma once
 
 /*
  * Listen if TDT_OUTSIDE says so.  tdt__start() calls this, in each process once.  If this is not
@@ -10,5 +9,3 @@ void tdt__door_begin(void);
 
 /* In a child of fork, under tdt__door_lock: there is no door, nor any connection. */
 void tdt__door_forked(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_DOOR_MESSAGES_H
-#define TDT_SRC_DOOR_MESSAGES_H
+#pragma once
 
 /*
  * What <tdt/layout/outside.h> says of messages: each is checked like any input, then done or
@@ -32,5 +31,3 @@ int tdt__message_answer(struct tdt__connection *connection, const void *packet, 
  */
 int tdt__message_hello(const struct tdt__door_socket *socket, const void *packet, size_t size,
 		       int error);
-
-#endif

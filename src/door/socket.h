@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_DOOR_SOCKET_H
-#define TDT_SRC_DOOR_SOCKET_H
+#pragma once
 
 /*
  * The sockets of the door.
@@ -66,5 +65,3 @@ ssize_t tdt__door_socket_receive_socket(const struct tdt__door_socket *socket, v
  */
 int tdt__door_socket_send(const struct tdt__door_socket *socket, const void *message, size_t size,
 			  uint64_t deadline);
-
-#endif

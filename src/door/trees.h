@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_DOOR_TREES_H
-#define TDT_SRC_DOOR_TREES_H
+#pragma once
 
 /*
  * Fresh trees for a reader outside: each task is requested once, and its answer is sent as soon as
@@ -19,5 +18,3 @@
  */
 int tdt__trees_send(const struct tdt__door_socket *socket, const struct tdt_outside_trees *wanted,
 		    struct tdt_outside_done *done);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_DUMP_DUMP_FILE_H
-#define TDT_SRC_DUMP_DUMP_FILE_H
+#pragma once
 
 /* A dump that is appended to a file. */
 
@@ -9,5 +8,3 @@
  * JSON if the pattern ends in ".json", else as text.  Returns 0 or a negative errno.
  */
 int tdt__dump_to_file(const char *pattern);
-
-#endif

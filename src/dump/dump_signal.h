@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_DUMP_DUMP_SIGNAL_H
-#define TDT_SRC_DUMP_DUMP_SIGNAL_H
+#pragma once
 
 #include <pthread.h>
 
@@ -15,5 +14,3 @@ extern pthread_mutex_t tdt__signal_lock;
  * each process once.  If no thread can be started, the signal does nothing.
  */
 void tdt__dump_begin(void);
-
-#endif

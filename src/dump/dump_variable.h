@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_DUMP_DUMP_VARIABLE_H
-#define TDT_SRC_DUMP_DUMP_VARIABLE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@ struct tdt__dump_choice {
  * syntax.  `choice->path` points into `text`.  Returns false if the value is not understood.
  */
 bool tdt__dump_variable(const char *text, struct tdt__dump_choice *choice);
-
-#endif

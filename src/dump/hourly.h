@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_DUMP_HOURLY_H
-#define TDT_SRC_DUMP_HOURLY_H
+#pragma once
 
 /* A limit: something may happen at most `most` times in any hour. */
 
@@ -29,5 +28,3 @@ static inline bool tdt__hourly_allows(struct tdt__hourly *hourly, uint64_t now)
 	hourly->n++;
 	return true;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_DUMP_PATH_PATTERN_H
-#define TDT_SRC_DUMP_PATH_PATTERN_H
+#pragma once
 
 /* The patterns of files that are written on a signal: dumps, and snapshots of the recorder. */
 
@@ -15,5 +14,3 @@
  * Returns false if the path is too long.
  */
 bool tdt__path_of_pattern(char name[PATH_MAX], const char *pattern, pid_t process, time_t now);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_DUMP_RECORDER_COPY_H
-#define TDT_SRC_DUMP_RECORDER_COPY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@
  * (the recorder was started anew meanwhile, again and again) or -ENOMEM.
  */
 int tdt__recorder_copy(uint64_t since_ns, void **copy, size_t *size);
-
-#endif

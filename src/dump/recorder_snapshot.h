@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_DUMP_RECORDER_SNAPSHOT_H
-#define TDT_SRC_DUMP_RECORDER_SNAPSHOT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -9,5 +8,3 @@
  * change.
  */
 int tdt__recorder_snapshot_by_pattern(const char *pattern, uint64_t since_ns);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_DUMP_REQUEST_ALL_H
-#define TDT_SRC_DUMP_REQUEST_ALL_H
+#pragma once
 
 /*
  * Requesting the traces of any number of tasks, with one deadline for all.  Some requests are
@@ -55,5 +54,3 @@ struct tdt__requests {
  * runtime may make it take longer.
  */
 void tdt__request_all(const struct tdt__requests *requests);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_DUMP_SNAPSHOT_H
-#define TDT_SRC_DUMP_SNAPSHOT_H
+#pragma once
 
 /* What tdt_snapshot_take() does not do, but dumps do. */
 
@@ -18,5 +17,3 @@ const struct tdt_snapshot *tdt__snapshot_take(const struct tdt_dump_options *opt
 
 /* tdt_dump(), which finds busy loops; `only_unseen` as above. */
 int tdt__dump(FILE *out, const struct tdt_dump_options *options, bool only_unseen);
-
-#endif

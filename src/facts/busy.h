@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_FACTS_BUSY_H
-#define TDT_SRC_FACTS_BUSY_H
+#pragma once
 
 /*
  * Busy loops: tasks that are polled again and again because they wake themselves.
@@ -37,5 +36,3 @@ struct tdt__busy_places {
  * takes a tenth of a second; otherwise it only looks at the members.
  */
 void tdt__busy_find(const struct tdt__busy_places *places);
-
-#endif

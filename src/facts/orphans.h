@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_FACTS_ORPHANS_H
-#define TDT_SRC_FACTS_ORPHANS_H
+#pragma once
 
 /*
  * Orphaned locks: their owner has ended and has not given them back, so that all tasks that wait
@@ -45,5 +44,3 @@ struct tdt__orphan_place {
 	struct tdt_registry_entry entry;
 };
 struct tdt__orphan_place tdt__orphan_place(const struct tdt__orphan *orphan);
-
-#endif

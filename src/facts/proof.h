@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_FACTS_PROOF_H
-#define TDT_SRC_FACTS_PROOF_H
+#pragma once
 
 /*
  * What a waiting task says of the task that it waits for: whether it is proof for a deadlock
@@ -35,5 +34,3 @@ enum tdt__proof tdt__prove(const struct tdt__lock_places *places, const struct t
 
 /* Until when the task is known to have been polled after each wake-up: see struct tdt__member. */
 uint64_t tdt__settled(const struct tdt__lock_places *places, const struct tdt__witness *task);
-
-#endif

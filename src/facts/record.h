@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_FACTS_RECORD_H
-#define TDT_SRC_FACTS_RECORD_H
+#pragma once
 
 /* What a copy of a task's record says by itself, in the process of the task and outside of it. */
 
@@ -155,5 +154,3 @@ static inline void tdt__count_state(struct tdt_counts *counts, enum tdt_task_sta
 		counts->held++;
 	}
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_FACTS_REGISTRY_TREE_H
-#define TDT_SRC_FACTS_REGISTRY_TREE_H
+#pragma once
 
 /* What a tree in the registry says, in the process of its task and outside of it. */
 
@@ -32,5 +31,3 @@ static inline void tdt__registry_tree_read(struct tdt__stacks *stacks,
 		};
 	}
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_FACTS_WAIT_H
-#define TDT_SRC_FACTS_WAIT_H
+#pragma once
 
 /*
  * Which of a task's waits is the main one, which stands for the task where there is room for one:
@@ -50,5 +49,3 @@ static inline void tdt__add_wait(struct tdt_wait *waits, uint32_t *n, const stru
 	}
 	waits[at] = *wait;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_FUTURE_COMBINE_H
-#define TDT_SRC_FUTURE_COMBINE_H
+#pragma once
 
 /*
  * The functions to which the public calls of <tdt/combine.h> forward.  Why they are separate is
@@ -11,5 +10,3 @@
 
 struct tdt_future tdt__join_all_new(const struct tdt_future *futures, size_t n);
 struct tdt_future tdt__select_new(const struct tdt_future *futures, size_t n, size_t *winner);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_FUTURE_SANITIZERS_H
-#define TDT_SRC_FUTURE_SANITIZERS_H
+#pragma once
 
 /*
  * What sanitizers and valgrind have to know of stacks, and of switches between them: otherwise they
@@ -119,5 +118,3 @@ static inline void tdt__san_left(struct tdt__san *from)
 	__sanitizer_finish_switch_fiber(from->fake, NULL, NULL);
 #endif
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_FUTURE_SWITCH_H
-#define TDT_SRC_FUTURE_SWITCH_H
+#pragma once
 
 /*
  * Switching from one stack to another, on the same thread.  The registers that a call preserves are
@@ -48,5 +47,3 @@ void tdt__context_switch(struct tdt__context *from, struct tdt__context *to);
  * `pc` is a return address.
  */
 struct tdt__registers tdt__context_registers(const struct tdt__context *context);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_HOST_BARRIER_H
-#define TDT_SRC_HOST_BARRIER_H
+#pragma once
 
 /*
  * The two sides of a Dekker handshake: each side stores its own variable, then loads that of the
@@ -53,5 +52,3 @@ static inline void tdt__barrier_light(void)
 	if (__builtin_expect(atomic_load_explicit(&tdt__barrier_fences, memory_order_relaxed), 0))
 		tdt__barrier_fence();
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_HOST_LASTING_H
-#define TDT_SRC_HOST_LASTING_H
+#pragma once
 
 /*
  * Which modules the process began with: the executable, the libraries that it needs, and the loader
@@ -17,5 +16,3 @@
  * with NULL does only that.  The caller holds tdt__unwind_lock.
  */
 bool tdt__is_lasting(const struct link_map *map);
-
-#endif

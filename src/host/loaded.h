@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_HOST_LOADED_H
-#define TDT_SRC_HOST_LOADED_H
+#pragma once
 
 /*
  * Filling a table of modules (modules.h) with modules that this process has loaded.
@@ -30,5 +29,3 @@ bool tdt__is_loaded(uintptr_t address);
  * caller holds tdt__unwind_lock.
  */
 int tdt__loaded_meet(struct tdt__modules **table, uintptr_t pc);
-
-#endif

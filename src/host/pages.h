@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_HOST_PAGES_H
-#define TDT_SRC_HOST_PAGES_H
+#pragma once
 
 /*
  * Memory of this process that may vanish while it is read: the loader's records, and the modules.
@@ -22,5 +21,3 @@ size_t tdt__pages_copy(void *to, uintptr_t address, size_t size);
 
 /* Empty the cache. */
 void tdt__pages_forget(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_HOST_PEEK_H
-#define TDT_SRC_HOST_PEEK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,5 +13,3 @@
  */
 
 size_t tdt__peek(void *to, uintptr_t address, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_HOST_PROC_THREAD_H
-#define TDT_SRC_HOST_PROC_THREAD_H
+#pragma once
 
 /*
  * What /proc reports about another thread of this process; reading it does not disturb that thread.
@@ -28,5 +27,3 @@ int tdt__proc_blocked(uint32_t thread, struct tdt__blocked *blocked);
 
 /* The signals that the thread has blocked: bit n - 1 is for signal n. */
 int tdt__proc_signals_blocked(uint32_t thread, uint64_t *mask);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_HOST_READABLE_H
-#define TDT_SRC_HOST_READABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ static inline bool tdt__stack_holds(const struct tdt_stack *stack, uintptr_t low
  * for each 64 pages.  May set errno.
  */
 bool tdt__stack_readable(uintptr_t low, uintptr_t high);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_HOST_START_H
-#define TDT_SRC_HOST_START_H
+#pragma once
 
 /*
  * Starting the library in a process, when the first task or watch is made; and restarting it in a
@@ -36,5 +35,3 @@ extern uint32_t tdt__forks;
  * threads start when they are needed.
  */
 int tdt__start(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_HOST_THREAD_H
-#define TDT_SRC_HOST_THREAD_H
+#pragma once
 
 /*
  * What a thread knows about itself: the polls that it is in, the time that its runtime reported,
@@ -159,5 +158,3 @@ static inline uint64_t tdt__now(void)
  * read, or is not known.
  */
 bool tdt__thread_peek(uint32_t id, struct tdt__thread *copy);
-
-#endif

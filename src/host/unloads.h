@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_HOST_UNLOADS_H
-#define TDT_SRC_HOST_UNLOADS_H
+#pragma once
 
 /*
  * How many modules the process has unloaded so far.
@@ -62,5 +61,3 @@ void tdt__unloads_unlock(void);
 /* In a child of fork(): reset the state, since the reporter is gone. */
 
 void tdt__unloads_forked(void);
-
-#endif

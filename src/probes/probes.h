@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_PROBES_PROBES_H
-#define TDT_SRC_PROBES_PROBES_H
+#pragma once
 
 /*
  * The probes: static tracing points (USDT).  tdt-probes(7) describes what each of them means, and
@@ -96,5 +95,3 @@ TDT__WORKER_PROBES(TDT__DECLARE)
 		if (TDT__PROBED(name) && (task)->record.id != tdt__thread_here()->hooked)          \
 			tdt_probe_##name(task);                                                    \
 	} while (0)
-
-#endif

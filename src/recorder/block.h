@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_RECORDER_BLOCK_H
-#define TDT_SRC_RECORDER_BLOCK_H
+#pragma once
 
 /*
  * The block of a recording: how large its parts are, where they lie, and the memory or the file
@@ -128,5 +127,3 @@ static inline void *tdt__ring_slots(const struct tdt_recording_ring *ring)
 {
 	return (void *)(uintptr_t)ring->address;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_RECORDER_CLOCK_H
-#define TDT_SRC_RECORDER_CLOCK_H
+#pragma once
 
 /*
  * The clock of the recorder, whose unit is a *tick*.
@@ -67,5 +66,3 @@ static inline uint64_t tdt__ticks(void)
 #endif
 	return tdt__clock();
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_RECORDER_CPU_H
-#define TDT_SRC_RECORDER_CPU_H
+#pragma once
 
 /*
  * The number of the CPU that the thread runs on.  The kernel keeps it in a struct that glibc
@@ -57,7 +56,5 @@ static inline uint16_t tdt__cpu(void)
 {
 	return UINT16_MAX;
 }
-
-#endif
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_RECORDER_FILES_H
-#define TDT_SRC_RECORDER_FILES_H
+#pragma once
 
 /*
  * The files of recordings in a directory: dir/tdt-PID-START.rec.
@@ -49,5 +48,3 @@ void tdt__record_file_close(struct tdt__record_file *file);
 
 /* Remove the file, if it is there, and forget it. */
 void tdt__record_file_remove(struct tdt__record_file *file);
-
-#endif

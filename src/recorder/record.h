@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_RECORDER_RECORD_H
-#define TDT_SRC_RECORDER_RECORD_H
+#pragma once
 
 /*
  * Writing the events.  <tdt/layout/recording.h> describes what each of them contains.
@@ -188,5 +187,3 @@ void tdt__record_run(uint64_t id, uint8_t detail);
 void tdt__record_hand(const struct tdt_lock *lock, uint64_t id);
 void tdt__record_wait(uint64_t id, enum tdt_wait_kind kind, const void *object, uint64_t owner,
 		      const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_RECORDER_RECORDER_H
-#define TDT_SRC_RECORDER_RECORDER_H
+#pragma once
 
 /* Starting and stopping the recorder: <tdt/recorder.h>. */
 
@@ -45,5 +44,3 @@ int64_t tdt__recorder_parse_size(const char *text);
 
 /* Read a value of TDT_RECORD_STACKS.  False: it is not understood. */
 bool tdt__recorder_parse_stacks(const char *text, struct tdt_recorder_options *options);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_RECORDER_REQUEST_H
-#define TDT_SRC_RECORDER_REQUEST_H
+#pragma once
 
 /* What a request to record needs and may lack: its directory, and words for its author. */
 
@@ -20,5 +19,3 @@ int tdt__record_dir(char path[PATH_MAX], const char *dir);
  * loaded, as that of a daemon is, or if it is not ready.
  */
 void tdt__record_say(const char *variable, int error, const char *instead);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_RECORDER_RINGS_H
-#define TDT_SRC_RECORDER_RINGS_H
+#pragma once
 
 /*
  * Which thread writes to which ring.
@@ -199,5 +198,3 @@ static inline struct tdt_recording_ring *tdt__ring_of_polls(void)
 		return tdt__ring_grow(ring);
 	return ring;
 }
-
-#endif

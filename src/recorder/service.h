@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_RECORDER_SERVICE_H
-#define TDT_SRC_RECORDER_SERVICE_H
+#pragma once
 
 /*
  * What the recorder's thread does while the recorder runs, and the events that it writes.  All of
@@ -50,5 +49,3 @@ int tdt__service_rings(struct tdt__block *block);
  * round, or poll now.  Takes tdt__recorder_lock.
  */
 bool tdt__service_round(struct tdt__block *block);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_RECORDER_STACKS_H
-#define TDT_SRC_RECORDER_STACKS_H
+#pragma once
 
 /*
  * The table of distinct stacks, in the layout of <tdt/layout/recording.h>.
@@ -55,5 +54,3 @@ static inline bool tdt__record_capture_due(void)
  * stacks of this poll count as lost, and the thread's next poll is due.
  */
 struct tdt__capture *tdt__record_capture(void);
-
-#endif

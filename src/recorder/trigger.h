@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_RECORDER_TRIGGER_H
-#define TDT_SRC_RECORDER_TRIGGER_H
+#pragma once
 
 /*
  * Triggers: something that is recorded is worth a snapshot (tdt_recorder_on_trigger()).  The thread
@@ -55,5 +54,3 @@ static inline void tdt__trigger_panic(void)
  * that found the trigger pulled, so that it also has what followed.
  */
 void tdt__trigger_round(void);
-
-#endif

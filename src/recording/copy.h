@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_RECORDING_COPY_H
-#define TDT_SRC_RECORDING_COPY_H
+#pragma once
 
 /*
  * Copy a recording from where it is written to, by the rule of tdt/layout/recording.h, so that it
@@ -41,5 +40,3 @@ struct tdt__recording_source {
  * no recording, or it is damaged), -ENOTSUP (of another version), -ENOMEM, or what `read` returned.
  */
 int tdt__recording_copy(const struct tdt__recording_source *source, void **copy, size_t *size);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_RECORDING_DESCRIBE_H
-#define TDT_SRC_RECORDING_DESCRIBE_H
+#pragma once
 
 /*
  * The payloads of events that describe tasks and modules (tdt/layout/recording.h), for those who
@@ -29,5 +28,3 @@ size_t tdt__describe_task(const struct tdt_task_record *record, const char *file
  */
 size_t tdt__describe_module(uint64_t bias, const char *build_id, const char *path,
 			    char payload[TDT__DESCRIPTION_MAX]);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_RECORDING_DURATIONS_H
-#define TDT_SRC_RECORDING_DURATIONS_H
+#pragma once
 
 /*
  * How long the polls of a recording took, and how long woken tasks waited for their polls, counted
@@ -38,5 +37,3 @@ struct tdt__recorded_span {
 int tdt__durations_count(const struct tdt__recording *recording,
 			 const struct tdt__recorded_span *span, struct tdt__durations *polls,
 			 struct tdt__durations *latencies);
-
-#endif

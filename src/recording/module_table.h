@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_RECORDING_MODULE_TABLE_H
-#define TDT_SRC_RECORDING_MODULE_TABLE_H
+#pragma once
 
 struct tdt__modules;
 struct tdt__recording;
@@ -11,5 +10,3 @@ struct tdt__recording;
  * reference up.  NULL: no memory.
  */
 struct tdt__modules *tdt__recorded_module_table(const struct tdt__recording *recording);
-
-#endif

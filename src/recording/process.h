@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_RECORDING_PROCESS_H
-#define TDT_SRC_RECORDING_PROCESS_H
+#pragma once
 
 /* The process that has made a recording: whether it still runs. */
 
@@ -23,5 +22,3 @@ uint64_t tdt__process_namespace(void);
  * `pid` and `start`.  Only proof counts, since a file of a process that is gone may be removed.
  */
 bool tdt__recorded_process_gone(const struct tdt_recording *header, uint64_t pid, uint64_t start);
-
-#endif

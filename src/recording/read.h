@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_RECORDING_READ_H
-#define TDT_SRC_RECORDING_READ_H
+#pragma once
 
 /*
  * Reading a recording of the flight recorder (tdt/layout/recording.h): from a block of bytes to
@@ -260,5 +259,3 @@ bool tdt__recorded_user(struct tdt__recorded_user *user, const struct tdt_event 
 /* Read the next argument.  False: there are no more, or the rest is damaged or was cut. */
 bool tdt__recorded_user_next(struct tdt__recorded_user *user,
 			     struct tdt__recorded_argument *argument);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_RECORDING_RECORDING_H
-#define TDT_SRC_RECORDING_RECORDING_H
+#pragma once
 
 /* What the files of the reader share: see read.h. */
 
@@ -135,5 +134,3 @@ uint64_t tdt__recording_ns_near(const struct tdt__recording *recording, uint64_t
  * the other rings have them.  0 or -ENOMEM.
  */
 int tdt__recording_sort(const struct tdt__recording *recording, struct tdt__sorted_ring *ring);
-
-#endif

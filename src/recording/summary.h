@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_RECORDING_SUMMARY_H
-#define TDT_SRC_RECORDING_SUMMARY_H
+#pragma once
 
 /*
  * The summary of a recording: what a person wants to know first.  Plain data, without names of
@@ -156,5 +155,3 @@ struct tdt__summary_limits {
 struct tdt__summary *tdt__summary_new(const struct tdt__recording *recording,
 				      const struct tdt__summary_limits *limits);
 void tdt__summary_free(struct tdt__summary *summary); /* NULL does nothing */
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_RECORDING_SUMMARY_GROUPS_H
-#define TDT_SRC_RECORDING_SUMMARY_GROUPS_H
+#pragma once
 
 /*
  * The groups of a summary (summary.h).
@@ -61,5 +60,3 @@ int tdt__summary_groups_add_latency(struct tdt__summary_groups *groups, uint32_t
 int tdt__summary_groups_find_quantiles(struct tdt__summary_groups *groups);
 
 void tdt__summary_groups_fini(struct tdt__summary_groups *groups);
-
-#endif

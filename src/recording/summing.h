@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_RECORDING_SUMMING_H
-#define TDT_SRC_RECORDING_SUMMING_H
+#pragma once
 
 /* A summary (summary.h) while it is made: what is known of each task and thread at some time. */
 
@@ -138,5 +137,3 @@ void tdt__summing_step(struct tdt__summing *summing, const struct tdt__step *ste
 
 /* The recording has ended: fill in the lists of the summary (summary_end.c). */
 void tdt__summing_end(struct tdt__summing *summing);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_RECORDING_SUPPLEMENT_H
-#define TDT_SRC_RECORDING_SUPPLEMENT_H
+#pragma once
 
 /*
  * What is added to a copy of a recording (copy.h): events that the rings do not have, and that the
@@ -47,5 +46,3 @@ int tdt__supplement_append(struct tdt__supplement *supplement, void **copy, size
 typedef void tdt__visit_code_fn(void *data, uint64_t address);
 void tdt__recording_visit_code(const struct tdt_recording *copy, tdt__visit_code_fn *visit,
 			       void *data);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_RECORDING_TIMELINE_H
-#define TDT_SRC_RECORDING_TIMELINE_H
+#pragma once
 
 /*
  * What the items of a recording mean for the tasks: the phase in which each task is, since when,
@@ -147,5 +146,3 @@ static inline bool tdt__step_ends_latency(const struct tdt__step *step)
 	return tdt__step_ends(step, TDT__RUNNABLE) && step->after->phase == TDT__POLLING &&
 	       step->before.sure;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_RECORDING_WAITS_H
-#define TDT_SRC_RECORDING_WAITS_H
+#pragma once
 
 /* What a task waits for, as the leaves of a poll have reported it, or a listing of live tasks. */
 
@@ -28,5 +27,3 @@ void tdt__recorded_waits(const struct tdt__recording *recording,
 bool tdt__recorded_same_waits(const struct tdt__recording *recording,
 			      const struct tdt__recorded_parts *a,
 			      const struct tdt__recorded_parts *b);
-
-#endif

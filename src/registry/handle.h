@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_REGISTRY_HANDLE_H
-#define TDT_SRC_REGISTRY_HANDLE_H
+#pragma once
 
 /*
  * The record of a traced future: the state of its wrapper, and the object that its handles point
@@ -150,5 +149,3 @@ static inline bool tdt__was_woken(const struct tdt_handle *task, uint64_t polls)
  * false unless the record still belongs to the task that it had when its `seq` was read.
  */
 bool tdt__handle_ref_if_same(struct tdt_handle *task, uint32_t seq);
-
-#endif

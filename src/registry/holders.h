@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_REGISTRY_HOLDERS_H
-#define TDT_SRC_REGISTRY_HOLDERS_H
+#pragma once
 
 /*
  * Which tasks hold locks (struct tdt_lock), as far as the locks report it, and the last tasks that
@@ -26,5 +25,3 @@ void tdt__holder_over(struct tdt_handle *task);
 
 /* Copy what was noted of the task with this id.  False: nothing was, or not lately. */
 bool tdt__holder_find(uint64_t id, struct tdt_registry_holder *holder);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_REGISTRY_NOTES_H
-#define TDT_SRC_REGISTRY_NOTES_H
+#pragma once
 
 /*
  * Notes: structs in the registry that each say one thing that happened, such as the last panics.
@@ -36,5 +35,3 @@ bool tdt__note_read(struct tdt__note *copy, const struct tdt__note *from, size_t
 
 /* In a child of fork(): give up a note that a thread of the parent was writing. */
 void tdt__note_forget_half(struct tdt__note *note);
-
-#endif

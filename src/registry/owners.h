@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_REGISTRY_OWNERS_H
-#define TDT_SRC_REGISTRY_OWNERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ bool tdt__each_holder(void *arg, void (*see)(void *to, uint64_t id), void *to);
  * for each.  Any thread.
  */
 void tdt__name_owners(struct tdt_trace *trace);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_REGISTRY_REGISTRY_H
-#define TDT_SRC_REGISTRY_REGISTRY_H
+#pragma once
 
 /*
  * Where the records of tasks are stored, for <tdt/layout/registry.h> and for all threads that read
@@ -119,5 +118,3 @@ static inline bool tdt__record_is_live(const struct tdt_task_record *record)
 /* Take and release the locks of all shards, for fork.c. */
 void tdt__registry_lock_all(void);
 void tdt__registry_unlock_all(void);
-
-#endif

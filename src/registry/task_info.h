@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_REGISTRY_TASK_INFO_H
-#define TDT_SRC_REGISTRY_TASK_INFO_H
+#pragma once
 
 /* From a record to the structs of <tdt/tree.h>; and which tasks match a caller's filter. */
 
@@ -38,5 +37,3 @@ void tdt__task_info_renew(struct tdt__task_info *info, struct tdt__lock_places *
 int tdt__filter_read(struct tdt_task_filter *filter, const struct tdt_task_filter *theirs);
 
 bool tdt__filter_lets(const struct tdt_task_filter *filter, const struct tdt_task_info *info);
-
-#endif

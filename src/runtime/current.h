@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_RUNTIME_CURRENT_H
-#define TDT_RUNTIME_CURRENT_H
+#pragma once
 
 /*
  * What a thread knows of its runtime: a worker, a thread in tdt_rt_block_on(), or a driver's
@@ -34,5 +33,3 @@ extern __thread __attribute__((tls_model("initial-exec"))) struct tdt__current t
  */
 void tdt__current_clear(void);
 void tdt__current_gather(struct tdt__driver *driver);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_RUNTIME_DRIVER_H
-#define TDT_RUNTIME_DRIVER_H
+#pragma once
 
 /*
  * The driver: one thread that waits, in libuv, for timers and sockets, and wakes the tasks that
@@ -29,5 +28,3 @@ void tdt__driver_stop(struct tdt__driver *driver);
 
 struct tdt__driver *tdt__driver_ref(struct tdt__driver *driver);
 void tdt__driver_unref(struct tdt__driver *driver); /* NULL is fine */
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_RUNTIME_IDLE_H
-#define TDT_RUNTIME_IDLE_H
+#pragma once
 
 /*
  * Workers with nothing to do: how they go to sleep, and which thread wakes them.
@@ -84,5 +83,3 @@ void tdt__idle_park(struct tdt_rt *rt, struct tdt__worker *worker);
 
 /* Wake all parked workers after `rt->stopping` was set. */
 void tdt__idle_stop(struct tdt_rt *rt);
-
-#endif

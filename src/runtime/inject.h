@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_RUNTIME_INJECT_H
-#define TDT_RUNTIME_INJECT_H
+#pragma once
 
 /*
  * The queue that all workers share.  It holds the tasks that were woken on other threads, and those
@@ -55,5 +54,3 @@ static inline size_t tdt__inject_length(struct tdt__inject *inject)
 
 /* Take all tasks, linked by `next`.  From then on every push fails. */
 struct tdt__task *tdt__inject_close(struct tdt__inject *inject);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_RUNTIME_LIVE_H
-#define TDT_RUNTIME_LIVE_H
+#pragma once
 
 /*
  * The live tasks: all tasks that have been polled and have not ended.  tdt_rt_free() finds them in
@@ -31,5 +30,3 @@ struct tdt__task *tdt__live_take(struct tdt__live *live, struct tdt__task *chain
 
 /* Sort a chain by the order in which its tasks were spawned. */
 struct tdt__task *tdt__live_sort(struct tdt__task *chain);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_RUNTIME_LOOP_H
-#define TDT_RUNTIME_LOOP_H
+#pragma once
 
 /* The driver's struct, which driver.c, timer.c and socket.c share. */
 
@@ -58,5 +57,3 @@ void tdt__driver_wake(struct tdt__driver *driver, uint64_t due_ms);
 
 /* Call this on the driver's thread before libuv gets `fd`.  Returns 0 or -ENOMEM. */
 int tdt__driver_make_room(struct tdt__driver *driver, int fd);
-
-#endif

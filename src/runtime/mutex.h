@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_RUNTIME_MUTEX_H
-#define TDT_RUNTIME_MUTEX_H
+#pragma once
 
 /* What the mutex (mutex.c) and the future that waits for it (mutex_lock.c) share. */
 
@@ -44,5 +43,3 @@ void tdt__mutex_report(const struct tdt_mutex *mutex);
 struct tdt_future tdt__mutex_lock_new(struct tdt_mutex *mutex, const void *taken_at);
 struct tdt_future tdt__mutex_guard_new(struct tdt_mutex *mutex, struct tdt_future child,
 				       const void *taken_at);
-
-#endif

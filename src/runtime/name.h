@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_RUNTIME_NAME_H
-#define TDT_RUNTIME_NAME_H
+#pragma once
 
 /* The names of mutexes, channels and sockets, for traces and dumps. */
 
@@ -25,5 +24,3 @@ static inline int tdt__name_set(char **name, const char *text)
 	*name = copy;
 	return 0;
 }
-
-#endif

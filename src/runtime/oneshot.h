@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_RUNTIME_ONESHOT_H
-#define TDT_RUNTIME_ONESHOT_H
+#pragma once
 
 /*
  * A channel for one value: its two ends (oneshot.c), and the futures that await the value, one at a
@@ -51,5 +50,3 @@ void tdt__channel_unref(struct tdt__channel *channel);
 
 struct tdt_future tdt__oneshot_receive_new(struct tdt_oneshot_receiver *receiver, void **value,
 					   int *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_RUNTIME_RT_H
-#define TDT_RUNTIME_RT_H
+#pragma once
 
 /*
  * A runtime: what its workers share.  After tdt_rt_free() its memory stays as long as there is a
@@ -55,5 +54,3 @@ static inline bool tdt__rt_is_here(const struct tdt_rt *rt)
 
 void tdt__rt_ref(struct tdt_rt *rt);
 void tdt__rt_unref(struct tdt_rt *rt);
-
-#endif

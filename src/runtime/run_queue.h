@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_RUNTIME_RUN_QUEUE_H
-#define TDT_RUNTIME_RUN_QUEUE_H
+#pragma once
 
 /*
  * A worker's own queue: a ring of fixed size, first in, first out, from which other workers steal.
@@ -62,5 +61,3 @@ struct tdt__task *tdt__run_queue_steal(struct tdt__run_queue *queue, struct tdt_
 
 /* Whether the queue is empty.  Sequentially consistent with pushes: idle.h says why. */
 bool tdt__run_queue_is_empty(struct tdt__run_queue *queue);
-
-#endif

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_RUNTIME_SLEEP_H
-#define TDT_RUNTIME_SLEEP_H
+#pragma once
 
 /* The function behind tdt_sleep_ms(): futures.c says why. */
 
 #include <tdt/future.h>
 
 struct tdt_future tdt__sleep_ms_new(uint64_t ms);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_RUNTIME_SLOT_H
-#define TDT_RUNTIME_SLOT_H
+#pragma once
 
 /*
  * A slot holds the waker of a leaf for the thread that will complete the leaf.  There is no lock:
@@ -67,5 +66,3 @@ static inline __attribute__((always_inline)) void tdt__slot_register(struct tdt_
 	/* Pairs with the exchange in tdt__slot_take(). */
 	tdt_waker_drop(atomic_exchange(&slot->waker, clone));
 }
-
-#endif

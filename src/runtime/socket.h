@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_RUNTIME_SOCKET_H
-#define TDT_RUNTIME_SOCKET_H
+#pragma once
 
 /*
  * A non-blocking socket.  A leaf first tries its system call, on the thread that polls the leaf.
@@ -90,5 +89,3 @@ void tdt__socket_update(struct tdt__socket *socket, struct tdt__driver *driver);
 
 /* The callback with which libuv closes a socket's handle. */
 void tdt__socket_closed(uv_handle_t *handle);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_RUNTIME_TASK_H
-#define TDT_RUNTIME_TASK_H
+#pragma once
 
 /*
  * A task: a traced future, and the state that says when it will be polled.  The task is also its
@@ -66,5 +65,3 @@ void tdt__task_run(struct tdt__task *task);
 
 /* Drop a task that is in no queue and no list, is not being polled, and never will be. */
 void tdt__task_drop(struct tdt__task *task);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_RUNTIME_TCP_H
-#define TDT_RUNTIME_TCP_H
+#pragma once
 
 /* TCP sockets, and the functions behind the futures of tdt/rt/net.h: futures.c says why. */
 
@@ -41,5 +40,3 @@ struct tdt_future tdt__tcp_connect_new(const char *host, uint16_t port, struct t
 struct tdt_future tdt__tcp_read_new(struct tdt_tcp *tcp, void *buffer, size_t size, ssize_t *n);
 struct tdt_future tdt__tcp_write_new(struct tdt_tcp *tcp, const void *data, size_t size,
 				     ssize_t *n);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_RUNTIME_TIMEOUT_H
-#define TDT_RUNTIME_TIMEOUT_H
+#pragma once
 
 /* The function behind tdt_timeout_ms(): futures.c says why. */
 
@@ -9,5 +8,3 @@
 #include <tdt/future.h>
 
 struct tdt_future tdt__timeout_new(struct tdt_future future, uint64_t ms, bool *elapsed);
-
-#endif

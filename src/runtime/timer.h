@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_RUNTIME_TIMER_H
-#define TDT_RUNTIME_TIMER_H
+#pragma once
 
 /*
  * A timer.  It is the state of the leaf that waits for it; the leaf lends it to the driver while
@@ -55,5 +54,3 @@ void tdt__timers_fire(struct tdt__driver *driver);
 
 /* Wake the leaves that still wait, so that they find out that the driver is stopped. */
 void tdt__timers_give_up(struct tdt__driver *driver);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_RUNTIME_WAIT_H
-#define TDT_RUNTIME_WAIT_H
+#pragma once
 
 /* Sleeping on a semaphore, uninterrupted by signals. */
 
@@ -32,5 +31,3 @@ static inline bool tdt__wait_ms(sem_t *semaphore, long ms)
 	while (error != 0 && errno == EINTR);
 	return error == 0;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_RUNTIME_WORKER_H
-#define TDT_RUNTIME_WORKER_H
+#pragma once
 
 /*
  * A worker: a thread that polls tasks.  It takes tasks from its own queue; if this is empty, a
@@ -61,5 +60,3 @@ bool tdt__worker_schedule(struct tdt_rt *rt, struct tdt__task *task);
 
 /* Notify a worker of the tasks that this thread, a driver's, has woken and gathered. */
 void tdt__worker_notify_gathered(void);
-
-#endif

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_RUNTIME_YIELD_H
-#define TDT_RUNTIME_YIELD_H
+#pragma once
 
 /* The function behind tdt_yield_now(): futures.c says why. */
 
 #include <tdt/future.h>
 
 struct tdt_future tdt__yield_now_new(void);
-
-#endif

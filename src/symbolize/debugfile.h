@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_SYMBOLIZE_DEBUGFILE_H
-#define TDT_SRC_SYMBOLIZE_DEBUGFILE_H
+#pragma once
 
 /*
  * Finding a module's debug information that is not in the module's own file.  All of this is for
@@ -36,5 +35,3 @@ int tdt__debugfile_find(Dwfl_Module *elf, void **info, const char *name, Dwarf_A
  * names.  Returns as above.
  */
 int tdt__debugfile_find_shared(Dwfl_Module *elf, const char *path, Dwarf *dwarf, char **found);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_SYMBOLIZE_DEBUGINFO_H
-#define TDT_SRC_SYMBOLIZE_DEBUGINFO_H
+#pragma once
 
 /*
  * The ELF file of a module and its debug information, wherever that lies: in the same file, or in a
@@ -93,5 +92,3 @@ bool tdt__debuginfo_overwritten(const struct tdt__debuginfo *info);
  * returns -ENOTRECOVERABLE.  Then the Dwarf must not be used any more, not even to be closed.
  */
 int tdt__debuginfo_try(bool (*body)(void *data), void *data);
-
-#endif

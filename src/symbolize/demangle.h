@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_SYMBOLIZE_DEMANGLE_H
-#define TDT_SRC_SYMBOLIZE_DEMANGLE_H
+#pragma once
 
 /* From a linker's name to the name in the source. */
 
@@ -16,5 +15,3 @@ const char *tdt__demangle(const char *name);
 
 /* Called in a child of fork(): see tdt__symbols_abandon(). */
 void tdt__demangle_abandon(void);
-
-#endif

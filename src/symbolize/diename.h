@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_SYMBOLIZE_DIENAME_H
-#define TDT_SRC_SYMBOLIZE_DIENAME_H
+#pragma once
 
 /* The name of a function, from its DIE. */
 
@@ -24,5 +23,3 @@ bool tdt__diename_is_async(Dwarf_Die *function);
 
 /* Called in a child of fork(): see tdt__symbols_abandon(). */
 void tdt__diename_abandon(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_SYMBOLIZE_ELFSYM_H
-#define TDT_SRC_SYMBOLIZE_ELFSYM_H
+#pragma once
 
 /*
  * The ELF symbol at an address, from .symtab of the file or of its debug file, or else from
@@ -31,5 +30,3 @@ const char *tdt__elfsym_find(const struct tdt__ranges *symbols, Dwfl_Module *elf
  */
 const char *tdt__elfsym_next(const struct tdt__ranges *symbols, Dwfl_Module *elf, uint64_t start,
 			     size_t *at);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_SYMBOLIZE_INLINES_H
-#define TDT_SRC_SYMBOLIZE_INLINES_H
+#pragma once
 
 /*
  * The functions that an address lies in, by DWARF: the function that has code of its own, and the
@@ -52,5 +51,3 @@ struct tdt__scopes {
  * what was read so far stays usable.
  */
 bool tdt__inlines_find(struct tdt__inlines *inlines, uint64_t address, struct tdt__scopes *scopes);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_SYMBOLIZE_INTERN_H
-#define TDT_SRC_SYMBOLIZE_INTERN_H
+#pragma once
 
 /*
  * Returns a copy of `text` that lives as long as the process: one copy per text, however often it
@@ -10,5 +9,3 @@ const char *tdt__intern(const char *text);
 
 /* Called in a child of fork(): see tdt__symbols_abandon(). */
 void tdt__intern_abandon(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_SYMBOLIZE_MAPS_H
-#define TDT_SRC_SYMBOLIZE_MAPS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -9,5 +8,3 @@
  * gives it.  The caller frees the path.  NULL: no file is mapped there, or the path is not known.
  */
 char *tdt__maps_path(uintptr_t address);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_SYMBOLIZE_MODULES_H
-#define TDT_SRC_SYMBOLIZE_MODULES_H
+#pragma once
 
 /*
  * The modules (executables and libraries) of some process, in which PCs lie.
@@ -126,5 +125,3 @@ const struct tdt__module *tdt__modules_find(const struct tdt__modules *modules, 
  * out the whole path.  The path lives as long as the module.  Any thread that may wait.
  */
 const char *tdt__module_path(const struct tdt__module *module);
-
-#endif

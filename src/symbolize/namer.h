@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_SYMBOLIZE_NAMER_H
-#define TDT_SRC_SYMBOLIZE_NAMER_H
+#pragma once
 
 /*
  * Names of return addresses, for requesters, which wait for them until a deadline.
@@ -47,5 +46,3 @@ void tdt__namer_begin(void);
  * process forked.
  */
 void tdt__namer_forked(void);
-
-#endif

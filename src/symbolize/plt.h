@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_SYMBOLIZE_PLT_H
-#define TDT_SRC_SYMBOLIZE_PLT_H
+#pragma once
 
 /*
  * The stubs through which a module calls functions of other modules.  No symbol names a stub.  All
@@ -17,5 +16,3 @@
  * memory.  x86-64 only.  The name lives as long as the process.
  */
 const char *tdt__plt_find(Dwfl_Module *elf, uint64_t address, uint64_t *start);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_SYMBOLIZE_RANGES_H
-#define TDT_SRC_SYMBOLIZE_RANGES_H
+#pragma once
 
 /*
  * A table of address ranges, in which the range that contains an address is found.  Units,
@@ -43,5 +42,3 @@ size_t tdt__ranges_from(const struct tdt__ranges *ranges, uint64_t low);
 
 /* Empty the table, and free its memory. */
 void tdt__ranges_clear(struct tdt__ranges *ranges);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_SYMBOLIZE_SYMBOLIZE_H
-#define TDT_SRC_SYMBOLIZE_SYMBOLIZE_H
+#pragma once
 
 /*
  * From a PC to function, file, line and column, with libdw.  Looking up names may be slow, and may
@@ -76,5 +75,3 @@ const struct tdt__symbol *tdt__symbol_known(const struct tdt__module *module, ui
  * data, without freeing any of it.  The cache stays.
  */
 void tdt__symbols_abandon(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_TASK_ATTR_H
-#define TDT_SRC_TASK_ATTR_H
+#pragma once
 
 /* The strings of a struct tdt_task_attr, which need not end with a NUL. */
 
@@ -24,5 +23,3 @@ static inline uint64_t tdt__attr_parent(const struct tdt_task_attr *attr)
  * lock.
  */
 int tdt__attr_keep_file(struct tdt_task_attr *attr);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_TASK_FIBERS_H
-#define TDT_SRC_TASK_FIBERS_H
+#pragma once
 
 /* The fibers of the library's own coroutines: future/coroutine.c. */
 
@@ -29,5 +28,3 @@ void tdt__fiber_stands(struct tdt_fiber *fiber, struct tdt__registers at);
  * does nothing.
  */
 void tdt__fiber_belongs(struct tdt_fiber *fiber, struct tdt_handle *task);
-
-#endif

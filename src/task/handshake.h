@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_TASK_HANDSHAKE_H
-#define TDT_SRC_TASK_HANDSHAKE_H
+#pragma once
 
 /*
  * The handshake between the polls of a task and the requesters of its trace.  It uses `state` of
@@ -30,5 +29,3 @@
 
 #define TDT__REQUESTED 1u /* there are requests in the list */
 #define TDT__CLAIMED 2u /* the task is being woken, or was, for its requests: a poll will come */
-
-#endif

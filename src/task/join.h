@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_TASK_JOIN_H
-#define TDT_SRC_TASK_JOIN_H
+#pragma once
 
 /* Awaiting the end of a task.  The task's record lists its joiners: the futures that await it. */
 
@@ -12,5 +11,3 @@ struct tdt_handle;
 void tdt__joiners_wake(struct tdt_handle *task);
 
 struct tdt_future tdt__join_new(struct tdt_handle *task, int *outcome);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_TASK_LEAF_H
-#define TDT_SRC_TASK_LEAF_H
+#pragma once
 
 /*
  * Tasks that wait at a list: <tdt/integrate/leaf.h>.  Requests to them take part in the handshake
@@ -44,5 +43,3 @@ static inline void tdt__leaf_stay(struct tdt_handle *task)
 	if (leaf->n_waits != 0)
 		tdt__leaf_waits(task, leaf);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_TASK_MISUSE_H
-#define TDT_SRC_TASK_MISUSE_H
+#pragma once
 
 /* The first misuse of the library: <tdt/misuse.h>. */
 
@@ -13,5 +12,3 @@ struct tdt_handle;
  * call of a process is kept.  Takes no lock, allocates nothing, and leaves errno as it is.
  */
 void tdt__misuse(enum tdt_misuse_kind kind, const struct tdt_handle *task);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_TASK_PANIC_HOOKS_H
-#define TDT_SRC_TASK_PANIC_HOOKS_H
+#pragma once
 
 /* The program's hooks for panics: tdt_panic_hook_add(). */
 
@@ -14,5 +13,3 @@ void tdt__panic_hooks_forked(void);
 
 /* Call the program's hooks, after the task has ended.  No lock is held. */
 void tdt__panic_report(const struct tdt_handle *task);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_TASK_PANICS_H
-#define TDT_SRC_TASK_PANICS_H
+#pragma once
 
 /* The last tasks that panicked: <tdt/panics.h>, and struct tdt_registry_panic. */
 
@@ -25,5 +24,3 @@ uint64_t tdt__panic_count(void);
  * overwritten meanwhile; or -ENOMEM.
  */
 int tdt__panic_trace(uint64_t back, uint64_t now, struct tdt_trace **trace);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_TASK_REQUEST_H
-#define TDT_SRC_TASK_REQUEST_H
+#pragma once
 
 /*
  * A request for a trace, from its requester to the poll that answers it and back.
@@ -186,5 +185,3 @@ void tdt__requests_return(struct tdt_handle *task, struct tdt__request *requests
  * Whether it is up to the caller to wake the task for its requests.  If so, the caller must do it.
  */
 bool tdt__requests_claim(struct tdt_handle *task);
-
-#endif

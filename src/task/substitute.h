@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_TASK_SUBSTITUTE_H
-#define TDT_SRC_TASK_SUBSTITUTE_H
+#pragma once
 
 /*
  * The substitute: the waker with which a task's child is polled while a capture is made, or while a
@@ -36,5 +35,3 @@ static inline const struct tdt_waker *tdt__waker_beneath(const struct tdt_waker 
 		waker = tdt__counted_real(waker);
 	return waker;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_TASK_TASK_H
-#define TDT_SRC_TASK_TASK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ struct tdt_handle *tdt__task_new(struct tdt_future child, uint32_t fiber,
 
 /* Fire task-spawn, and record it. */
 void tdt__task_announce(const struct tdt_handle *task);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_TASK_WAITS_H
-#define TDT_SRC_TASK_WAITS_H
+#pragma once
 
 /* What a leaf of a task waits for, in the task's record. */
 
@@ -40,5 +39,3 @@ static inline void tdt__note_wait(struct tdt_task_record *record, enum tdt_wait_
 	__atomic_store_n(&record->wait_count, count, __ATOMIC_RELEASE);
 	__atomic_store_n(&record->wait_polls, polls, __ATOMIC_RELEASE);
 }
-
-#endif

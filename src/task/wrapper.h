@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_TASK_WRAPPER_H
-#define TDT_SRC_TASK_WRAPPER_H
+#pragma once
 
 /* The wrapper: the poll and the drop of a traced future (wrapper.c). */
 
@@ -19,5 +18,3 @@ void tdt__traced_drop(void *state);
  */
 void tdt__task_end(struct tdt_handle *task, enum tdt__outcome outcome,
 		   const struct tdt__capture *capture);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_TREE_CALL_TREE_H
-#define TDT_SRC_TREE_CALL_TREE_H
+#pragma once
 
 /* From recorded stacks to the call tree with names. */
 
@@ -17,5 +16,3 @@
  */
 int tdt__call_tree(struct tdt__tree *tree, const struct tdt__stacks *stacks, struct tdt__over *over,
 		   uint64_t deadline);
-
-#endif

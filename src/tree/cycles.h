@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_TREE_CYCLES_H
-#define TDT_SRC_TREE_CYCLES_H
+#pragma once
 
 /*
  * Which tasks wait for each other, and where that forms a ring.
@@ -45,5 +44,3 @@ typedef enum tdt__proof tdt__proof_fn(const struct tdt_task_info *info);
 void tdt__cycles_find(struct tdt__cycles *cycles, const struct tdt_task_info *const *tasks,
 		      size_t n, tdt__proof_fn *proof);
 void tdt__cycles_fini(struct tdt__cycles *cycles);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_TREE_FINDINGS_H
-#define TDT_SRC_TREE_FINDINGS_H
+#pragma once
 
 /*
  * What a snapshot finds: its tasks in order, the groups of those that wait at the same places
@@ -102,5 +101,3 @@ static inline struct tdt__member *tdt__findings_member(const struct tdt__finding
  * memory except for the cycles, which are left out without it.
  */
 void tdt__findings_conclude(struct tdt__findings *findings);
-
-#endif

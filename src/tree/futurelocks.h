@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_TREE_FUTURELOCKS_H
-#define TDT_SRC_TREE_FUTURELOCKS_H
+#pragma once
 
 /*
  * Locks that were handed to a task which has not taken them, in this process, in another one, or in
@@ -74,5 +73,3 @@ void tdt__lock_renew(struct tdt__lock_places *places, struct tdt_wait *wait, uin
  * Without memory no futurelock is found.
  */
 void tdt__futurelocks_find(struct tdt__lock_places *places);
-
-#endif

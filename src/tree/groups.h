@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_TREE_GROUPS_H
-#define TDT_SRC_TREE_GROUPS_H
+#pragma once
 
 /*
  * Which tasks of a snapshot are alike: in the source of their tree, in their state, and in the
@@ -73,5 +72,3 @@ uint32_t tdt__groups_add(struct tdt__groups *groups, enum tdt_answer answer,
  * other.  False: no memory; nothing has changed.
  */
 bool tdt__groups_split(struct tdt__groups *groups, uint32_t *index, uint32_t deadlock);
-
-#endif

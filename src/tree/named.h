@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_TREE_NAMED_H
-#define TDT_SRC_TREE_NAMED_H
+#pragma once
 
 /*
  * Frames that were reported by name instead of by address (struct tdt_leaf_frame in
@@ -47,5 +46,3 @@ const struct tdt__named *tdt__named_find(const struct tdt__named *list, uintptr_
 /* Take and give up a reference to the list, which may be NULL. */
 struct tdt__named *tdt__named_ref(struct tdt__named *list);
 void tdt__named_unref(struct tdt__named *list);
-
-#endif

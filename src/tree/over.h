@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_TREE_OVER_H
-#define TDT_SRC_TREE_OVER_H
+#pragma once
 
 /*
  * Which leaves of recorded stacks wait no more, as far as names show it.
@@ -30,5 +29,3 @@ struct tdt__over {
  */
 int tdt__over_find(const struct tdt__stacks *stacks, const struct tdt__name *names,
 		   uint32_t *left, struct tdt__over *over);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_TREE_STACKS_H
-#define TDT_SRC_TREE_STACKS_H
+#pragma once
 
 /*
  * Recorded stacks: where the leaves of a task wait.  They are a plain value.  A poll fills it in
@@ -100,5 +99,3 @@ void tdt__stacks_prune(struct tdt__stacks *stacks);
 
 /* `stacks` may be NULL. */
 void tdt__stacks_free(struct tdt__stacks *stacks);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_TREE_TRACE_H
-#define TDT_SRC_TREE_TRACE_H
+#pragma once
 
 /* A trace, the answer to a request: the task's info, and the tree. */
 
@@ -60,5 +59,3 @@ void tdt__trace_count(const struct tdt_trace *trace, struct tdt_task_info *info)
 
 /* tdt_trace_root() with another deadline for the names (tdt__clock()). */
 const struct tdt_node *tdt__trace_root_by(const struct tdt_trace *trace, uint64_t deadline);
-
-#endif

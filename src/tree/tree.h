@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_TREE_TREE_H
-#define TDT_SRC_TREE_TREE_H
+#pragma once
 
 /*
  * The nodes of a call tree and their storage, for every kind of trace: captured or built.  One
@@ -65,5 +64,3 @@ struct tdt_node *tdt__tree_add(struct tdt__tree *tree, struct tdt_node *parent,
  * Returns 0 or -ENOMEM.
  */
 int tdt__tree_string(struct tdt__tree *tree, const char *string, const char **copy);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_TREE_WAITS_H
-#define TDT_SRC_TREE_WAITS_H
+#pragma once
 
 /* Lists of waits, as struct tdt_task_info has them: pointers to structs that may grow. */
 
@@ -32,5 +31,3 @@ static inline struct tdt_wait *tdt__own_wait(const struct tdt_task_info *info, u
 {
 	return (struct tdt_wait *)(uintptr_t)info->waits[i];
 }
-
-#endif

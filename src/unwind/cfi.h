@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_UNWIND_CFI_H
-#define TDT_SRC_UNWIND_CFI_H
+#pragma once
 
 /*
  * Call-frame information: what a module says about the frame of the function at one PC.
@@ -90,6 +89,3 @@ typedef bool tdt__cfi_word_fn(const void *stack, uintptr_t address, uintptr_t *w
  */
 int tdt__cfi_step(struct tdt__cfi_registers *registers, uintptr_t pc, tdt__cfi_word_fn *word_at,
 		  const void *stack, bool *interrupted);
-
-
-#endif

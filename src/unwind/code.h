@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_UNWIND_CODE_H
-#define TDT_SRC_UNWIND_CODE_H
+#pragma once
 
 /*
  * What machine code itself says about its frames, for cases where unwind information is not enough.
@@ -48,5 +47,3 @@ void tdt__code_jumps(uintptr_t start, uintptr_t end, struct tdt__jumps *jumps);
  * run time (alloca()), has no frame pointer there, or is not understood.
  */
 intptr_t tdt__code_frame_size(uintptr_t start, uintptr_t end, uintptr_t pc);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_UNWIND_INSTRUCTION_H
-#define TDT_SRC_UNWIND_INSTRUCTION_H
+#pragma once
 
 /*
  * One instruction of x86-64: its length, and its effect on the stack pointer, the frame pointer and
@@ -43,6 +42,3 @@ struct tdt__instruction {
  */
 bool tdt__instruction_read(const unsigned char *code, uintptr_t address,
 			   struct tdt__instruction *instruction);
-
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_UNWIND_REGISTERS_H
-#define TDT_SRC_UNWIND_REGISTERS_H
+#pragma once
 
 /*
  * Where the frame of a function of ours lies on the stack.  TDT__OWN_CFA() and TDT__OWN_TOP() make
@@ -54,6 +53,3 @@ struct tdt__registers {
 #define TDT__CALLER_REGISTERS()                                                                    \
 	((struct tdt__registers){ (uintptr_t)__builtin_return_address(0), TDT__OWN_CFA(),          \
 				  *(const uintptr_t *)__builtin_frame_address(0) })
-
-
-#endif

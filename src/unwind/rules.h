@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_UNWIND_RULES_H
-#define TDT_SRC_UNWIND_RULES_H
+#pragma once
 
 /*
  * Rules: how to step from the frame of one PC to its caller.  A rule is learned from libunwind once
@@ -123,5 +122,3 @@ struct tdt__rules *tdt__rules_get(void);
 
 struct tdt__rules *tdt__rules_ref(struct tdt__rules *rules);
 void tdt__rules_put(struct tdt__rules *rules);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_UNWIND_UNWINDER_H
-#define TDT_SRC_UNWIND_UNWINDER_H
+#pragma once
 
 /*
  * Using libunwind on this process as if it were another process: we supply the values of registers
@@ -59,5 +58,3 @@ int tdt__unwinder_knows(unw_cursor_t *cursor);
  * tdt__unwind_lock.
  */
 uintptr_t tdt__unwinder_function(uintptr_t pc, uintptr_t *end);
-
-#endif

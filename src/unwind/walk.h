@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_UNWIND_WALK_H
-#define TDT_SRC_UNWIND_WALK_H
+#pragma once
 
 /*
  * Walking from one frame of this thread's stack to the next outer one, within bounds.
@@ -53,6 +52,4 @@ enum tdt__walked {
 #include "unwind/walk_rules.h"
 #else
 #include "unwind/walk_step.h"
-#endif
-
 #endif

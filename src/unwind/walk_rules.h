@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_UNWIND_WALK_RULES_H
-#define TDT_SRC_UNWIND_WALK_RULES_H
+#pragma once
 
 /*
  * The walk by rules.  If all rules that it needs are known, the walk takes no lock, allocates
@@ -279,5 +278,3 @@ static inline enum tdt__walked tdt__walk_next_copied(struct tdt__walk *walk,
 {
 	return tdt__walk_step_out(walk, &walk->at, frame, walk->shift, TDT__RED_ZONE);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_UNWIND_WALK_STEP_H
-#define TDT_SRC_UNWIND_WALK_STEP_H
+#pragma once
 
 /*
  * The walk by libunwind's cursor.  It is for architectures without rules; where there are rules,
@@ -103,6 +102,4 @@ static inline bool tdt__walk_leads_to(const struct tdt__frame *frame,
 	(void)caller;
 	return false;
 }
-#endif
-
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_WATCH_EPOCH_H
-#define TDT_SRC_WATCH_EPOCH_H
+#pragma once
 
 /* The epoch, which the ticker of watch.c advances, and the ticker's lock. */
 
@@ -62,5 +61,3 @@ void tdt__epoch_record(bool records);
 
 /* The same in a child of fork, where tdt__watch_lock is held. */
 void tdt__epoch_forked(bool records);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_WATCH_LAST_TREE_H
-#define TDT_SRC_WATCH_LAST_TREE_H
+#pragma once
 
 /*
  * The last trees of watched tasks, in the layout of <tdt/layout/registry.h>.
@@ -123,5 +122,3 @@ void tdt__last_tree_expect(uint32_t n);
  */
 void tdt__last_tree_count(void);
 int tdt__last_tree_stock(uint32_t n);
-
-#endif

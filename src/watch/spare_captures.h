@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_WATCH_SPARE_CAPTURES_H
-#define TDT_SRC_WATCH_SPARE_CAPTURES_H
+#pragma once
 
 /*
  * Spare captures, for polls that are captured without a request.  They have their room, and know
@@ -34,5 +33,3 @@ uint32_t tdt__spare_taken(void);
  */
 void tdt__spare_know(struct tdt__walk *walk);
 bool tdt__spare_stock(void);
-
-#endif

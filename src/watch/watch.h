@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_WATCH_WATCH_H
-#define TDT_SRC_WATCH_WATCH_H
+#pragma once
 
 /*
  * The watch.  A thread of the library, the ticker, advances the epoch once in an interval.  A poll
@@ -115,5 +114,3 @@ void tdt__watch_pass(uint64_t ns);
 
 /* In a child of fork, under tdt__watch_lock: there is no ticker, and the watch is off. */
 void tdt__watch_forked(void);
-
-#endif
