@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include <tdt/print.h>
-#include <tdt/tree.h>
 
 #include "cli/join_index.h"
 #include "cli/ustack.h"

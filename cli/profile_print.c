@@ -149,14 +149,6 @@ int profile_json(struct tdt__out *out, const struct profile_result *result)
 
 /* --- Folded stacks ------------------------------------------------------------------------ */
 
-/* A `;` or an end of line would end the frame, which begins at `at`. */
-static void protect_frame(struct tdt__string *string, size_t at)
-{
-	for (size_t i = at; i < string->n; i++)
-		if (string->bytes[i] == ';' || string->bytes[i] == '\n')
-			string->bytes[i] = ':';
-}
-
 /* Add the frames that are shown from `node` on, the innermost first, to `stack`. */
 static size_t list_shown(const struct profile_tree *tree, const struct tdt_node *node,
 			 const struct tdt_node **stack, size_t room)
@@ -189,7 +181,7 @@ static int add_stack(struct tdt__string *line, struct profile_shown *shown,
 		tdt__string_puts(line, ";");
 		at = line->n;
 		tdt__frame_name(line, tdt_node_frame(stack[n - 1]), shown->result->print);
-		protect_frame(line, at);
+		tdt__string_protect(line, at);
 	}
 	return 0;
 }
@@ -204,7 +196,7 @@ static int folded_line(struct tdt__out *out, struct profile_shown *shown,
 
 	tdt__string_escape(&line, name[0] != '\0' ? name : "(no name)",
 			   result->print->utf8 == TDT_PRINT_YES, '\0');
-	protect_frame(&line, 0);
+	tdt__string_protect(&line, 0);
 	tdt__string_printf(&line, ";%s%s%s", task_states[place->group->state],
 			   kind != NULL ? ": " : "", kind != NULL ? kind : "");
 	error = add_stack(&line, shown, place);

@@ -4,7 +4,6 @@
 /* The forms in which tdt ps prints tasks. */
 
 #include "cli/last.h"
-#include "cli/tdt.h"
 #include "tree-printer/json_writer.h"
 
 /* A registry's tasks, as they are printed. */

@@ -12,7 +12,6 @@
  * are looked at, and each connection gets one answer.
  */
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -104,14 +104,10 @@ int stacks_read_folded(const struct stacks_side *to, FILE *file, unsigned long *
 /* Add a frame.  A `;` or an end of line in its name would end it. */
 static void add_frame_name(struct tdt__string *stack, const char *name)
 {
-	size_t at;
+	size_t at = stack->n + 1;
 
-	tdt__string_puts(stack, ";");
-	at = stack->n;
-	tdt__string_puts(stack, name);
-	for (; at < stack->n; at++)
-		if (stack->bytes[at] == ';' || stack->bytes[at] == '\n')
-			stack->bytes[at] = ':';
+	tdt__string_printf(stack, ";%s", name);
+	tdt__string_protect(stack, at);
 }
 
 /* Add the frames of a place.  They begin with the innermost one. */

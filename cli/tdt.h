@@ -16,7 +16,6 @@
 #include "cli/apart.h"
 #include "cli/bound.h"
 #include "cli/options.h"
-#include "cli/program.h"
 #include "reader/find.h"
 #include "reader/images.h"
 #include "reader/target.h"

@@ -108,11 +108,6 @@ static const char *skip_space(const char *text)
 	return text;
 }
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /*
  * Read the number at `*at`, and move `*at` behind it.  A sign or a space before it, or a number
  * that does not fit, is refused.
@@ -121,7 +116,8 @@ static bool take_number(const char **at, int base, uint64_t *value)
 {
 	char *end;
 
-	if (!is_digit(**at) && (base != 16 || strchr("abcdefABCDEF", **at) == NULL || **at == '\0'))
+	if (!tdt__is_digit(**at) &&
+	    (base != 16 || strchr("abcdefABCDEF", **at) == NULL || **at == '\0'))
 		return false;
 	errno = 0;
 	*value = strtoull(*at, &end, base);

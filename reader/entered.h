@@ -6,7 +6,6 @@
  * which was entered from the next outer one (tdt_stack_enter() in <tdt/integrate/stack.h>).
  */
 
-#include <tdt/coroutine.h>
 #include <tdt/integrate/stack.h>
 #include <tdt/layout/registry.h>
 

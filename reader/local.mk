@@ -60,8 +60,6 @@ libtdt_reader_la_SOURCES = \
 	reader/threads.h \
 	reader/trees.c \
 	reader/trees.h \
-	reader/trouble.c \
-	reader/trouble.h \
 	reader/walk.c \
 	reader/walk.h
 libtdt_reader_la_LIBADD = -lm

@@ -10,7 +10,7 @@
 
 #include "reader/find.h"
 #include "reader/images.h"
-#include "reader/trouble.h"
+#include "reader/target.h"
 
 struct tdt__recording;
 

@@ -10,6 +10,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -20,6 +22,16 @@
 
 #define RANGES_AT_ONCE 512 /* less than IOV_MAX */
 #define MEMORY_PAGE UINT64_C(4096)
+
+int tdt__trouble(struct tdt__trouble *trouble, int error, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(trouble->text, sizeof trouble->text, format, arguments);
+	va_end(arguments);
+	return error;
+}
 
 /* --- Mappings ----------------------------------------------------------------------- */
 

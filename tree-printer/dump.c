@@ -78,8 +78,10 @@ static bool is_whole(const struct tdt_snapshot *snapshot)
 	return have_groups(snapshot);
 }
 
-static int print_form(struct tdt__out *out, const struct tdt__dump *dump)
+static int print_form(struct tdt__out *out, const void *arg)
 {
+	const struct tdt__dump *dump = arg;
+
 	switch (dump->options->format) {
 	case TDT_PRINT_TEXT:
 		return tdt__dump_text(out, dump);
@@ -114,15 +116,6 @@ static int look_up(const struct tdt_snapshot_group *const *groups, size_t n, uin
 	return err;
 }
 
-static int print_locked(FILE *file, const struct tdt__dump *dump)
-{
-	struct tdt__out out = { .file = file,
-				.write = dump->options->write,
-				.arg = dump->options->arg };
-
-	return tdt__out_end(&out, print_form(&out, dump));
-}
-
 static int print(const struct tdt__dump *dump, FILE *out, uint64_t deadline)
 {
 	struct tdt__dump named = *dump;
@@ -142,11 +135,7 @@ static int print(const struct tdt__dump *dump, FILE *out, uint64_t deadline)
 			err = -ENOMEM;
 	}
 	named.names = names;
-	if (out != NULL)
-		flockfile(out);
-	written = print_locked(out, &named);
-	if (out != NULL)
-		funlockfile(out);
+	written = tdt__print_locked(out, dump->options, print_form, &named);
 	tdt__names_free(names);
 	return written != 0 ? written : err;
 }

@@ -24,12 +24,9 @@ static void begin_loss(struct tdt__exporter *exporter, const struct tdt__recorde
 	    ring->slots == 0)
 		return;
 	loss.track = tdt__export_thread(exporter, ring->first_thread);
-	tdt__export_event(exporter, tdt__recording_from(exporter->recording),
-			  (struct tdt__packet_event){
-			      .type = TDT__PACKET_BEGIN,
-			      .track = loss.track,
-			      .name = tdt__packets_name(&exporter->packets, TDT__EVENT_NAMES,
-							"events are lost") });
+	tdt__export_put(exporter, tdt__recording_from(exporter->recording), TDT__PACKET_BEGIN,
+			loss.track,
+			tdt__packets_name(&exporter->packets, TDT__EVENT_NAMES, "events are lost"));
 	exporter->loss[exporter->n_losses++] = loss;
 }
 
@@ -76,8 +73,6 @@ void tdt__export_losses_until(struct tdt__exporter *exporter, uint64_t ns)
 	       exporter->loss[exporter->next_loss].until <= ns) {
 		const struct tdt__loss *loss = &exporter->loss[exporter->next_loss++];
 
-		tdt__export_event(
-		    exporter, loss->until,
-		    (struct tdt__packet_event){ .type = TDT__PACKET_END, .track = loss->track });
+		tdt__export_put(exporter, loss->until, TDT__PACKET_END, loss->track, 0);
 	}
 }

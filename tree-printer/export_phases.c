@@ -83,10 +83,8 @@ static void begin_slice(struct tdt__exporter *exporter, uint32_t number,
 					    : exporter->phase[phase->sure][phase->phase];
 	if (name == 0)
 		return;
-	tdt__export_event(exporter, phase->since > track->until ? phase->since : track->until,
-			  (struct tdt__packet_event){ .track = tdt__export_task(exporter, number),
-						      .type = TDT__PACKET_BEGIN,
-						      .name = name });
+	tdt__export_put(exporter, phase->since > track->until ? phase->since : track->until,
+			TDT__PACKET_BEGIN, tdt__export_task(exporter, number), name);
 	track->open = true;
 }
 
@@ -97,9 +95,7 @@ static void end_slice(struct tdt__exporter *exporter, uint32_t number, uint64_t 
 	if (!track->open)
 		return;
 	track->until = until > track->until ? until : track->until;
-	tdt__export_event(
-	    exporter, track->until,
-	    (struct tdt__packet_event){ .type = TDT__PACKET_END, .track = track->uuid });
+	tdt__export_put(exporter, track->until, TDT__PACKET_END, track->uuid, 0);
 	track->open = false;
 }
 

@@ -170,14 +170,17 @@ void tdt__export_event(struct tdt__exporter *exporter, uint64_t ns, struct tdt__
 	exporter->annotations.n = 0;
 }
 
+void tdt__export_put(struct tdt__exporter *exporter, uint64_t ns, enum tdt__packet_type type,
+		     uint64_t track, uint32_t name)
+{
+	tdt__export_event(exporter, ns,
+			  (struct tdt__packet_event){ .type = type, .track = track, .name = name });
+}
+
 void tdt__export_mark(struct tdt__exporter *exporter, uint64_t ns, uint64_t track, const char *name)
 {
-	tdt__export_event(
-	    exporter, ns,
-	    (struct tdt__packet_event){
-		.type = TDT__PACKET_INSTANT,
-		.track = track,
-		.name = tdt__packets_name(&exporter->packets, TDT__EVENT_NAMES, name) });
+	tdt__export_put(exporter, ns, TDT__PACKET_INSTANT, track,
+			tdt__packets_name(&exporter->packets, TDT__EVENT_NAMES, name));
 }
 
 void tdt__export_annotate(struct tdt__exporter *exporter, const char *name, uint64_t value)

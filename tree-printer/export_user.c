@@ -64,11 +64,7 @@ static void put_slice(struct tdt__exporter *exporter, uint64_t ns, uint64_t pare
 				  : TDT__PACKET_INSTANT;
 	track->open += begins ? 1u : 0u;
 	track->open -= type == TDT__PACKET_END ? 1u : 0u;
-	tdt__export_event(
-	    exporter, ns,
-	    (struct tdt__packet_event){ .type = type,
-					.track = track->uuid,
-					.name = type == TDT__PACKET_END ? 0 : track->name });
+	tdt__export_put(exporter, ns, type, track->uuid, type == TDT__PACKET_END ? 0 : track->name);
 }
 
 /* If `text` ends with `end`, cut that off. */
@@ -106,8 +102,6 @@ void tdt__export_user(struct tdt__exporter *exporter, const struct tdt__recorded
 	if (begins || ends)
 		put_slice(exporter, item->ns, track, begins);
 	else
-		tdt__export_event(exporter, item->ns,
-				  (struct tdt__packet_event){ .type = TDT__PACKET_INSTANT,
-							      .track = track,
-							      .name = tdt__export_text(exporter) });
+		tdt__export_put(exporter, item->ns, TDT__PACKET_INSTANT, track,
+				tdt__export_text(exporter));
 }

@@ -106,6 +106,9 @@ uint32_t tdt__export_text(struct tdt__exporter *exporter);
 
 /* Write an event with the annotations that were added. */
 void tdt__export_event(struct tdt__exporter *exporter, uint64_t ns, struct tdt__packet_event event);
+/* Write one that has only a type, a track and an interned name (0: none). */
+void tdt__export_put(struct tdt__exporter *exporter, uint64_t ns, enum tdt__packet_type type,
+		     uint64_t track, uint32_t name);
 /* Write an event without a duration. */
 void tdt__export_mark(struct tdt__exporter *exporter, uint64_t ns, uint64_t track,
 		      const char *name);

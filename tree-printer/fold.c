@@ -45,6 +45,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "origin.h"
 #include "tree/tree.h"
 
@@ -88,18 +89,11 @@ struct folding {
 
 /* --- Own code ------------------------------------------------------------------------------ */
 
-static bool same_directory(const struct tdt_frame *a, const struct tdt_frame *b)
-{
-	return a->directory == b->directory ||
-	       (a->directory != NULL && b->directory != NULL &&
-		strcmp(a->directory, b->directory) == 0);
-}
-
 /* Note where a frame of the program was built, unless that is known. */
 static void note_build(struct folding *folding, const struct tdt_frame *frame)
 {
 	for (uint32_t i = 0; i < folding->builds; i++)
-		if (same_directory(folding->built[i], frame))
+		if (tdt__same_text(folding->built[i]->directory, frame->directory))
 			return;
 	if (folding->builds < BUILDS)
 		folding->built[folding->builds++] = frame;

@@ -5,8 +5,6 @@
 
 #include <stdint.h>
 
-#include <tdt/tree.h>
-
 #include "frames.h"
 #include "operation.h"
 

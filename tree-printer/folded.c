@@ -14,14 +14,6 @@
 #include "frame.h"
 #include "view.h"
 
-/* The text from `at` to the end is one frame, which a `;` would split in two: replace it. */
-static void protect(struct tdt__string *string, size_t at)
-{
-	for (size_t i = at; i < string->n; i++)
-		if (string->bytes[i] == ';')
-			string->bytes[i] = ':';
-}
-
 static void task(struct tdt__string *string, const struct tdt_task_info *info,
 		 const struct tdt_print_options *options)
 {
@@ -42,7 +34,7 @@ static void frame(struct tdt__string *string, const struct tdt__row *row,
 		tdt__string_puts(string, "...");
 	else
 		tdt__frame_name(string, tdt_node_frame(row->node), options);
-	protect(string, at);
+	tdt__string_protect(string, at);
 }
 
 static void count(struct tdt__out *out, struct tdt__string *string, uint64_t leaves)
@@ -69,7 +61,7 @@ int tdt__print_stacks(struct tdt__out *out, const struct tdt__string *task, uint
 	string.failed = end == NULL;
 	if (end != NULL) {
 		tdt__string_add(&string, task->bytes, task->n);
-		protect(&string, 0);
+		tdt__string_protect(&string, 0);
 		end[0] = string.n;
 	}
 	for (uint32_t i = 1; i < view.n && !string.failed && out->error == 0; i++) {

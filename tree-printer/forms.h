@@ -26,6 +26,13 @@ int tdt__print_options_read(struct tdt_print_options *options,
 			    const struct tdt_print_options *theirs, FILE *out);
 
 /*
+ * Have `form(&way_out, arg)` print to `file` (NULL: to `options->write`), which is locked
+ * meanwhile. Returns 0, what `form` returns, or the error of writing.
+ */
+int tdt__print_locked(FILE *file, const struct tdt_print_options *options,
+		      int (*form)(struct tdt__out *out, const void *arg), const void *arg);
+
+/*
  * The forms.  In `options`, `utf8` and `color` are YES or NO, never AUTO.  They return 0 or
  * -ENOMEM; errors of writing are kept in `out`.
  */

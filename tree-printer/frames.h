@@ -3,10 +3,7 @@
 
 /* The texts of the frames of many trees, each made once. */
 
-#include <stddef.h>
 #include <stdint.h>
-
-#include <tdt/dump.h>
 
 #include "base/array.h"
 #include "operation.h"

@@ -27,18 +27,23 @@
 
 /* --- The items, by kind --- */
 
-/* The stack of the first leaf of a poll; 0: there is none. */
-static uint32_t first_stack(struct tdt__exporter *exporter, const struct tdt__recorded_item *begin)
+/*
+ * Set `*stack` to that of the next leaf of a poll, from part `*i` on, which becomes the part behind
+ * it.  False: there are no more.
+ */
+static bool next_stack(struct tdt__exporter *exporter, const struct tdt__recorded_item *begin,
+		       uint32_t *i, uint32_t *stack)
 {
-	for (uint32_t i = 0; i < begin->parts.n; i++) {
-		struct tdt__recorded_item part;
+	struct tdt__recorded_item part;
 
-		tdt__recording_part(exporter->recording, &begin->parts, i, &part);
-		if (part.event.kind == TDT_EVENT_STACK)
-			return tdt__packets_stack(&exporter->packets, exporter->recording,
-						  part.event.a);
+	while (*i < begin->parts.n) {
+		tdt__recording_part(exporter->recording, &begin->parts, (*i)++, &part);
+		if (part.event.kind != TDT_EVENT_STACK)
+			continue;
+		*stack = tdt__packets_stack(&exporter->packets, exporter->recording, part.event.a);
+		return true;
 	}
-	return 0;
+	return false;
 }
 
 /* A mark on a track, with a stack (0: none). */
@@ -57,41 +62,24 @@ static uint32_t event_name(struct tdt__exporter *exporter, const char *words)
 	return tdt__packets_name(&exporter->packets, TDT__EVENT_NAMES, words);
 }
 
-/* A mark with a stack for each further leaf. */
-static void put_other_leaves(struct tdt__exporter *exporter, const struct tdt__recorded_item *begin,
-			     uint64_t track)
-{
-	bool first = true;
-
-	for (uint32_t i = 0; i < begin->parts.n; i++) {
-		struct tdt__recorded_item part;
-
-		tdt__recording_part(exporter->recording, &begin->parts, i, &part);
-		if (part.event.kind != TDT_EVENT_STACK)
-			continue;
-		if (!first)
-			put_instant(exporter, begin->ns, track,
-				    event_name(exporter, "another leaf"),
-				    tdt__packets_stack(&exporter->packets, exporter->recording,
-						       part.event.a));
-		first = false;
-	}
-}
-
+/* For each further leaf there is a mark with its stack. */
 static void put_poll_begin(struct tdt__exporter *exporter, const struct tdt__step *step)
 {
 	struct tdt__task_track *track = &exporter->task_track[step->task];
 	uint64_t thread = tdt__export_thread(exporter, step->item.thread);
+	uint32_t i = 0, stack = 0;
 
+	next_stack(exporter, &step->item, &i, &stack);
 	tdt__export_event(exporter, step->item.ns,
 			  (struct tdt__packet_event){
 			      .type = TDT__PACKET_BEGIN,
 			      .track = thread,
 			      .name = tdt__export_task_name(exporter, step->task, "", &track->name),
-			      .callstack = first_stack(exporter, &step->item),
+			      .callstack = stack,
 			      .flow_end = step->wake != 0 ? exporter->flows + step->wake : 0 });
-	if (step->item.parts.n > 1)
-		put_other_leaves(exporter, &step->item, thread);
+	while (next_stack(exporter, &step->item, &i, &stack))
+		put_instant(exporter, step->item.ns, thread, event_name(exporter, "another leaf"),
+			    stack);
 }
 
 static void put_poll_end(struct tdt__exporter *exporter, const struct tdt__step *step)
@@ -100,10 +88,8 @@ static void put_poll_end(struct tdt__exporter *exporter, const struct tdt__step 
 	if ((step->item.event.detail & 3) == TDT_PANICKED)
 		tdt__packets_annotate_text(&exporter->packets, &exporter->annotations, "result",
 					   "panicked");
-	tdt__export_event(
-	    exporter, step->item.ns,
-	    (struct tdt__packet_event){ .type = TDT__PACKET_END,
-					.track = tdt__export_thread(exporter, step->item.thread) });
+	tdt__export_put(exporter, step->item.ns, TDT__PACKET_END,
+			tdt__export_thread(exporter, step->item.thread), 0);
 }
 
 static void put_poll(struct tdt__exporter *exporter, const struct tdt__step *step)
@@ -132,8 +118,8 @@ static void put_spawn(struct tdt__exporter *exporter, const struct tdt__step *st
 	struct tdt__task_track *track = &exporter->task_track[step->task];
 	uint64_t thread = tdt__export_thread(exporter, step->item.thread);
 
-	put_instant(exporter, step->item.ns, thread,
-		    tdt__export_task_name(exporter, step->task, "spawns ", &track->spawns), 0);
+	tdt__export_put(exporter, step->item.ns, TDT__PACKET_INSTANT, thread,
+			tdt__export_task_name(exporter, step->task, "spawns ", &track->spawns));
 }
 
 static void put_end(struct tdt__exporter *exporter, const struct tdt__step *step)
@@ -152,11 +138,8 @@ static void put_park(struct tdt__exporter *exporter, const struct tdt__recorded_
 
 	if (!begins)
 		tdt__export_cpu(exporter, &item->event);
-	tdt__export_event(
-	    exporter, item->ns,
-	    (struct tdt__packet_event){ .type = begins ? TDT__PACKET_BEGIN : TDT__PACKET_END,
-					.track = tdt__export_thread(exporter, item->thread),
-					.name = begins ? exporter->parked : 0 });
+	tdt__export_put(exporter, item->ns, begins ? TDT__PACKET_BEGIN : TDT__PACKET_END,
+			tdt__export_thread(exporter, item->thread), begins ? exporter->parked : 0);
 }
 
 /* The stack of a poll that was found going on. */

@@ -29,47 +29,53 @@ int tdt__print_options_read(struct tdt_print_options *options,
 	return 0;
 }
 
-static int print_trace_form(struct tdt__out *out, const struct tdt_trace *trace,
-			    const struct tdt_node *root, const struct tdt_print_options *options)
-{
-	switch (options->format) {
-	case TDT_PRINT_TEXT:
-		return tdt__print_text(out, trace, root, options);
-	case TDT_PRINT_JSON:
-		return tdt__print_json(out, trace, root);
-	case TDT_PRINT_FOLDED:
-		return tdt__print_folded(out, trace, root, options);
-	}
-	return -EINVAL;
-}
-
-static int print_trace_locked(FILE *file, const struct tdt_trace *trace,
-			      const struct tdt_node *root, const struct tdt_print_options *options)
+int tdt__print_locked(FILE *file, const struct tdt_print_options *options,
+		      int (*form)(struct tdt__out *out, const void *arg), const void *arg)
 {
 	struct tdt__out out = { .file = file, .write = options->write, .arg = options->arg };
+	int err;
 
-	return tdt__out_end(&out, print_trace_form(&out, trace, root, options));
+	if (file != NULL)
+		flockfile(file);
+	err = tdt__out_end(&out, form(&out, arg));
+	if (file != NULL)
+		funlockfile(file);
+	return err;
+}
+
+struct printed_trace {
+	const struct tdt_trace *trace;
+	const struct tdt_node *root;
+	struct tdt_print_options options;
+};
+
+static int print_trace_form(struct tdt__out *out, const void *arg)
+{
+	const struct printed_trace *of = arg;
+
+	switch (of->options.format) {
+	case TDT_PRINT_TEXT:
+		return tdt__print_text(out, of->trace, of->root, &of->options);
+	case TDT_PRINT_JSON:
+		return tdt__print_json(out, of->trace, of->root);
+	case TDT_PRINT_FOLDED:
+		return tdt__print_folded(out, of->trace, of->root, &of->options);
+	}
+	return -EINVAL;
 }
 
 static int print_trace(const struct tdt_trace *trace, FILE *out,
 		       const struct tdt_print_options *theirs)
 {
-	struct tdt_print_options options;
-	const struct tdt_node *root;
-	int err =
-	    trace == NULL ? -EINVAL : tdt__print_options_read(&options, theirs, out);
+	struct printed_trace of = { .trace = trace };
+	int err = trace == NULL ? -EINVAL : tdt__print_options_read(&of.options, theirs, out);
 
 	if (err != 0)
 		return err;
-	root = tdt_trace_root(trace); /* may take long, so the stream is not locked yet */
-	if (root == NULL)
+	of.root = tdt_trace_root(trace); /* may take long, so the stream is not locked yet */
+	if (of.root == NULL)
 		return -errno;
-	if (out != NULL)
-		flockfile(out);
-	err = print_trace_locked(out, trace, root, &options);
-	if (out != NULL)
-		funlockfile(out);
-	return err;
+	return tdt__print_locked(out, &of.options, print_trace_form, &of);
 }
 
 int tdt_trace_print_with(const struct tdt_trace *trace, FILE *out,

@@ -69,6 +69,13 @@ void tdt__string_free(struct tdt__string *string)
 	*string = (struct tdt__string){ 0 };
 }
 
+void tdt__string_protect(struct tdt__string *string, size_t at)
+{
+	for (; at < string->n; at++)
+		if (string->bytes[at] == ';' || string->bytes[at] == '\n')
+			string->bytes[at] = ':';
+}
+
 size_t tdt__utf8_decode(const char *text, uint32_t *code)
 {
 	/* For each length: codes below would need fewer bytes, so they are invalid. */

@@ -34,6 +34,10 @@ void tdt__string_free(struct tdt__string *string);
  */
 void tdt__string_escape(struct tdt__string *string, const char *text, bool utf8, char quote);
 
+/* Replace what would end a frame of folded stacks in the text from `at` on: `;` and ends of lines.
+ */
+void tdt__string_protect(struct tdt__string *string, size_t at);
+
 /*
  * Decode the UTF-8 character at `text` into `*code`, its code point.  Returns the length of the
  * character in bytes, or 0 if it is invalid.

@@ -8,7 +8,6 @@
 #include <stdio.h>
 
 #include <tdt/print.h>
-#include <tdt/trace.h>
 
 #include "recording/summary.h"
 #include "strings.h"

@@ -92,8 +92,10 @@ static int name_stacks(struct shown_stacks *shown, const struct tdt__recording *
 	return err;
 }
 
-static int print_summary_form(struct tdt__out *out, const struct tdt__summary_form *form)
+static int print_summary_form(struct tdt__out *out, const void *arg)
 {
+	const struct tdt__summary_form *form = arg;
+
 	switch (form->options->format) {
 	case TDT_PRINT_TEXT:
 		return tdt__summary_text(out, form);
@@ -103,21 +105,6 @@ static int print_summary_form(struct tdt__out *out, const struct tdt__summary_fo
 		break;
 	}
 	return -EINVAL;
-}
-
-static int print_named(FILE *file, const struct tdt__summary_form *form)
-{
-	struct tdt__out out = { .file = file,
-				.write = form->options->write,
-				.arg = form->options->arg };
-	int err;
-
-	if (file != NULL)
-		flockfile(file);
-	err = tdt__out_end(&out, print_summary_form(&out, form));
-	if (file != NULL)
-		funlockfile(file);
-	return err;
 }
 
 /* Text goes on without the stacks for which there was no memory; JSON without them is of no use. */
@@ -130,7 +117,7 @@ static int print_with_stacks(struct shown_stacks *shown, FILE *out, struct tdt__
 		return named;
 	form->stack = shown->entry;
 	form->n_stacks = shown->n;
-	printed = print_named(out, form);
+	printed = tdt__print_locked(out, form->options, print_summary_form, form);
 	return printed != 0 ? printed : named;
 }
 

@@ -13,7 +13,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <tdt/coroutine.h>
 #include <tdt/integrate/stack.h>
 #include <tdt/layout/registry.h>
 

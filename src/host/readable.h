@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <tdt/coroutine.h>
 #include <tdt/integrate/stack.h>
 
 #include "host/thread.h"

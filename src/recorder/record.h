@@ -9,7 +9,6 @@
  * or was when the poll began.
  */
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 

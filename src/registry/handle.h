@@ -8,11 +8,9 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include <tdt/layout/registry.h>
-#include <tdt/trace.h>
 
 #include "facts/record.h"
 #include "registry/registry.h"

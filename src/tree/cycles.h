@@ -15,7 +15,6 @@
  * reports nothing may have been overlooked, and the ring is *unproven*.
  */
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include <tdt/dump.h>

@@ -9,7 +9,6 @@
  * after the other, the later of two leaves proves that the earlier one is over.
  */
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct tdt__stacks;

@@ -16,10 +16,7 @@
 
 #include <config.h>
 
-#include <stdbool.h>
 #include <stdint.h>
-
-#include <tdt/tree.h>
 
 #include "tree/stacks.h"
 #include "unwind/registers.h"
@@ -46,7 +43,6 @@ enum tdt__walked {
 };
 
 #define TDT__LEARNS_ALL UINT32_MAX /* a walk may learn all PCs that are new */
-
 
 #if TDT_WALK_RULES
 #include "unwind/walk_rules.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers reader/target, reader/process, reader/core, reader/core_open, reader/elf_facts,
- * reader/trouble.  Memory of a process, which is this one, and of core files that the test makes
+ * Covers reader/target, reader/process, reader/core, reader/core_open, reader/elf_facts.
+ * Memory of a process, which is this one, and of core files that the test makes
  * up.
  */
 
