@@ -9,7 +9,7 @@
  * it.  A key is a hash, so the node that is found is compared with the frame.
  */
 
-#include "cli/join_index.h"
+#include "cli/join.h"
 
 #include <errno.h>
 #include <stdlib.h>

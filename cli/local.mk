@@ -11,7 +11,6 @@ cli_shared = \
 	cli/program.c \
 	cli/program.h \
 	cli/read_dump.c \
-	cli/read_dump.h \
 	cli/read_json.c \
 	cli/read_json.h \
 	cli/read_parts.c \
@@ -23,7 +22,6 @@ tdt_join_ustack_SOURCES = \
 	cli/join.c \
 	cli/join.h \
 	cli/join_index.c \
-	cli/join_index.h \
 	cli/join_print.c \
 	cli/ustack.c \
 	cli/ustack.h

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Reads a snapshot or a list of many tasks from JSON: see read_json.c. */
 
-#include "cli/read_dump.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/read_dump.h"
 #include "cli/read_parts.h"
 #include "tree-printer/schema.h"
 

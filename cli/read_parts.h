@@ -46,3 +46,9 @@ int reader_task(const struct json_place *place, struct tdt_task_info *info);
 /* The tree of the task that `info` describes.  NULL: it failed. */
 struct tdt_trace *reader_tree(struct reader *reader, const json_t *nodes,
 			      const struct tdt_task_info *info);
+
+/* Read a dump (read_dump.c).  Returns 1 and sets `*result`, or returns -1 with the message set. */
+int reader_dump(struct reader *reader, json_t *object, struct dump **result);
+
+/* A list of tasks, in the same way. */
+int reader_list(struct reader *reader, json_t *object, struct dump **result);

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "cli/named.h"
 #include "recording/summary.h"
-#include "tree-printer/perfetto_names.h"
+#include "tree-printer/perfetto.h"
 #include "tree-printer/summaries.h"
 
 #define NAMES_TIME (20 * TDT__SECOND) /* less than the child is given */

@@ -104,8 +104,6 @@ libtdt_core_la_SOURCES = \
 	src/capture/judge.h \
 	src/capture/leaf_list.c \
 	src/capture/leaf_list.h \
-	src/capture/recorded.c \
-	src/capture/recorded.h \
 	src/capture/running.c \
 	src/capture/running.h \
 	src/capture/seal.c \

@@ -39,7 +39,6 @@ libtdt_core_la_SOURCES += \
 	tree-printer/perfetto.c \
 	tree-printer/perfetto.h \
 	tree-printer/perfetto_names.c \
-	tree-printer/perfetto_names.h \
 	tree-printer/print.c \
 	tree-printer/protobuf.h \
 	tree-printer/schema.h \

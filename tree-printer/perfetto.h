@@ -36,3 +36,13 @@ struct tdt__perfetto_options {
  */
 int tdt__perfetto_write(const struct tdt__recording *recording,
 			const struct tdt__perfetto_options *options, FILE *out);
+
+struct tdt__modules;
+
+/* The data of tdt__perfetto_name(), a tdt__perfetto_names_fn that looks names up. */
+struct tdt__perfetto_modules {
+	struct tdt__modules *modules;
+	uint64_t deadline; /* for all names (tdt__clock()) */
+};
+
+size_t tdt__perfetto_name(void *data, uint64_t pc, struct tdt_frame *frames, size_t max);

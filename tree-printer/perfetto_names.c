@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Names of functions for a Perfetto trace. */
 
-#include "perfetto_names.h"
+#include "perfetto.h"
 
 #include "symbolize/modules.h"
 #include "symbolize/namer.h"

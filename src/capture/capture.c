@@ -12,6 +12,7 @@
 
 #include <tdt/integrate/stack.h>
 
+#include "base/clock.h"
 #include "base/refs.h"
 #include "capture/chain.h"
 #include "capture/counted.h"
@@ -19,6 +20,7 @@
 #include "facts/wait.h"
 #include "host/readable.h"
 #include "registry/handle.h"
+#include "registry/task_info.h"
 #include "tree/named.h"
 #include "unwind/registers.h"
 
@@ -652,4 +654,23 @@ void tdt__capture_wait(struct tdt__capture *capture, const struct tdt_wait *wait
 		capture->waits_room = room;
 	}
 	tdt__add_wait(capture->facts.waits, &capture->facts.n_waits, wait);
+}
+
+void tdt__capture_recorded(struct tdt__capture *capture, const struct tdt_handle *task,
+			   const struct tdt_task_record *record)
+{
+	struct tdt__facts *facts = &capture->facts;
+	struct tdt__task_info said;
+
+	tdt__task_info(&said, task, record, tdt__clock());
+	facts->state = said.info.state;
+	facts->state_ns = said.info.state_ns;
+	facts->polls = said.info.polls;
+	facts->woken_ns = said.info.woken_ns;
+	facts->woken_by = said.info.woken_by;
+	facts->thread = 0;
+	facts->syscall = NULL;
+	facts->recorded = true;
+	if (said.info.n_waits != 0)
+		tdt__capture_wait(capture, &said.wait);
 }

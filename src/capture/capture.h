@@ -25,6 +25,7 @@ struct tdt__counted;
 struct tdt__poll;
 struct tdt__seal;
 struct tdt_stack;
+struct tdt_task_record;
 
 struct tdt__capture {
 	atomic_uint refs;
@@ -139,3 +140,7 @@ void tdt__capture_complete(struct tdt__capture *capture);
 
 /* Note what a leaf waits for.  Nothing is noted in a fixed capture, or if there is no memory. */
 void tdt__capture_wait(struct tdt__capture *capture, const struct tdt_wait *wait);
+
+/* Have the facts of the capture be those of the record, which is a copy of the task's. */
+void tdt__capture_recorded(struct tdt__capture *capture, const struct tdt_handle *task,
+			   const struct tdt_task_record *record);

@@ -11,7 +11,6 @@
 
 #include "base/name.h"
 #include "capture/capture.h"
-#include "capture/recorded.h"
 #include "facts/wait.h"
 #include "host/barrier.h"
 #include "host/peek.h"

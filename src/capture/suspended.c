@@ -12,7 +12,6 @@
 #include "capture/capture.h"
 #include "capture/fiber.h"
 #include "capture/judge.h"
-#include "capture/recorded.h"
 #include "capture/stack_pieces.h"
 #include "host/peek.h"
 #include "host/unloads.h"

@@ -21,7 +21,7 @@
 #include "recording/read.h"
 #include "symbolize/modules.h"
 #include "symbolize/namer.h"
-#include "tree-printer/perfetto_names.h"
+#include "tree-printer/perfetto.h"
 
 static int print_as_trace(const struct tdt__new_file *file, const struct tdt__recording *recording,
 			  const struct tdt__perfetto_options *options)

@@ -23,7 +23,6 @@ fuzz_environment = tests/fuzz/fuzz_environment.c tests/fuzz/fuzz.h \
 	cli/program.c \
 	cli/program.h \
 	cli/read_dump.c \
-	cli/read_dump.h \
 	cli/read_json.c \
 	cli/read_json.h \
 	cli/read_parts.c \
@@ -43,7 +42,6 @@ fuzz_json = tests/fuzz/fuzz_json.c tests/fuzz/fuzz.h \
 	cli/text_table.c \
 	cli/text_table.h \
 	cli/read_dump.c \
-	cli/read_dump.h \
 	cli/read_json.c \
 	cli/read_json.h \
 	cli/read_parts.c \
@@ -54,7 +52,6 @@ fuzz_ustack = tests/fuzz/fuzz_ustack.c tests/fuzz/fuzz.h \
 	cli/join.c \
 	cli/join.h \
 	cli/join_index.c \
-	cli/join_index.h \
 	cli/join_print.c \
 	cli/option_table.c \
 	cli/options.c \
@@ -64,7 +61,6 @@ fuzz_ustack = tests/fuzz/fuzz_ustack.c tests/fuzz/fuzz.h \
 	cli/ustack.c \
 	cli/ustack.h \
 	cli/read_dump.c \
-	cli/read_dump.h \
 	cli/read_json.c \
 	cli/read_json.h \
 	cli/read_parts.c \

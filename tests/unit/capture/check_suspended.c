@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers capture/suspended, capture/recorded.  The stacks of suspended fibers are those that the
+ * Covers capture/suspended.  The stacks of suspended fibers are those that the
  * unwinder found there just before, whatever frames they have, and wherever they lie meanwhile.
  */
 

@@ -14,7 +14,7 @@
 #include "lib/must.h"
 #include "lib/test.h"
 #include "symbolize/modules.h"
-#include "tree-printer/perfetto_names.h"
+#include "tree-printer/perfetto.h"
 #include "unwind/unwinder.h"
 
 static struct tdt__perfetto_modules names;
