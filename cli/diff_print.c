@@ -68,7 +68,7 @@ static void diff_heading(struct tdt__string *string, const struct diff_result *r
 	}
 	tdt__string_printf(string, "%s before, %s after\n",
 			   TDT__COUNTED(count_live(result, false), "task"),
-			   TDT__COUNT(count_live(result, true)));
+			   TDT__NUMBER(count_live(result, true)));
 }
 
 /* How many tasks have which fate; nothing if tasks were not compared. */
@@ -81,7 +81,7 @@ static void fates_line(struct tdt__string *string, const struct comparison *comp
 	for (int fate = 0; fate < FATES; fate++) {
 		if (comparison->fates[fate] == 0)
 			continue;
-		tdt__string_printf(string, "%s%s%s", before, TDT__COUNT(comparison->fates[fate]),
+		tdt__string_printf(string, "%s%s%s", before, TDT__NUMBER(comparison->fates[fate]),
 				   words[fate]);
 		before = ", ";
 	}
@@ -95,7 +95,7 @@ static void rest_line(struct tdt__string *string, size_t places, size_t tasks)
 {
 	if (places == 0)
 		return;
-	tdt__string_printf(string, "and %s%s%s (--json has all)\n\n", TDT__COUNT(places),
+	tdt__string_printf(string, "and %s%s%s (--json has all)\n\n", TDT__NUMBER(places),
 			   places == 1 ? " more place, with " : " more places, with ",
 			   TDT__COUNTED(tasks, "task"));
 }
@@ -198,7 +198,7 @@ static int write_place(struct diff_printing *printing, const struct compare_plac
 
 	tdt__string_printf(string, "+%s: %s before, %s after\n",
 			   TDT__COUNTED(place->after - place->before, "task"),
-			   TDT__COUNT(place->before), TDT__COUNT(place->after));
+			   TDT__NUMBER(place->before), TDT__NUMBER(place->after));
 	if (place->trace == NULL)
 		record_line(printing, place->example);
 	error = tdt__out_take(printing->out, &printing->string);
@@ -230,7 +230,7 @@ static int grown_part(struct diff_printing *printing)
 	if (n == 0)
 		return 0;
 	bold(printing, "more tasks than before");
-	tdt__string_printf(&printing->string, ": %s%s", TDT__COUNT(n),
+	tdt__string_printf(&printing->string, ": %s%s", TDT__NUMBER(n),
 			   n == 1 ? " place\n\n" : " places\n\n");
 	error = tdt__out_take(printing->out, &printing->string);
 	for (size_t i = 0; i < shown && error == 0; i++)

@@ -181,7 +181,7 @@ static void add_head(struct tdt__string *string, const struct profile_result *re
 	tdt__string_printf(string, "process %d, libtdt ", (int)result->outside->target.pid);
 	tdt__string_escape(string, profile->tasks.registry.library, false, '\0');
 	tdt__string_printf(string, ": %s, %s looks, %.1f tasks\n",
-			   TDT__DURATION((uint64_t)result->ns), TDT__COUNT(profile->looks),
+			   TDT__DURATION((uint64_t)result->ns), TDT__NUMBER(profile->looks),
 			   (double)profile->found / looks);
 	add_states(string, result);
 	add_trust(string, result);

@@ -14,7 +14,7 @@ static void count_state(struct tdt__string *string, size_t n, const char *what)
 {
 	if (n == 0)
 		return;
-	tdt__string_printf(string, ", %s%s", TDT__COUNT(n), what);
+	tdt__string_printf(string, ", %s%s", TDT__NUMBER(n), what);
 }
 
 static void count_states(struct tdt__string *string, const struct listing *listing)

@@ -77,8 +77,8 @@ static void stacks_heading(struct tdt__string *string, const struct stacks *stac
 	tdt__string_printf(
 	    string,
 	    "2 profiles: %s%s%s of them only in the first one, %s only in the second one\n\n",
-	    TDT__COUNT(stacks->n), stacks->n == 1 ? " stack, " : " stacks, ",
-	    TDT__COUNT(count_only(stacks, 0)), TDT__COUNT(count_only(stacks, 1)));
+	    TDT__NUMBER(stacks->n), stacks->n == 1 ? " stack, " : " stacks, ",
+	    TDT__NUMBER(count_only(stacks, 0)), TDT__NUMBER(count_only(stacks, 1)));
 }
 
 static void add_stack_row(struct text_table *table, const struct stacks *stacks,

@@ -59,11 +59,11 @@ static void tasks_line(struct screen *screen)
 	struct tdt__string *line = &screen->line;
 
 	tdt__string_printf(line, "%s: %s waiting", TDT__COUNTED(round->tasks, "task"),
-			   TDT__COUNT(round->waiting));
+			   TDT__NUMBER(round->waiting));
 	if (round->longest_wait > 0)
 		top_add_most(screen, round->longest_wait);
-	tdt__string_printf(line, ", %s runnable, %s polling", TDT__COUNT(round->runnable),
-			   TDT__COUNT(round->polling));
+	tdt__string_printf(line, ", %s runnable, %s polling", TDT__NUMBER(round->runnable),
+			   TDT__NUMBER(round->polling));
 	if (round->longest_poll > 0)
 		top_add_most(screen, round->longest_poll);
 	top_end_line(screen);
@@ -82,11 +82,11 @@ static void rates_line(struct screen *screen)
 	tdt__string_puts(line, " ended/s; in all ");
 	if (round->panicked > 0)
 		tdt__color(line, TDT__RED, screen->print);
-	tdt__string_printf(line, "%s panicked%s, %s spawned, %s ended", TDT__COUNT(round->panicked),
-			   tdt__color_of(TDT__PLAIN, screen->print), TDT__COUNT(round->spawned),
-			   TDT__COUNT(round->ended));
+	tdt__string_printf(line, "%s panicked%s, %s spawned, %s ended",
+			   TDT__NUMBER(round->panicked), tdt__color_of(TDT__PLAIN, screen->print),
+			   TDT__NUMBER(round->spawned), TDT__NUMBER(round->ended));
 	if (round->held > 0) {
-		tdt__string_printf(line, ", %s still held", TDT__COUNT(round->held));
+		tdt__string_printf(line, ", %s still held", TDT__NUMBER(round->held));
 	}
 	top_end_line(screen);
 }
@@ -117,7 +117,7 @@ static void trees_line(struct screen *screen)
 
 	if (round->with_tree >= round->tasks / 2)
 		return;
-	tdt__string_printf(line, "%s of %s%s", TDT__COUNT(round->tasks - round->with_tree),
+	tdt__string_printf(line, "%s of %s%s", TDT__NUMBER(round->tasks - round->with_tree),
 			   TDT__COUNTED(round->tasks, "task"),
 			   screen->choice->watch ? " have no tree; each has one after its next poll"
 						 : " have no tree: w (--watch) has them watched");
@@ -274,7 +274,7 @@ static void list_line(struct screen *screen)
 	const struct top_question *question = &screen->choice->question;
 	struct tdt__string *line = &screen->line;
 
-	tdt__string_printf(line, "%s of them: %s, by %s%s", TDT__COUNT(screen->round->n_matching),
+	tdt__string_printf(line, "%s of them: %s, by %s%s", TDT__NUMBER(screen->round->n_matching),
 			   only[question->only], sorts[question->sort],
 			   question->reverse ? ", reversed" : "");
 	if (question->filter[0] != '\0' || screen->choice->typing) {
@@ -309,9 +309,9 @@ static void view_places(struct screen *screen)
 {
 	struct tdt__string *line = &screen->line;
 
-	tdt__string_printf(line, "%s places; %s of %s have a tree",
-			   TDT__COUNT(screen->round->places), TDT__COUNT(screen->round->with_tree),
-			   TDT__COUNTED(screen->round->tasks, "task"));
+	tdt__string_printf(
+	    line, "%s places; %s of %s have a tree", TDT__NUMBER(screen->round->places),
+	    TDT__NUMBER(screen->round->with_tree), TDT__COUNTED(screen->round->tasks, "task"));
 	top_end_line(screen);
 	place_titles(screen);
 	place_rows(screen, top_lines_left(screen), true);
@@ -379,7 +379,7 @@ static void histogram_line(struct screen *screen, const char *what,
 {
 	struct tdt__string *line = &screen->line;
 
-	tdt__string_printf(line, "%s%s", TDT__COUNT(histogram->total), what);
+	tdt__string_printf(line, "%s%s", TDT__NUMBER(histogram->total), what);
 	if (histogram->total > 0) {
 		tdt__string_puts(line, ": 50 %");
 		top_add_most(screen, top_histogram_share(histogram, 0.5));

@@ -97,7 +97,7 @@ static void duration_range(struct tdt__string *string, const struct range *range
 static void number_range(struct tdt__string *string, const struct range *range)
 {
 	if (range->low != range->high) {
-		tdt__string_printf(string, "%s to ", TDT__COUNT(range->low));
+		tdt__string_printf(string, "%s to ", TDT__NUMBER(range->low));
 	}
 	tdt__string_puts(string, TDT__COUNTED(range->high, "poll"));
 }
@@ -171,7 +171,7 @@ static void some(struct tdt__string *string, const struct tdt_snapshot_group *gr
 		one(string, &info, facts, dump);
 	}
 	if (shown < group->n) {
-		tdt__string_printf(string, " and %s more", TDT__COUNT(group->n - shown));
+		tdt__string_printf(string, " and %s more", TDT__NUMBER(group->n - shown));
 	}
 }
 
@@ -320,7 +320,7 @@ static uint32_t write_single_waits(struct tdt__string *string, struct table *tab
 
 	if (n == 0)
 		return 0;
-	tdt__string_printf(string, "   %s%s", TDT__COUNT(n), wait_verb(group, n));
+	tdt__string_printf(string, "   %s%s", TDT__NUMBER(n), wait_verb(group, n));
 	tdt__wait_for(string, &wait, 0, NULL, dump->options);
 	tdt__string_puts(string, n == 1 ? "\n" : " each\n");
 	return n;
@@ -336,7 +336,7 @@ static void write_waits(struct tdt__string *string, struct table *table,
 	for (uint32_t i = 0; i < n && i < TDT__WAITS_SHOWN && !string->failed; i++) {
 		struct awaited awaited = take(table);
 
-		tdt__string_printf(string, "   %s%s", TDT__COUNT(awaited.times),
+		tdt__string_printf(string, "   %s%s", TDT__NUMBER(awaited.times),
 				   wait_verb(group, awaited.times));
 		tdt__wait_for(string, &awaited.wait, awaited.times == 1 ? awaited.self : 0,
 			      tdt__names_find(dump->names, awaited.wait.owner), dump->options);
@@ -344,7 +344,7 @@ static void write_waits(struct tdt__string *string, struct table *table,
 	}
 	if (n > TDT__WAITS_SHOWN) {
 		tdt__string_printf(string, "   and for %s more\n",
-				   TDT__COUNT(n - TDT__WAITS_SHOWN));
+				   TDT__NUMBER(n - TDT__WAITS_SHOWN));
 	}
 }
 

@@ -56,7 +56,7 @@ static void summary_part(struct tdt__string *string, size_t n, const char *what,
 {
 	if (n == 0)
 		return;
-	tdt__string_printf(string, "%s%s%s", *before, TDT__COUNT(n), what);
+	tdt__string_printf(string, "%s%s%s", *before, TDT__NUMBER(n), what);
 	*before = ", ";
 }
 
@@ -67,7 +67,7 @@ static void finding(struct tdt__string *string, size_t n, const char *what,
 	if (n == 0)
 		return;
 	tdt__string_printf(string, ", %s%s %s%s%s", tdt__color_of(TDT__RED, dump->options),
-			   TDT__COUNT(n), what, n == 1 ? "" : "s",
+			   TDT__NUMBER(n), what, n == 1 ? "" : "s",
 			   tdt__color_of(TDT__PLAIN, dump->options));
 }
 
@@ -193,7 +193,7 @@ static void ring(struct tdt__string *string, const struct tdt_snapshot_cycle *cy
 	}
 	if (shown < cycle->n) {
 		tdt__string_printf(string, ", and so on by %s more to task ",
-				   TDT__COUNT(cycle->n - shown));
+				   TDT__NUMBER(cycle->n - shown));
 		tdt__task_name(string, first.id, first.name, dump->options);
 	}
 	tdt__string_puts(string, cycle->n_groups != 0 ? "\n" : "\n\n");

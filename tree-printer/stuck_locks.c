@@ -116,7 +116,7 @@ void tdt__stuck_lock_line(struct tdt__string *string, const struct tdt__stuck_lo
 		tdt__string_printf(string, " %s ago and was polled since, but has not taken it",
 				   TDT__DURATION(wait->handed_ns));
 	}
-	tdt__string_printf(string, ": %s%s", TDT__COUNT(lock->waits),
+	tdt__string_printf(string, ": %s%s", TDT__NUMBER(lock->waits),
 			   lock->waits == 1 ? " wait for it hangs" : " waits for it hang");
 }
 

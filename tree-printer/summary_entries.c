@@ -62,7 +62,7 @@ static void in_all(struct tdt__summary_lines *text, uint64_t n, const char *what
 {
 	if (n < 2)
 		return;
-	tdt__string_printf(&text->part, "(%s%s %s in all)", TDT__COUNT(n), what,
+	tdt__string_printf(&text->part, "(%s%s %s in all)", TDT__NUMBER(n), what,
 			   TDT__DURATION(total));
 	tdt__lines_end_part(text);
 }

@@ -101,6 +101,6 @@ void tdt__lines_say_more(struct tdt__summary_lines *text, size_t shown, size_t f
 	if (found <= shown)
 		return;
 	tdt__lines_begin(text);
-	tdt__string_printf(&text->line, "   and %s more", TDT__COUNT(found - shown));
+	tdt__string_printf(&text->line, "   and %s more", TDT__NUMBER(found - shown));
 	tdt__lines_end(text);
 }

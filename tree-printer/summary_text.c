@@ -54,7 +54,7 @@ static void head_counts(struct tdt__summary_lines *text)
 	if (summary->panicked != 0)
 		tdt__string_printf(
 		    &text->line, ", %s%s panicked%s", tdt__color_of(TDT__RED, text->options),
-		    TDT__COUNT(summary->panicked), tdt__color_of(TDT__PLAIN, text->options));
+		    TDT__NUMBER(summary->panicked), tdt__color_of(TDT__PLAIN, text->options));
 	tdt__lines_end(text);
 }
 

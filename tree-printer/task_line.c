@@ -137,7 +137,7 @@ void tdt__busy_line(struct tdt__string *string, const struct tdt_task_info *info
 	tdt__task_name(string, info->id, info->name, options);
 	tdt__string_printf(string, "%s%s times in %s",
 			   info->woken_by == info->id ? " woke itself " : " was polled ",
-			   TDT__COUNT(info->busy_polls), TDT__DURATION(info->busy_ns));
+			   TDT__NUMBER(info->busy_polls), TDT__DURATION(info->busy_ns));
 }
 
 void tdt__unsure_line(struct tdt__string *string, const struct tdt_task_info *info)

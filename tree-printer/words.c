@@ -36,7 +36,7 @@ const char *tdt__count_text(char text[TDT__WORDS_MAX], uint64_t n, const char *n
 
 void tdt__count(struct tdt__string *string, uint64_t n)
 {
-	tdt__string_puts(string, TDT__COUNT(n));
+	tdt__string_puts(string, TDT__NUMBER(n));
 }
 
 void tdt__count_leaves(struct tdt__string *string, uint64_t n)

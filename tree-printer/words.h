@@ -22,7 +22,7 @@
 #define TDT__WORDS_MAX 48
 #define TDT__WORDS_ROOM ((char[TDT__WORDS_MAX]){ "" })
 /* "10,000"; "1 task", "10,000 tasks" */
-#define TDT__COUNT(n) tdt__count_text(TDT__WORDS_ROOM, n, "")
+#define TDT__NUMBER(n) tdt__count_text(TDT__WORDS_ROOM, n, "")
 #define TDT__COUNTED(n, noun) tdt__count_text(TDT__WORDS_ROOM, n, noun)
 /* "1.204 s"; the same, or "-" if it is 0: unknown */
 #define TDT__DURATION(ns) tdt__duration_text(TDT__WORDS_ROOM, ns)

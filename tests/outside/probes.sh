@@ -136,7 +136,8 @@ linked()
 	files=$2
 	shift 2
 	(cd "$top_srcdir/src" && "$@" -w -fvisibility=hidden -fexceptions -fno-omit-frame-pointer \
-		$nop5 -D_GNU_SOURCE -I"$tmp" -I"$top_builddir" -I../include -I. $files -o "$program" \
+		$nop5 -D_GNU_SOURCE \
+		-I"$tmp" -I"$top_builddir" -I../include -I. $files -o "$program" \
 		-no-pie -nostdlib -Wl,--unresolved-symbols=ignore-all)
 }
 callers=$(cd "$top_srcdir/src" && grep -l 'TDT__PROBE\|tdt__probes_forked' ./*.c task/*.c)
