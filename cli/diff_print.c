@@ -185,8 +185,8 @@ static void record_line(struct diff_printing *printing, const struct tdt_task_in
 		tdt__wait_for(string, &wait, info->id, NULL, print);
 		tdt__string_puts(string, ", ");
 	}
-	tdt__spawn_place(string, info->file != NULL ? info->file : "an unknown place", info->line, 0,
-			 print);
+	tdt__spawn_place(string, info->file != NULL ? info->file : "an unknown place",
+			 info->line, 0, print);
 	tdt__string_puts(string, "\n");
 }
 
