@@ -34,6 +34,7 @@ void tdt__history_counters(const struct tdt__target *target, const struct tdt_re
 		sum->polls += one.polls;
 		sum->captures += one.captures;
 		sum->dumps += one.dumps;
+		sum->lost += one.lost;
 	}
 }
 
@@ -47,7 +48,8 @@ void tdt__history_counts(const struct tdt__tasks *tasks, struct tdt_counts *coun
 				       .panicked = sum->panicked,
 				       .polls = sum->polls,
 				       .captures = sum->captures,
-				       .dumps = sum->dumps };
+				       .dumps = sum->dumps,
+				       .lost_wakeups = tasks->losts.total };
 	for (size_t i = 0; i < tasks->n; i++) {
 		const struct tdt_task_info *info = &tasks->task[i].member.info;
 
@@ -169,6 +171,47 @@ void tdt__history_panics(struct tdt__tree_reader *reader, struct tdt__findings *
 			tdt__findings_add_panic(findings, trace);
 	}
 	free(panic);
+}
+
+/* --- Lost wake-ups ------------------------------------------------------------------ */
+
+#define MOST_LOST 1024
+
+void tdt__history_losts(const struct tdt__target *target, const struct tdt_registry *registry,
+			uint64_t counted, uint64_t now, struct tdt__losts *losts)
+{
+	struct tdt_registry_lost one;
+	size_t n = 0;
+
+	*losts = (struct tdt__losts){ 0 };
+	if (counted != 0 && registry->lost_size >= sizeof one && registry->n_lost <= MOST_LOST)
+		losts->lost = calloc(registry->n_lost + 1, sizeof one);
+	for (uint32_t i = 0; losts->lost != NULL && i < registry->n_lost; i++)
+		n += read_whole_note(target, registry->lost + i * (uint64_t)registry->lost_size,
+				     &losts->lost[n], sizeof one);
+	tdt__losts_judge(losts, n, counted, now);
+}
+
+void tdt__history_lost(struct tdt__tree_reader *reader, struct tdt__findings *findings,
+		       const struct tdt__task_choice *choice)
+{
+	const struct tdt__tasks *tasks = reader->tasks;
+
+	for (size_t i = 0; i < tasks->losts.n; i++) {
+		const struct tdt_registry_lost *lost = &tasks->losts.lost[i];
+		struct tdt_wait wait;
+		const struct tdt_wait *waits[1];
+		const struct tdt_task_info info =
+			tdt__lost_info(&tasks->losts, i, panic_file(tasks, findings, lost->file),
+				       tasks->now, &wait, waits);
+		struct tdt__read_tree tree;
+
+		if (tdt__is_chosen_id(choice, lost->id) &&
+		    tdt__tree_take(reader, &lost->tree, lost->entry, TDT_REGISTRY_PANIC_ENTRIES,
+				   &tree) == 0)
+			tdt__findings_add_lone(findings, &findings->lost, TDT_ANSWER_LAST,
+					       tdt__trace_of(&info, tree.stacks));
+	}
 }
 
 /* --- Orphaned locks ----------------------------------------------------------------- */

@@ -151,6 +151,8 @@ libtdt_core_la_SOURCES = \
 	src/dump/snapshot.h \
 	src/facts/busy.c \
 	src/facts/busy.h \
+	src/facts/lost.c \
+	src/facts/lost.h \
 	src/facts/orphans.c \
 	src/facts/orphans.h \
 	src/facts/proof.c \
@@ -293,6 +295,8 @@ libtdt_core_la_SOURCES = \
 	src/task/join.h \
 	src/task/leaf.c \
 	src/task/leaf.h \
+	src/task/lost.c \
+	src/task/lost.h \
 	src/task/misuse.c \
 	src/task/misuse.h \
 	src/task/panic_hooks.c \

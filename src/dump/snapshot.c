@@ -29,6 +29,7 @@
 #include "dump/request_all.h"
 #include "dump/snapshot.h"
 #include "facts/busy.h"
+#include "facts/lost.h"
 #include "facts/orphans.h"
 #include "facts/proof.h"
 #include "facts/record.h"
@@ -36,6 +37,7 @@
 #include "registry/handle.h"
 #include "registry/registry.h"
 #include "registry/task_info.h"
+#include "task/lost.h"
 #include "task/panics.h"
 #include "tree/findings.h"
 #include "tree/futurelocks.h"
@@ -550,6 +552,30 @@ static void note_orphans(struct taking *taking)
 	free(orphans.lock);
 }
 
+static void note_lost(struct tdt__findings *findings)
+{
+	uint64_t now = tdt__clock();
+	struct tdt__losts losts;
+
+	tdt__losts_here(&losts, now);
+	for (size_t i = 0; i < losts.n; i++) {
+		const struct tdt_registry_lost *lost = &losts.lost[i];
+		struct tdt__unloads count = { 0 };
+		struct tdt_wait wait;
+		const struct tdt_wait *waits[1];
+		const struct tdt_task_info info = tdt__lost_info(
+			&losts, i, (const char *)(uintptr_t)lost->file, now, &wait, waits);
+		struct tdt__stacks *stacks = tdt__tree_stacks(&lost->tree, lost->entry);
+
+		if (stacks == NULL)
+			break;
+		tdt__judge(stacks, &count);
+		tdt__findings_add_lone(findings, &findings->lost, TDT_ANSWER_LAST,
+				       tdt__trace_of(&info, stacks));
+	}
+	free(losts.lost);
+}
+
 /*
  * Complete the snapshot.  This needs no memory except for the cycles and panics, which are left out
  * without it.
@@ -566,6 +592,7 @@ static const struct tdt_snapshot *conclude(struct taking *taking)
 	tdt__futurelocks_find(&places);
 	note_orphans(taking);
 	note_panics(findings);
+	note_lost(findings);
 	findings->public.misuse = tdt_misused();
 	taking->findings = NULL;
 	tdt__findings_conclude(findings);

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The mark that programs have compiled into each await of <tdt/async.h>.  Nothing uses it yet: it
- * is there so that programs that are compiled today can report later that an await became ready.
+ * The mark that programs have compiled into each await of <tdt/async.h>: it tells that a task goes
+ * on, for task/lost.h.  An await that never waited is no news: the function may be a new one.
  */
 
 #include <config.h>
 
 #include <tdt/async.h>
 
-tdt__await_fn *volatile tdt__await_ready;
+#include "task/lost.h"
+
+static void note_await(const struct tdt_async *async)
+{
+	if (async->line != 0)
+		tdt__suspect_awaited();
+}
+
+tdt__await_fn *volatile tdt__await_ready = note_await;

@@ -26,6 +26,7 @@
 #include "registry/registry.h"
 #include "task/handshake.h"
 #include "task/join.h"
+#include "task/lost.h"
 #include "task/misuse.h"
 #include "task/panic_hooks.h"
 #include "task/panics.h"
@@ -329,6 +330,16 @@ static bool has_moved(const struct tdt_task_record *record, const struct only_wa
 	       (now.kind != before->kind || now.object != before->object);
 }
 
+/* Whether a suspicion may still be taken back; if not, the next polls are plain ones again. */
+static __attribute__((noinline, cold)) bool is_followed(struct tdt_handle *task)
+{
+	bool is_open = tdt__lost_is_open(task);
+
+	if (!is_open)
+		tdt__request_follow(task, false);
+	return is_open;
+}
+
 /*
  * A poll that may have a request, that is watched, or whose start or clones a tracer wants to see.
  * Never inlined: the stacks of its leaves end at this function's frame.
@@ -343,14 +354,18 @@ tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t sin
 	uint64_t now = task->record.since, woken = TDT__PEEK(task->record.woken);
 	const struct only_wait wait = only_wait_of(&task->record);
 	struct tdt__seal seal;
-	int only_requested = 0;
+	struct tdt__suspect suspect = { .on = false };
+	bool only_requested, follows;
+	unsigned word = 0;
 	tdt_poll_t result;
 
 	poll->stack = tdt__thread.entered;
 	poll->top = TDT__OWN_TOP();
 	if (TDT__PEEK(task->record.own_request) != 0)
-		poll->requests = tdt__requests_take(task, &only_requested);
-	only_requested = only_requested && !tdt__was_woken(task, task->record.polls - 1);
+		poll->requests = tdt__requests_take(task, &word);
+	only_requested = (word & TDT__CLAIMED) != 0 &&
+			 !tdt__was_woken(task, task->record.polls - 1);
+	follows = (word & TDT__FOLLOWED) != 0 && is_followed(task);
 	poll->capture = tdt__request_capture(poll->requests);
 	tdt__watch_begin(task, &poll->capture);
 	if (tdt__recording() && poll->capture == NULL)
@@ -367,7 +382,7 @@ tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t sin
 		poll->capture->facts.woken_by = TDT__PEEK(task->record.woken_by);
 		atomic_store_explicit(&task->elsewhere, 0, memory_order_relaxed);
 	}
-	if (poll->capture != NULL || TDT__PROBED(task__waker__clone)) {
+	if (poll->capture != NULL || follows || TDT__PROBED(task__waker__clone)) {
 		atomic_store_explicit(&task->substitute.real, tdt__waker_beneath(given),
 				      memory_order_relaxed);
 		cx = &substituted;
@@ -378,9 +393,15 @@ tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t sin
 		tdt__record_begin(&recorded.record, task);
 	if (only_requested && recorded.record.is_recorded && recorded.record.ring != NULL)
 		recorded.record.detail |= TDT_EVENT_POLL_REQUESTED;
+	/* Of a traced future inside another one the runtime reports nothing. */
+	if (only_requested && (word & TDT__TOLD) != 0 && poll->outer == NULL)
+		tdt__suspect_begin(&suspect, task);
 	enter_poll(poll, task);
 	result = tdt__child_poll(task, cx);
 	leave_poll(poll);
+	if (UNLIKELY(suspect.on))
+		tdt__suspect_end(&suspect, task, result, has_moved(&task->record, &wait),
+				 now > since ? now - since : 0);
 	/*
 	 * Before finish_poll() wakes the task: a leaf that is polled again gives up its counted
 	 * clone.

@@ -34,6 +34,8 @@ void tdt__findings_free(struct tdt__findings *findings)
 	free_traces(findings->public.panics, findings->public.n_panics);
 	free_traces(findings->orphans.list, findings->orphans.n);
 	free_traces(findings->before.list, findings->before.n);
+	free_traces(findings->lost.list, findings->lost.n);
+	free(findings->lost.list);
 	free(findings->orphans.list);
 	free(findings->before.list);
 	tdt__cycles_fini(&findings->cycles);
@@ -103,6 +105,8 @@ void tdt__findings_add_lone(struct tdt__findings *findings, struct tdt__lones *l
 	findings->public.n_orphans = findings->orphans.n;
 	findings->public.before = findings->before.list;
 	findings->public.n_before = findings->before.n;
+	findings->public.lost_wakeups = findings->lost.list;
+	findings->public.n_lost_wakeups = findings->lost.n;
 }
 
 /* --- The list ------------------------------------------------------------------ */

@@ -54,13 +54,13 @@ struct tdt__lones {
 struct tdt__findings {
 	/*
 	 * First.  Whoever took the snapshot sets `took_ns`, `lost`, `misuse`, and what it says of
-	 * panics, orphans and `before`, of which the traces are freed with the findings.
+	 * panics, orphans, `before` and lost wake-ups, of which the traces are freed with the findings.
 	 */
 	struct tdt_snapshot public;
 	struct tdt__arena arena;    /* for the members, and for what they point to */
 	struct tdt__groups groups;
 
-	struct tdt__lones orphans, before; /* for tdt__findings_add_lone() */
+	struct tdt__lones orphans, before, lost; /* for tdt__findings_add_lone() */
 
 	/* Private to findings.c. */
 	const struct tdt_snapshot_group *panics[TDT__FOUND_PANICS];

@@ -35,11 +35,20 @@
 
 TDT_DECLS_BEGIN
 
-/* What a worker says of itself.  There is nothing yet: fields will follow. */
+/* What a worker says of itself.  Fields will follow. */
 struct tdt_worker_attr {
 	size_t size;    /* sizeof(struct tdt_worker_attr) */
-	uint64_t flags; /* 0 */
+	uint64_t flags; /* 0, or TDT_WORKER_ALL_WAKES */
 };
+
+/*
+ * A promise: of each task that this worker polls, if the runtime reports any wake-up of it
+ * (tdt_task_woken()), it reports every call of its wakers, also if the task is runnable, is being
+ * polled, or has ended.  Then a lost wake-up can be told: if a task that was polled only for a
+ * request goes on, and no wake-up was reported, nobody has woken it.  A runtime that leaves some
+ * calls out must not promise: healthy programs would be blamed.
+ */
+#define TDT_WORKER_ALL_WAKES UINT64_C(1)
 
 /*
  * Report that this thread begins to poll tasks (start), or will poll tasks no more (stop).  The two
