@@ -390,7 +390,7 @@ void tdt__outside_keep(struct tdt__findings *findings, const struct tdt__finding
 
 			if (group->tasks[k]->state == TDT_TASK_WAITING &&
 			    has_gone_on(tdt__answers_find(answers, task->seen)))
-				tdt__findings_add_lone(findings, &findings->before, group->answer,
+				tdt__findings_add_lone(findings, TDT__BEFORE, group->answer,
 						       trace_before(group, group->tasks[k]));
 		}
 	}

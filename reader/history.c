@@ -14,6 +14,7 @@
 #include "tree/trace.h"
 
 #define MOST_COUNTERS 4096
+#define MOST_NOTES 1024 /* of a kind */
 #define NOTE_TRIES 10
 #define PANIC_FILE_MAX 4096
 
@@ -155,7 +156,7 @@ void tdt__history_panics(struct tdt__tree_reader *reader, struct tdt__findings *
 {
 	const struct tdt_registry *registry = &reader->tasks->registry;
 	struct tdt_registry_panic *panic =
-		registry->n_panics <= TDT__FOUND_PANICS && registry->panic_size >= sizeof *panic
+		registry->n_panics <= MOST_NOTES && registry->panic_size >= sizeof *panic
 			? malloc((registry->n_panics + 1) * sizeof *panic)
 			: NULL;
 	size_t n = panic != NULL ? gather_panics(reader->tasks, panic) : 0;
@@ -164,18 +165,13 @@ void tdt__history_panics(struct tdt__tree_reader *reader, struct tdt__findings *
 	tdt__history_counts(reader->tasks, &counts);
 	findings->public.panicked = counts.panicked;
 	findings->public.held = counts.held;
-	for (size_t i = 0; i < n; i++) {
-		struct tdt_trace *trace = panic_trace(reader, findings, &panic[i]);
-
-		if (trace != NULL)
-			tdt__findings_add_panic(findings, trace);
-	}
+	for (size_t i = 0; i < n; i++)
+		tdt__findings_add_lone(findings, TDT__PANICKED, TDT_ANSWER_FRESH,
+				       panic_trace(reader, findings, &panic[i]));
 	free(panic);
 }
 
 /* --- Lost wake-ups ------------------------------------------------------------------ */
-
-#define MOST_LOST 1024
 
 void tdt__history_losts(const struct tdt__target *target, const struct tdt_registry *registry,
 			uint64_t counted, uint64_t now, struct tdt__losts *losts)
@@ -184,7 +180,7 @@ void tdt__history_losts(const struct tdt__target *target, const struct tdt_regis
 	size_t n = 0;
 
 	*losts = (struct tdt__losts){ 0 };
-	if (counted != 0 && registry->lost_size >= sizeof one && registry->n_lost <= MOST_LOST)
+	if (counted != 0 && registry->lost_size >= sizeof one && registry->n_lost <= MOST_NOTES)
 		losts->lost = calloc(registry->n_lost + 1, sizeof one);
 	for (uint32_t i = 0; losts->lost != NULL && i < registry->n_lost; i++)
 		n += read_whole_note(target, registry->lost + i * (uint64_t)registry->lost_size,
@@ -209,21 +205,19 @@ void tdt__history_lost(struct tdt__tree_reader *reader, struct tdt__findings *fi
 		if (tdt__is_chosen_id(choice, lost->id) &&
 		    tdt__tree_take(reader, &lost->tree, lost->entry, TDT_REGISTRY_PANIC_ENTRIES,
 				   &tree) == 0)
-			tdt__findings_add_lone(findings, &findings->lost, TDT_ANSWER_LAST,
+			tdt__findings_add_lone(findings, TDT__LOST_WAKEUP, TDT_ANSWER_LAST,
 					       tdt__trace_of(&info, tree.stacks));
 	}
 }
 
 /* --- Orphaned locks ----------------------------------------------------------------- */
 
-#define MOST_HOLDERS 1024
-
 bool tdt__history_ended(const struct tdt__tasks *tasks, uint64_t id,
 			struct tdt_registry_holder *ended)
 {
 	const struct tdt_registry *registry = &tasks->registry;
 
-	for (uint32_t i = 0; i < registry->n_holders && i < MOST_HOLDERS; i++)
+	for (uint32_t i = 0; i < registry->n_holders && i < MOST_NOTES; i++)
 		if (read_whole_note(tasks->target,
 				    registry->holders + i * (uint64_t)registry->holder_size,
 				    ended, sizeof *ended) &&
@@ -248,6 +242,6 @@ void tdt__history_orphans(struct tdt__tree_reader *reader, struct tdt__findings 
 			  struct tdt__orphans *orphans)
 {
 	for (size_t i = 0; i < orphans->n; i++)
-		tdt__findings_add_lone(findings, &findings->orphans, TDT_ANSWER_FRESH,
+		tdt__findings_add_lone(findings, TDT__ORPHANED, TDT_ANSWER_FRESH,
 				       seen_orphan_trace(reader, &orphans->lock[i]));
 }

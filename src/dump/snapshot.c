@@ -523,7 +523,7 @@ static void note_panics(struct tdt__findings *findings)
 	findings->public.panicked = tdt__panic_count();
 	for (uint64_t back = 0; back < TDT__PANICS && back < findings->public.panicked; back++)
 		if (tdt__panic_trace(back, now, &trace) == 0)
-			tdt__findings_add_panic(findings, trace);
+			tdt__findings_add_lone(findings, TDT__PANICKED, TDT_ANSWER_FRESH, trace);
 }
 
 static struct tdt_trace *orphan_trace(struct tdt__orphan *orphan)
@@ -547,7 +547,7 @@ static void note_orphans(struct taking *taking)
 
 	tdt__orphans_find(&places, &orphans);
 	for (size_t i = 0; i < orphans.n; i++)
-		tdt__findings_add_lone(findings, &findings->orphans, TDT_ANSWER_FRESH,
+		tdt__findings_add_lone(findings, TDT__ORPHANED, TDT_ANSWER_FRESH,
 				       orphan_trace(&orphans.lock[i]));
 	free(orphans.lock);
 }
@@ -570,7 +570,7 @@ static void note_lost(struct tdt__findings *findings)
 		if (stacks == NULL)
 			break;
 		tdt__judge(stacks, &count);
-		tdt__findings_add_lone(findings, &findings->lost, TDT_ANSWER_LAST,
+		tdt__findings_add_lone(findings, TDT__LOST_WAKEUP, TDT_ANSWER_LAST,
 				       tdt__trace_of(&info, stacks));
 	}
 	free(losts.lost);

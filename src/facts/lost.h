@@ -6,8 +6,9 @@
  * What the lost wake-ups of a registry say (struct tdt_registry_lost), in the process and outside
  * of it.  task/lost.h says how they are found.
  *
- * One of them may be an accident that no rule foresees.  It is certain if it happened again at the
- * same place; and a place is known only of a task that was watched.
+ * One of them may be an accident: whoever brings an event may take the waker from its place later,
+ * and find none, since the task went on between the two.  It is certain if it happened again at the
+ * same place, both times after a second at least.  A place is known only of a task that was watched.
  */
 
 #include <stdbool.h>

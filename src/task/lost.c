@@ -35,6 +35,12 @@ static _Atomic uint64_t numbers; /* how many were given; relaxed: they only have
 
 /* --- While the task is polled ------------------------------------------------- */
 
+static void watch_progress(const struct tdt_handle *task)
+{
+	tdt__thread.suspect = task;
+	tdt__thread.awaited = tdt__thread.wakes = false;
+}
+
 void tdt__suspect_begin(struct tdt__suspect *suspect, const struct tdt_handle *task)
 {
 	const struct tdt_task_record *record = &task->record;
@@ -55,8 +61,7 @@ void tdt__suspect_begin(struct tdt__suspect *suspect, const struct tdt_handle *t
 							 sizeof suspect->name - 1)
 					     : 0] = '\0';
 	errno = errno_of_host;
-	tdt__thread.suspect = task;
-	tdt__thread.awaited = tdt__thread.wakes = false;
+	watch_progress(task);
 }
 
 static uint32_t begin_era(void)
@@ -66,7 +71,7 @@ static uint32_t begin_era(void)
 
 static bool polls_suspect(void)
 {
-	return tdt__thread.suspect != NULL && !tdt__thread.awaited && tdt__thread.poll != NULL &&
+	return tdt__thread.suspect != NULL && tdt__thread.poll != NULL &&
 	       tdt__thread.poll->task == tdt__thread.suspect;
 }
 
@@ -80,10 +85,8 @@ void tdt__suspect_awaited(void)
 
 void tdt__suspect_wakes(const struct tdt_handle *woken)
 {
-	if (!polls_suspect() || tdt__thread.wakes || woken == tdt__thread.suspect)
-		return;
-	tdt__thread.wakes = true;
-	tdt__thread.era = begin_era();
+	if (polls_suspect() && woken != tdt__thread.suspect)
+		tdt__thread.wakes = true;
 }
 
 /* --- Suspicions ------------------------------------------------------------------ */
@@ -200,6 +203,19 @@ static void suspect_lost(struct tdt_registry_lost *lost, struct tdt_handle *task
 		take_back(i, lost->number);
 }
 
+/*
+ * Whether the only leaf of the poll that has ended waits for something else than `object`.  A leaf
+ * that waits for the same again may have left the waker that whoever brought the event takes, and
+ * calls.
+ */
+static bool waits_elsewhere(const struct tdt_handle *task, uint64_t object)
+{
+	const struct tdt_task_record *record = &task->record;
+
+	return record->wait_count == 1 && record->wait_polls == (uint32_t)record->polls &&
+	       record->wait_object != object;
+}
+
 __attribute__((noinline)) void tdt__suspect_end(const struct tdt__suspect *suspect, struct tdt_handle *task,
 		      tdt_poll_t result, bool moved, uint64_t waited)
 {
@@ -212,7 +228,8 @@ __attribute__((noinline)) void tdt__suspect_end(const struct tdt__suspect *suspe
 	if (!mine || was_woken_since(task) ||
 	    !(result != TDT_PENDING || here->awaited || (here->wakes && moved)))
 		return;
-	lost.own_era = here->awaited || here->wakes ? here->era : begin_era();
+	lost.own_era = here->awaited && waits_elsewhere(task, suspect->object) ? here->era
+									       : begin_era();
 	if (fill_lost(&lost, suspect, task))
 		suspect_lost(&lost, task, result == TDT_PENDING);
 	errno = saved;
@@ -224,14 +241,41 @@ void tdt__lost_forked(void)
 		take_back(i, atomic_load_explicit(&open_number[i], memory_order_relaxed));
 }
 
-bool tdt__lost_is_open(const struct tdt_handle *task)
+/* The place of the suspicion of the task that may still be taken back; -1: there is none. */
+static int place_of_task(const struct tdt_handle *task)
 {
 	uint64_t now = tdt__clock();
+	int i = TDT__LOST - 1;
 
-	for (int i = 0; i < TDT__LOST; i++)
-		if (number_at(i, now) != 0 && TDT__PEEK(tdt__lost[i].id) == task->record.id)
-			return true;
-	return false;
+	while (i >= 0 &&
+	       (number_at(i, now) == 0 || TDT__PEEK(tdt__lost[i].id) != task->record.id))
+		i--;
+	return i;
+}
+
+bool tdt__follow_begin(struct tdt_handle *task)
+{
+	if (place_of_task(task) < 0) {
+		tdt__request_follow(task, false);
+		return false;
+	}
+	watch_progress(task);
+	return true;
+}
+
+__attribute__((noinline)) void tdt__follow_end(const struct tdt_handle *task, bool stays)
+{
+	struct tdt__thread *here = tdt__thread_here(); /* as above */
+	int i = place_of_task(task);
+
+	here->suspect = NULL;
+	if (i < 0)
+		return;
+	if (!waits_elsewhere(task, TDT__PEEK(tdt__lost[i].wait_object)) ||
+	    (!here->awaited && !stays))
+		TDT__POKE(tdt__lost[i].own_era, begin_era());
+	else if (here->awaited)
+		TDT__POKE(tdt__lost[i].own_era, here->era);
 }
 
 void tdt__lost_wake(const struct tdt_handle *task)
@@ -240,6 +284,9 @@ void tdt__lost_wake(const struct tdt_handle *task)
 	uint64_t now = tdt__clock();
 
 	tdt__thread.waking_era = 0;
+	/* In a poll it is not known yet what the newest clones are for. */
+	if (TDT__PEEK(task->record.state) == TDT_TASK_RECORD_POLLING)
+		era = 0;
 	for (int i = 0; i < TDT__LOST; i++) {
 		uint64_t number = number_at(i, now);
 

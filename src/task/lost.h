@@ -17,8 +17,9 @@
  *
  * It is taken back if, within a second, a waker is called that a leaf may have had before the task
  * went on: then the wake-up was on its way.  To tell these wakers from newer ones, the *era*
- * advances when a suspected task goes on, and from then on its leaves get counted clones
- * (capture/counted.h), which know the era that they were made in.
+ * advances whenever such a task goes on, and for that second its leaves get counted clones
+ * (capture/counted.h), which know the era that they were made in: the task is *followed*.  If it
+ * waits for the same object again, no waker is a newer one.
  *
  *   poller                                      thread that wakes
  *     note the suspicion                          the record: woken
@@ -59,8 +60,12 @@ void tdt__suspect_end(const struct tdt__suspect *suspect, struct tdt_handle *tas
 void tdt__suspect_awaited(void);
 void tdt__suspect_wakes(const struct tdt_handle *woken);
 
-/* Whether there is a suspicion of the task that may still be taken back. */
-bool tdt__lost_is_open(const struct tdt_handle *task);
+/*
+ * A poll of a followed task (handshake.h) begins, and is over.  False: its suspicion can no longer be
+ * taken back, and the task is followed no more.  `stays`: it waits for what it waited for before.
+ */
+bool tdt__follow_begin(struct tdt_handle *task);
+void tdt__follow_end(const struct tdt_handle *task, bool stays);
 
 /* In a child of fork(): nobody is left who could take the open suspicions back. */
 void tdt__lost_forked(void);

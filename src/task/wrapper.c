@@ -317,27 +317,20 @@ static struct only_wait only_wait_of(const struct tdt_task_record *record)
 				   .count = record->wait_count };
 }
 
+enum motion { STAYS, MOVED, UNKNOWN_MOTION };
+
 /*
  * Whether the task has gone on in the poll that has ended.  Of several leaves, a poll may poll
  * some, in any order.
  */
-static bool has_moved(const struct tdt_task_record *record, const struct only_wait *before)
+static enum motion motion_of(const struct tdt_task_record *record, const struct only_wait *before)
 {
 	struct only_wait now = only_wait_of(record);
 
-	return before->count == 1 && before->polls + 1 == now.polls && now.count == 1 &&
-	       now.polls == (uint32_t)record->polls &&
-	       (now.kind != before->kind || now.object != before->object);
-}
-
-/* Whether a suspicion may still be taken back; if not, the next polls are plain ones again. */
-static __attribute__((noinline, cold)) bool is_followed(struct tdt_handle *task)
-{
-	bool is_open = tdt__lost_is_open(task);
-
-	if (!is_open)
-		tdt__request_follow(task, false);
-	return is_open;
+	if (before->count != 1 || before->polls + 1 != now.polls || now.count != 1 ||
+	    now.polls != (uint32_t)record->polls)
+		return UNKNOWN_MOTION;
+	return now.kind != before->kind || now.object != before->object ? MOVED : STAYS;
 }
 
 /*
@@ -356,6 +349,7 @@ tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t sin
 	struct tdt__seal seal;
 	struct tdt__suspect suspect = { .on = false };
 	bool only_requested, follows;
+	enum motion motion;
 	unsigned word = 0;
 	tdt_poll_t result;
 
@@ -365,7 +359,7 @@ tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t sin
 		poll->requests = tdt__requests_take(task, &word);
 	only_requested = (word & TDT__CLAIMED) != 0 &&
 			 !tdt__was_woken(task, task->record.polls - 1);
-	follows = (word & TDT__FOLLOWED) != 0 && is_followed(task);
+	follows = (word & TDT__FOLLOWED) != 0 && tdt__follow_begin(task);
 	poll->capture = tdt__request_capture(poll->requests);
 	tdt__watch_begin(task, &poll->capture);
 	if (tdt__recording() && poll->capture == NULL)
@@ -394,13 +388,16 @@ tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t sin
 	if (only_requested && recorded.record.is_recorded && recorded.record.ring != NULL)
 		recorded.record.detail |= TDT_EVENT_POLL_REQUESTED;
 	/* Of a traced future inside another one the runtime reports nothing. */
-	if (only_requested && (word & TDT__TOLD) != 0 && poll->outer == NULL)
+	if (only_requested && (word & TDT__TOLD) != 0 && poll->outer == NULL && !follows)
 		tdt__suspect_begin(&suspect, task);
 	enter_poll(poll, task);
 	result = tdt__child_poll(task, cx);
 	leave_poll(poll);
+	motion = motion_of(&task->record, &wait);
+	if (UNLIKELY(follows))
+		tdt__follow_end(task, motion == STAYS);
 	if (UNLIKELY(suspect.on))
-		tdt__suspect_end(&suspect, task, result, has_moved(&task->record, &wait),
+		tdt__suspect_end(&suspect, task, result, motion == MOVED,
 				 now > since ? now - since : 0);
 	/*
 	 * Before finish_poll() wakes the task: a leaf that is polled again gives up its counted
@@ -422,8 +419,8 @@ tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t sin
 	only_requested = only_requested && result == TDT_PENDING &&
 			 !tdt__was_woken(task, task->record.polls - 1);
 	if (poll->capture != NULL)
-		poll->capture->facts.moved = only_requested && has_moved(&task->record, &wait);
-	if (only_requested && !has_moved(&task->record, &wait)) {
+		poll->capture->facts.moved = only_requested && motion == MOVED;
+	if (only_requested && motion != MOVED) {
 		TDT__POKE(task->record.since, since);
 		TDT__POKE(task->record.own_bits,
 			  (uint8_t)(task->record.own_bits + TDT__REQUESTED_POLL));

@@ -90,7 +90,8 @@ void tdt_worker_thread_unpark(void);
  * task is polled again, the first one counts: the others do nothing.
  *
  * A dump uses these reports when it decides whether a ring of tasks is a deadlock: a task that was
- * woken may be about to go on.  NULL does nothing.  Any thread.
+ * woken may be about to go on.  With TDT_WORKER_ALL_WAKES they also tell which wake-ups were lost;
+ * make the call for tasks that have ended, too, then.  NULL does nothing.  Any thread.
  */
 void tdt_task_woken(struct tdt_handle *handle);
 
