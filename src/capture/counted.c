@@ -155,7 +155,7 @@ static uint64_t now_as_era(void)
 		       << ERA_SHIFT & ERA;
 }
 
-/* Call one of the two wake functions of the runtime's clone; the thread says in which era of ours. */
+/* Call one of the two wake functions of the runtime's clone; the thread has the era of ours. */
 static void pass_wake_on(const struct tdt_waker *real, uint64_t holds,
 			 void (*wake)(const struct tdt_waker *waker))
 {

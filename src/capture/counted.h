@@ -36,10 +36,10 @@ extern const struct tdt_waker_vtable tdt__counted_vtable;
 #define TDT__ERAS 0x7fffu /* eras are counted modulo one more than this */
 #define TDT__OF_ERA 0x8000u /* set in the era of a clone */
 
-/* The era of the clones that are made now: see task/lost.h.  Relaxed: its own thread advances it. */
+/* The era of the clones that are made now: see task/lost.h.  Relaxed: a thread reads its own. */
 extern _Atomic uint32_t tdt__counted_era;
 
-/* Whether a clone of the era `of`, as `waking_era` of the thread has it, is not older than `era`. */
+/* Whether a clone of the era `of`, a `waking_era` of a thread, is not older than `era`. */
 static inline bool tdt__is_of_era(uint32_t of, uint32_t era)
 {
 	return of != 0 && ((of - era) & TDT__ERAS) <= TDT__ERAS / 2;

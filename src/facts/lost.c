@@ -43,8 +43,9 @@ void tdt__losts_judge(struct tdt__losts *losts, size_t n, uint64_t counted, uint
 
 static bool is_same_place(const struct tdt_registry_lost *a, const struct tdt_registry_lost *b)
 {
-	return a->waited >= TDT__SECOND && b->waited >= TDT__SECOND && a->tree.n != 0 && a->tree.n == b->tree.n &&
-	       a->tree.n <= TDT_REGISTRY_PANIC_ENTRIES && a->tree.unloads == b->tree.unloads &&
+	return a->waited >= TDT__SECOND && b->waited >= TDT__SECOND && a->tree.n != 0 &&
+	       a->tree.n == b->tree.n && a->tree.n <= TDT_REGISTRY_PANIC_ENTRIES &&
+	       a->tree.unloads == b->tree.unloads &&
 	       a->poll == b->poll &&
 	       memcmp(a->entry, b->entry, a->tree.n * sizeof a->entry[0]) == 0;
 }

@@ -8,7 +8,8 @@
  *
  * One of them may be an accident: whoever brings an event may take the waker from its place later,
  * and find none, since the task went on between the two.  It is certain if it happened again at the
- * same place, both times after a second at least.  A place is known only of a task that was watched.
+ * same place, both times after a second at least.  A place is known only of a task that was
+ * watched.
  */
 
 #include <stdbool.h>

@@ -560,7 +560,8 @@ static void put_new_tasks(struct tdt__block *block, uint64_t now)
 static void put_lost(struct tdt_recording *block, uint64_t now)
 {
 	for (int i = 0; i < TDT__LOST; i++) {
-		uint64_t number = TDT__PEEK(tdt__lost[i].number), when = TDT__PEEK(tdt__lost[i].when);
+		uint64_t number = TDT__PEEK(tdt__lost[i].number);
+		uint64_t when = TDT__PEEK(tdt__lost[i].when);
 		const struct tdt_event event = { .kind = TDT_EVENT_LOST,
 						 .time = tdt__ticks(),
 						 .task = TDT__PEEK(tdt__lost[i].id),

@@ -27,8 +27,9 @@
 atomic_uint tdt__lost_open;
 
 /*
- * The numbers of the suspicions that may still be taken back, by their places in tdt__lost; 0: none.
- * Whoever changes one from 0 owns the place until it is 0 again, and no number is used twice.
+ * The numbers of the suspicions that may still be taken back, by their places in tdt__lost; 0:
+ * none.  Whoever changes one from 0 owns the place until it is 0 again, and no number is used
+ * twice.
  */
 static _Atomic uint64_t open_number[TDT__LOST];
 static _Atomic uint64_t numbers; /* how many were given; relaxed: they only have to differ */
@@ -216,8 +217,9 @@ static bool waits_elsewhere(const struct tdt_handle *task, uint64_t object)
 	       record->wait_object != object;
 }
 
-__attribute__((noinline)) void tdt__suspect_end(const struct tdt__suspect *suspect, struct tdt_handle *task,
-		      tdt_poll_t result, bool moved, uint64_t waited)
+__attribute__((noinline)) void tdt__suspect_end(const struct tdt__suspect *suspect,
+						struct tdt_handle *task, tdt_poll_t result,
+						bool moved, uint64_t waited)
 {
 	struct tdt__thread *here = tdt__thread_here(); /* the child may have changed the thread */
 	struct tdt_registry_lost lost = { .waited = waited };

@@ -61,8 +61,9 @@ void tdt__suspect_awaited(void);
 void tdt__suspect_wakes(const struct tdt_handle *woken);
 
 /*
- * A poll of a followed task (handshake.h) begins, and is over.  False: its suspicion can no longer be
- * taken back, and the task is followed no more.  `stays`: it waits for what it waited for before.
+ * A poll of a followed task (handshake.h) begins, and is over.  False: its suspicion can no longer
+ * be taken back, and the task is followed no more.  `stays`: it waits for what it waited for
+ * before.
  */
 bool tdt__follow_begin(struct tdt_handle *task);
 void tdt__follow_end(const struct tdt_handle *task, bool stays);

@@ -163,8 +163,8 @@ void tdt__request_told(struct tdt_handle *task);
 /* --- The poller's side --- */
 
 /*
- * Take all listed requests; NULL: there are none.  `*word` gets the bits of the handshake (NULL: they
- * are of no interest); only TDT__FOLLOWED stays set.
+ * Take all listed requests; NULL: there are none.  `*word` gets the bits of the handshake (NULL:
+ * they are of no interest); only TDT__FOLLOWED stays set.
  */
 struct tdt__request *tdt__requests_take(struct tdt_handle *task, unsigned *word);
 

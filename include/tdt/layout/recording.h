@@ -258,9 +258,9 @@ enum tdt_recorded_state {
  * spawned; 4 bytes, the column; the task's name with a NUL; the name of the file with a NUL.  A
  * name that is unknown is empty.  Texts that do not fit are cut.
  *
- * The service's ring contains START, STOP, CLOCK, MODULE, TASK, STATE, LOST, and STACK of polls that
- * were found going on.  The rings of what is remarkable contain THREAD, POLL, DELAY, END of tasks that
- * panicked, and TASK, WAIT and STACK that belong to such a POLL.
+ * The service's ring contains START, STOP, CLOCK, MODULE, TASK, STATE, LOST, and STACK of polls
+ * that were found going on.  The rings of what is remarkable contain THREAD, POLL, DELAY, END of
+ * tasks that panicked, and TASK, WAIT and STACK that belong to such a POLL.
  */
 struct tdt_event {
 	uint8_t kind;   /* @0  enum tdt_event_kind */

@@ -28,10 +28,10 @@
  * Later releases of the library that have the same version give a meaning to fields that are
  * reserved here, which are 0 until then, and append fields to the registry, the records, the
  * panics, the lost wake-ups, and the structs of threads and of fibers: `size`, `record_size`,
- * `panic_size`, `lost_size`, `thread_size` and `fiber_size` are at least those of the structs below.  A reader goes from
- * record to record by `stride`, from panic to panic by `panic_size`, and reads the fields that it
- * knows; of a library that is older than the reader it takes those for 0 that lie behind these
- * sizes.
+ * `panic_size`, `lost_size`, `thread_size` and `fiber_size` are at least those of the structs
+ * below.  A reader goes from record to record by `stride`, from panic to panic by `panic_size`,
+ * and reads the fields that it knows; of a library that is older than the reader it takes those
+ * for 0 that lie behind these sizes.
  *
  * Finding the registry
  *
@@ -482,9 +482,9 @@ struct tdt_registry_holder {
 
 /*
  * A lost wake-up: a task went on in a poll that was made only for a request, although nobody had
- * woken it (docs/hang.md).  Within a second of `when` the library may find out that a wake-up was on
- * its way, and then sets `number` to 0; only later it counts.  It is read as a panic is, but lies
- * in any of the structs.
+ * woken it (docs/hang.md).  Within a second of `when` the library may find out that a wake-up was
+ * on its way, and then sets `number` to 0; only later it counts.  It is read as a panic is, but
+ * lies in any of the structs.
  */
 struct tdt_registry_lost {
 	uint32_t seq;         /* @0   odd while the struct is written */

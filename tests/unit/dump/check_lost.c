@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers task/lost, facts/lost, future/await_ready.  A wake-up that was lost is found by the request
- * that heals it, with what the task had waited for; and nothing is that only looks like it.
+ * Covers task/lost, facts/lost, future/await_ready.  A wake-up that was lost is found by the
+ * request that heals it, with what the task had waited for; and nothing is that only looks like it.
  */
 
 #include <config.h>
