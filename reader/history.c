@@ -14,7 +14,7 @@
 #include "tree/trace.h"
 
 #define MOST_COUNTERS 4096
-#define MOST_NOTES 1024 /* of a kind */
+#define MOST_PAST 1024 /* notes of a kind */
 #define NOTE_TRIES 10
 #define PANIC_FILE_MAX 4096
 
@@ -156,7 +156,7 @@ void tdt__history_panics(struct tdt__tree_reader *reader, struct tdt__findings *
 {
 	const struct tdt_registry *registry = &reader->tasks->registry;
 	struct tdt_registry_panic *panic =
-		registry->n_panics <= MOST_NOTES && registry->panic_size >= sizeof *panic
+		registry->n_panics <= MOST_PAST && registry->panic_size >= sizeof *panic
 			? malloc((registry->n_panics + 1) * sizeof *panic)
 			: NULL;
 	size_t n = panic != NULL ? gather_panics(reader->tasks, panic) : 0;
@@ -180,7 +180,7 @@ void tdt__history_losts(const struct tdt__target *target, const struct tdt_regis
 	size_t n = 0;
 
 	*losts = (struct tdt__losts){ 0 };
-	if (counted != 0 && registry->lost_size >= sizeof one && registry->n_lost <= MOST_NOTES)
+	if (counted != 0 && registry->lost_size >= sizeof one && registry->n_lost <= MOST_PAST)
 		losts->lost = calloc(registry->n_lost + 1, sizeof one);
 	for (uint32_t i = 0; losts->lost != NULL && i < registry->n_lost; i++)
 		n += read_whole_note(target, registry->lost + i * (uint64_t)registry->lost_size,
@@ -217,7 +217,7 @@ bool tdt__history_ended(const struct tdt__tasks *tasks, uint64_t id,
 {
 	const struct tdt_registry *registry = &tasks->registry;
 
-	for (uint32_t i = 0; i < registry->n_holders && i < MOST_NOTES; i++)
+	for (uint32_t i = 0; i < registry->n_holders && i < MOST_PAST; i++)
 		if (read_whole_note(tasks->target,
 				    registry->holders + i * (uint64_t)registry->holder_size,
 				    ended, sizeof *ended) &&

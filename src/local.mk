@@ -161,7 +161,6 @@ libtdt_core_la_SOURCES = \
 	src/facts/registry_tree.h \
 	src/facts/wait.h \
 	src/fork.c \
-	src/future/await_ready.c \
 	src/future/combine.c \
 	src/future/combine.h \
 	src/future/combine_new.c \

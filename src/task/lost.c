@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <tdt/async.h>
+
 #include "base/clock.h"
 #include "capture/chain.h"
 #include "capture/counted.h"
@@ -76,13 +78,17 @@ static bool polls_suspect(void)
 	       tdt__thread.poll->task == tdt__thread.suspect;
 }
 
-void tdt__suspect_awaited(void)
+/* An await that has never waited is no progress: the function may be a new one. */
+static void note_await(const struct tdt_async *async)
 {
-	if (!polls_suspect())
+	if (async->line == 0 || !polls_suspect())
 		return;
 	tdt__thread.awaited = true;
 	tdt__thread.era = begin_era();
 }
+
+/* The mark that programs have compiled into each await of <tdt/async.h>. */
+tdt__await_fn *volatile tdt__await_ready = note_await;
 
 void tdt__suspect_wakes(const struct tdt_handle *woken)
 {

@@ -56,8 +56,7 @@ void tdt__suspect_begin(struct tdt__suspect *suspect, const struct tdt_handle *t
 void tdt__suspect_end(const struct tdt__suspect *suspect, struct tdt_handle *task,
 		      tdt_poll_t result, bool moved, uint64_t waited);
 
-/* In the poll: an await became ready that had waited before; the task `woken` was woken. */
-void tdt__suspect_awaited(void);
+/* In the poll: the task `woken` was woken. */
 void tdt__suspect_wakes(const struct tdt_handle *woken);
 
 /*

@@ -420,7 +420,7 @@ class Asker:
         # A round shows twenty tasks at most: these choices show all shapes.
         self.ways["top"] = {}
         for choice in ("sort=suspicion", "sort=id", "name=ed", "name=co", "name=er", "name=back",
-                       "name=for", "name=ring"):
+                       "name=for", "name=ring", "name=dead", "name=lost"):
             text, *when = self.program("top", "top", "-n1", "--no-request", f"--{choice}", self.pid)
             self.ways["top"].update(of_list(text, *when))
         self.held["top"] = int((re.search(r"(\d+) still held", text) or [0, 0])[1])

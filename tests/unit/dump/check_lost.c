@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers task/lost, facts/lost, future/await_ready.  A wake-up that was lost is found by the
+ * Covers task/lost, facts/lost.  A wake-up that was lost is found by the
  * request that heals it, with what the task had waited for; and nothing is that only looks like it.
  */
 
