@@ -81,13 +81,12 @@ static bool note_woken_task(struct tdt_handle *handle)
 {
 	uint64_t polls = TDT__PEEK(handle->record.polls);
 
-	if (tdt__was_woken(handle, polls) ||
-	    TDT__PEEK(handle->record.state) == TDT_TASK_RECORD_ENDED)
+	if (tdt__was_woken(handle, polls))
 		return false;
 	TDT__POKE(handle->record.woken, tdt__now());
 	TDT__POKE(handle->record.woken_by, tdt_current_task_id());
 	TDT__POKE(handle->record.woken_polls, (uint32_t)polls);
-	if (tdt__recording())
+	if (tdt__recording() && TDT__PEEK(handle->record.state) != TDT_TASK_RECORD_ENDED)
 		tdt__record_wake(handle->record.id);
 	return true;
 }
