@@ -60,10 +60,11 @@ if may_read; then
 	claim "with what was there before" sh -c "
 		sed '1,/^1 task went on/d' '$tmp/shown' | grep -q 'wait_poll at .*outside_lost.c'"
 	claim "and names the wake-up that was lost" sh -c "
-		grep '^lost wake-up: task 1 \"consumer\" waited .* for a channel \"jobs\"' '$tmp/shown' |
-			grep -q ' went on when it was polled for this request; nobody had woken it$'"
+		grep '^lost wake-up: task 1 \"consumer\" waited .* \"jobs\"' '$tmp/shown' |
+			grep -q 'went on when it was polled for this request; nobody had woken it$'"
 	claim "with the place" sh -c "
-		sed -n '/^lost wake-up/,/^\$/p' '$tmp/shown' | grep -q 'event_poll at .*outside_lost.c'"
+		sed -n '/^lost wake-up/,/^\$/p' '$tmp/shown' |
+			grep -q 'event_poll at .*outside_lost.c'"
 	claim "tdt ps remembers it" sh -c "
 		'$tdt' ps '$pid' | grep -q '^lost wake-up: task 1 .* ago; nobody had woken it$'"
 	claim "tdt top does" sh -c "
