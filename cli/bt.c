@@ -77,7 +77,7 @@ static int print_findings(const struct bt_command *command, struct tdt__modules 
 
 static int check_dump(struct check check, const struct tdt_snapshot *snapshot)
 {
-	if (check_has_deadlock(&check, snapshot->cycles, snapshot->n_cycles))
+	if (check_has_fault(&check, snapshot))
 		return TDT_CHECK_FOUND;
 	for (size_t i = 0; i < snapshot->n_groups; i++)
 		for (size_t k = 0; k < snapshot->groups[i]->n; k++)

@@ -57,6 +57,7 @@ static void keep_most(struct tdt_counts *counts, const struct tdt_counts *before
 	keep_larger(&counts->polls, before->polls);
 	keep_larger(&counts->captures, before->captures);
 	keep_larger(&counts->dumps, before->dumps);
+	keep_larger(&counts->lost_wakeups, before->lost_wakeups);
 }
 
 static void count_rings(struct metrics_page *page, struct tdt__tasks *tasks)
@@ -171,6 +172,7 @@ static void add_counts(struct tdt_counts *sum, const struct tdt_counts *counts)
 	sum->polls += counts->polls;
 	sum->captures += counts->captures;
 	sum->dumps += counts->dumps;
+	sum->lost_wakeups += counts->lost_wakeups;
 }
 
 /* A process may contain several copies of the library.  The counting began with the first one. */
@@ -279,6 +281,7 @@ static int print_json_page(FILE *file, const struct metrics_page *page)
 	tdt__json_u64(&json, "captures", counts->captures);
 	tdt__json_u64(&json, "dumps", counts->dumps);
 	tdt__json_known_u64(&json, "held", counts->held);
+	tdt__json_u64(&json, "lost_wakeups", counts->lost_wakeups);
 	tdt__json_known_u64(&json, "since_real_ns", page->since);
 	tdt__json_u64(&json, "longest_poll_ns", counts->longest_poll_ns);
 	tdt__json_u64(&json, "longest_wait_ns", counts->longest_wait_ns);

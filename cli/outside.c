@@ -76,16 +76,15 @@ bool check_is_bad(struct check *check, const struct tdt_task_info *info, bool at
 	}
 }
 
-bool check_has_deadlock(struct check *check, const struct tdt_snapshot_cycle *const *cycles,
-			size_t n)
+bool check_has_fault(struct check *check, const struct tdt_snapshot *found)
 {
-	bool deadlock = false;
+	bool fault = found->n_lost_wakeups != 0;
 
-	for (size_t i = 0; i < n; i++) {
-		deadlock |= cycles[i]->deadlock;
-		check->unproven |= cycles[i]->unproven;
+	for (size_t i = 0; i < found->n_cycles; i++) {
+		fault |= found->cycles[i]->deadlock;
+		check->unproven |= found->cycles[i]->unproven;
 	}
-	return deadlock;
+	return fault;
 }
 
 int check_report(const struct check *check)

@@ -98,7 +98,7 @@ static int check_listing(struct check check, const struct listing *listing)
 {
 	bool at_least = tdt__tasks_at_least(listing->tasks);
 
-	if (check_has_deadlock(&check, listing->found.cycles, listing->found.n_cycles))
+	if (check_has_fault(&check, &listing->found))
 		return TDT_CHECK_FOUND;
 	for (size_t i = 0; i < listing->tasks->n; i++)
 		if (check_is_bad(&check, &listing->tasks->task[i].member.info, at_least))
@@ -157,7 +157,7 @@ static int list_these(struct options *options, struct listing *listing,
 							.n_groups = 1,
 							.cycles = cycles.list,
 							.n_cycles = cycles.n };
-		listing->found.orphans = tdt__tasks_orphans(tasks, &listing->found.n_orphans);
+		tdt__tasks_found(tasks, &listing->found);
 		status = print_listing(options, listing);
 	}
 	tdt__cycles_fini(&cycles);

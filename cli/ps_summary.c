@@ -116,6 +116,9 @@ int ps_summary(struct tdt__out *out, const struct listing *listing)
 				       listing->print);
 			tdt__string_puts(&string, "\n");
 		}
+	for (size_t i = 0; i < listing->found.n_lost_wakeups; i++)
+		tdt__lost_line(&string, listing->found.lost_wakeups[i]->tasks[0], 0, NULL,
+			       listing->print);
 	for (size_t i = 0; i < listing->found.n_cycles; i++) {
 		tdt__ring_line(&string, listing->found.cycles[i], SIZE_MAX, listing->print);
 		tdt__string_puts(&string, "\n");

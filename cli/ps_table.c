@@ -115,6 +115,7 @@ static void json_history(struct tdt__json *json, const struct listing *listing)
 	tdt__json_u64(json, "captures", counts.captures);
 	tdt__json_u64(json, "dumps", counts.dumps);
 	tdt__json_known_u64(json, "held", counts.held);
+	tdt__json_known_u64(json, "lost_wakeups", counts.lost_wakeups);
 	tdt__json_end(json, '}');
 	if (tdt__history_misuse(listing->tasks, &seen))
 		tdt__json_misuse(json, &seen.misuse);

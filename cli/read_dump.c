@@ -145,6 +145,8 @@ static int read_panics(struct reader *reader, const json_t *object, struct dump 
 			 dump) != 0 ||
 	    read_singles(reader, object, "before", &snapshot->before, &snapshot->n_before,
 			 dump) != 0 ||
+	    read_singles(reader, object, "lost_wakeups", &snapshot->lost_wakeups,
+			 &snapshot->n_lost_wakeups, dump) != 0 ||
 	    read_singles(reader, object, "orphans", &snapshot->orphans, &snapshot->n_orphans,
 			 dump) != 0)
 		return -1;
@@ -156,11 +158,12 @@ static int read_panics(struct reader *reader, const json_t *object, struct dump 
 
 static int read_groups(struct reader *reader, const json_t *object, struct dump *dump)
 {
-	static const char *const keys[] = { "groups", "panics", "before", "orphans" };
+	static const char *const keys[] = { "groups", "panics", "before", "lost_wakeups",
+					    "orphans" };
 	const json_t *groups = json_object_get(object, "groups");
 	size_t n = 0, tasks = 0;
 
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		const json_t *array = json_object_get(object, keys[i]);
 
 		if (array != NULL ? !json_is_array(array) : i == 0) {

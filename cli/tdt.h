@@ -54,8 +54,7 @@ int take_target(struct options *options, int *argc, char ***argv, bool more);
 bool check_is_bad(struct check *check, const struct tdt_task_info *info, bool at_least);
 
 /* Whether one of the rings is a deadlock. */
-bool check_has_deadlock(struct check *check, const struct tdt_snapshot_cycle *const *cycles,
-			size_t n);
+bool check_has_fault(struct check *check, const struct tdt_snapshot *found);
 
 /* The exit status of a check that has found nothing: report what it could not exclude. */
 int check_report(const struct check *check);

@@ -147,6 +147,23 @@ static int show_futurelocks(struct round_look *looking)
 	return error;
 }
 
+static void show_lost_wakeups(struct round_look *looking)
+{
+	const struct tdt_snapshot *snapshot = &looking->findings->public;
+	const struct tdt_print_options plain = plain_options(looking);
+
+	for (size_t i = 0; i < snapshot->n_lost_wakeups; i++) {
+		struct tdt__string string = { 0 };
+
+		tdt__lost_line(&string, snapshot->lost_wakeups[i]->tasks[0], 0, looking->names,
+			       &plain);
+		if (string.n > 0)
+			string.n--; /* the end of the line */
+		keep_ring(looking->round, &string);
+		looking->round->deadlocks++;
+	}
+}
+
 static void show_busy_loops(struct round_look *looking)
 {
 	const struct tdt_print_options plain = plain_options(looking);
@@ -168,6 +185,7 @@ static int look_at_waits(struct round_look *looking)
 
 	show_rings(looking, true);
 	error = show_futurelocks(looking);
+	show_lost_wakeups(looking);
 	show_busy_loops(looking);
 	show_rings(looking, false);
 	return error;

@@ -125,7 +125,7 @@ struct top_round {
 	uint8_t has_rates; /* there was a round before */
 	double spawn_rate, end_rate, poll_rate;
 
-	uint64_t deadlocks; /* and futurelocks */
+	uint64_t deadlocks; /* and futurelocks, and lost wake-ups */
 	uint64_t n_rings;
 	/* "deadlock: task 5 "a" waits for task 6..."; first those that are counted above. */
 	char ring[TOP_RINGS][TOP_TEXT];

@@ -4,6 +4,7 @@
 #include "reader/dump.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #include <tdt/future.h>
 
@@ -217,6 +218,22 @@ static void name_owners(const struct collecting *collecting,
 	}
 }
 
+/* Whether the requests have proved that wake-ups were lost is known after a second. */
+static void wait_for_losts(struct tdt__tasks *tasks)
+{
+	uint64_t until = tasks->losts.sure_at - (uint64_t)tasks->target->clock_offset;
+	const struct timespec wake = { .tv_sec = (time_t)(until / TDT__SECOND),
+				       .tv_nsec = (long)(until % TDT__SECOND) };
+
+	if (tasks->losts.sure_at == 0)
+		return;
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &wake, NULL) == EINTR)
+		;
+	free(tasks->losts.lost);
+	tdt__history_losts(tasks->target, &tasks->registry, tasks->counters.lost,
+			   tasks->losts.sure_at, &tasks->losts);
+}
+
 /* What happened before belongs to a dump of all tasks; a misuse may explain any tree. */
 static void add_history(struct collecting *collecting, struct tdt__findings *findings,
 			const struct tdt__task_choice *choice)
@@ -225,6 +242,9 @@ static void add_history(struct collecting *collecting, struct tdt__findings *fin
 
 	if (misuse != NULL && tdt__history_misuse(collecting->tasks, misuse))
 		findings->public.misuse = &misuse->misuse;
+	if (collecting->answers->n != 0)
+		wait_for_losts(collecting->tasks);
+	tdt__history_lost(&collecting->trees, findings, choice);
 	if (choice->n_ids == 0)
 		tdt__history_panics(&collecting->trees, findings);
 }
@@ -334,6 +354,7 @@ struct tdt__findings *tdt__outside_dump(struct tdt__tasks *tasks,
 	open_images(tasks->images, findings->public.groups, findings->public.n_groups);
 	open_images(tasks->images, findings->public.panics, findings->public.n_panics);
 	open_images(tasks->images, findings->public.orphans, findings->public.n_orphans);
+	open_images(tasks->images, findings->public.lost_wakeups, findings->public.n_lost_wakeups);
 	return findings;
 }
 
@@ -366,7 +387,7 @@ void tdt__outside_keep(struct tdt__findings *findings, const struct tdt__finding
 
 			if (group->tasks[k]->state == TDT_TASK_WAITING &&
 			    has_gone_on(tdt__answers_find(answers, task->seen)))
-				tdt__findings_add_lone(findings, &findings->before, group->answer,
+				tdt__findings_add_lone(findings, TDT__BEFORE, group->answer,
 						       trace_before(group, group->tasks[k]));
 		}
 	}

@@ -12,6 +12,7 @@
 #include "tree/trace.h"
 
 #define MOST_COUNTERS 4096
+#define MOST_PAST 1024 /* notes of a kind */
 #define NOTE_TRIES 10
 #define PANIC_FILE_MAX 4096
 
@@ -32,6 +33,7 @@ void tdt__history_counters(const struct tdt__target *target, const struct tdt_re
 		sum->polls += one.polls;
 		sum->captures += one.captures;
 		sum->dumps += one.dumps;
+		sum->lost += one.lost;
 	}
 }
 
@@ -45,7 +47,8 @@ void tdt__history_counts(const struct tdt__tasks *tasks, struct tdt_counts *coun
 				       .panicked = sum->panicked,
 				       .polls = sum->polls,
 				       .captures = sum->captures,
-				       .dumps = sum->dumps };
+				       .dumps = sum->dumps,
+				       .lost_wakeups = tasks->losts.total };
 	for (size_t i = 0; i < tasks->n; i++) {
 		const struct tdt_task_info *info = &tasks->task[i].member.info;
 
@@ -151,7 +154,7 @@ void tdt__history_panics(struct tdt__tree_reader *reader, struct tdt__findings *
 {
 	const struct tdt_registry *registry = &reader->tasks->registry;
 	struct tdt_registry_panic *panic =
-		registry->n_panics <= TDT__FOUND_PANICS && registry->panic_size >= sizeof *panic
+		registry->n_panics <= MOST_PAST && registry->panic_size >= sizeof *panic
 			? malloc((registry->n_panics + 1) * sizeof *panic)
 			: NULL;
 	size_t n = panic != NULL ? gather_panics(reader->tasks, panic) : 0;
@@ -160,25 +163,59 @@ void tdt__history_panics(struct tdt__tree_reader *reader, struct tdt__findings *
 	tdt__history_counts(reader->tasks, &counts);
 	findings->public.panicked = counts.panicked;
 	findings->public.held = counts.held;
-	for (size_t i = 0; i < n; i++) {
-		struct tdt_trace *trace = panic_trace(reader, findings, &panic[i]);
-
-		if (trace != NULL)
-			tdt__findings_add_panic(findings, trace);
-	}
+	for (size_t i = 0; i < n; i++)
+		tdt__findings_add_lone(findings, TDT__PANICKED, TDT_ANSWER_FRESH,
+				       panic_trace(reader, findings, &panic[i]));
 	free(panic);
 }
 
-/* --- Orphaned locks ----------------------------------------------------------------- */
+/* --- Lost wake-ups ------------------------------------------------------------------ */
 
-#define MOST_HOLDERS 1024
+void tdt__history_losts(const struct tdt__target *target, const struct tdt_registry *registry,
+			uint64_t counted, uint64_t now, struct tdt__losts *losts)
+{
+	struct tdt_registry_lost one;
+	size_t n = 0;
+
+	*losts = (struct tdt__losts){ 0 };
+	if (counted != 0 && registry->lost_size >= sizeof one && registry->n_lost <= MOST_PAST)
+		losts->lost = calloc(registry->n_lost + 1, sizeof one);
+	for (uint32_t i = 0; losts->lost != NULL && i < registry->n_lost; i++)
+		n += read_whole_note(target, registry->lost + i * (uint64_t)registry->lost_size,
+				     &losts->lost[n], sizeof one);
+	tdt__losts_judge(losts, n, counted, now);
+}
+
+void tdt__history_lost(struct tdt__tree_reader *reader, struct tdt__findings *findings,
+		       const struct tdt__task_choice *choice)
+{
+	const struct tdt__tasks *tasks = reader->tasks;
+
+	for (size_t i = 0; i < tasks->losts.n; i++) {
+		const struct tdt_registry_lost *lost = &tasks->losts.lost[i];
+		struct tdt_wait wait;
+		const struct tdt_wait *waits[1];
+		const struct tdt_task_info info =
+			tdt__lost_info(&tasks->losts, i, panic_file(tasks, findings, lost->file),
+				       tasks->now, &wait, waits);
+		struct tdt__read_tree tree;
+
+		if (tdt__is_chosen_id(choice, lost->id) &&
+		    tdt__tree_take(reader, &lost->tree, lost->entry, TDT_REGISTRY_PANIC_ENTRIES,
+				   &tree) == 0)
+			tdt__findings_add_lone(findings, TDT__LOST_WAKEUP, TDT_ANSWER_LAST,
+					       tdt__trace_of(&info, tree.stacks));
+	}
+}
+
+/* --- Orphaned locks ----------------------------------------------------------------- */
 
 bool tdt__history_ended(const struct tdt__tasks *tasks, uint64_t id,
 			struct tdt_registry_holder *ended)
 {
 	const struct tdt_registry *registry = &tasks->registry;
 
-	for (uint32_t i = 0; i < registry->n_holders && i < MOST_HOLDERS; i++)
+	for (uint32_t i = 0; i < registry->n_holders && i < MOST_PAST; i++)
 		if (read_whole_note(tasks->target,
 				    registry->holders + i * (uint64_t)registry->holder_size,
 				    ended, sizeof *ended) &&
@@ -203,6 +240,6 @@ void tdt__history_orphans(struct tdt__tree_reader *reader, struct tdt__findings 
 			  struct tdt__orphans *orphans)
 {
 	for (size_t i = 0; i < orphans->n; i++)
-		tdt__findings_add_lone(findings, &findings->orphans, TDT_ANSWER_FRESH,
+		tdt__findings_add_lone(findings, TDT__ORPHANED, TDT_ANSWER_FRESH,
 				       seen_orphan_trace(reader, &orphans->lock[i]));
 }

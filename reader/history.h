@@ -3,8 +3,8 @@
 
 /*
  * What has happened in the target since the library began its work: how many tasks and polls there
- * were, the first misuse of the library, the last tasks that panicked, and those that ended with a
- * lock.
+ * were, the first misuse of the library, the last tasks that panicked, those that ended with a
+ * lock, and the last lost wake-ups.
  */
 
 #include <tdt/counters.h>
@@ -38,6 +38,17 @@ bool tdt__history_misuse(const struct tdt__tasks *tasks, struct tdt__seen_misuse
  * were.  `reader` reads the trees of these tasks.
  */
 void tdt__history_panics(struct tdt__tree_reader *reader, struct tdt__findings *findings);
+
+/*
+ * Read the lost wake-ups of a registry, of which its counters count `counted`.  The caller frees
+ * their list.
+ */
+void tdt__history_losts(const struct tdt__target *target, const struct tdt_registry *registry,
+			uint64_t counted, uint64_t now, struct tdt__losts *losts);
+
+/* Add those of the chosen tasks to the findings, as far as there is memory. */
+void tdt__history_lost(struct tdt__tree_reader *reader, struct tdt__findings *findings,
+		       const struct tdt__task_choice *choice);
 
 /* What was noted of the task that ended with a lock.  False: nothing was, or not lately. */
 bool tdt__history_ended(const struct tdt__tasks *tasks, uint64_t id,

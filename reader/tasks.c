@@ -408,6 +408,9 @@ int tdt__tasks_read(struct tdt__tasks *tasks, struct tdt__target *target,
 	error = tdt__records_read(&tasks->records, target, &found->registry);
 	if (error == 0)
 		error = set_tasks(tasks);
+	if (error == 0)
+		tdt__history_losts(target, &found->registry, tasks->counters.lost, tasks->now,
+				   &tasks->losts);
 	if (error != 0)
 		tdt__tasks_fini(tasks);
 	return error;
@@ -417,6 +420,7 @@ void tdt__tasks_fini(struct tdt__tasks *tasks)
 {
 	free(tasks->task);
 	free(tasks->orphans.lock);
+	free(tasks->losts.lost);
 	tdt__records_fini(&tasks->records);
 	tdt__arena_fini(&tasks->arena);
 	*tasks = (struct tdt__tasks){ 0 };
@@ -434,14 +438,17 @@ bool tdt__tasks_note_process(const struct tdt__tasks *tasks, struct tdt__finding
 	return true;
 }
 
-bool tdt__task_is_chosen(const struct tdt__seen_task *task, const struct tdt__task_choice *choice)
+bool tdt__is_chosen_id(const struct tdt__task_choice *choice, uint64_t id)
 {
-	if (task->outcome != NULL)
-		return false;
 	for (size_t i = 0; i < choice->n_ids; i++)
-		if (choice->ids[i] == task->member.info.id)
+		if (choice->ids[i] == id)
 			return true;
 	return choice->n_ids == 0;
+}
+
+bool tdt__task_is_chosen(const struct tdt__seen_task *task, const struct tdt__task_choice *choice)
+{
+	return task->outcome == NULL && tdt__is_chosen_id(choice, task->member.info.id);
 }
 
 /* --- Proofs ------------------------------------------------------------------------- */
@@ -489,30 +496,53 @@ void tdt__tasks_busy(struct tdt__tasks *tasks)
 		tdt__busy_find(&places);
 }
 
-const struct tdt_snapshot_group *const *tdt__tasks_orphans(struct tdt__tasks *tasks, size_t *n)
-{
-	struct orphan_group {
-		struct tdt_snapshot_group group;
-		struct tdt_task_info info;
-		const struct tdt_task_info *infos[1];
-	} *of;
-	const struct tdt_snapshot_group **list;
+/* A group of one task, without a trace. */
+struct found_group {
+	struct tdt_snapshot_group group;
+	struct tdt_task_info info;
+	const struct tdt_task_info *infos[1];
+	struct tdt_wait wait;
+	const struct tdt_wait *waits[1];
+};
 
-	*n = tasks->orphans.n;
-	of = tdt__arena_take(&tasks->arena, *n * sizeof *of);
-	list = tdt__arena_take(&tasks->arena, *n * sizeof(struct tdt_snapshot_group *));
+/* Make a list of `*n` such groups.  Without memory `*n` is 0. */
+static const struct tdt_snapshot_group *const *found_groups(struct tdt__tasks *tasks, size_t *n)
+{
+	struct found_group *of = tdt__arena_take(&tasks->arena, *n * sizeof *of);
+	const struct tdt_snapshot_group **list =
+		tdt__arena_take(&tasks->arena, *n * sizeof(struct tdt_snapshot_group *));
+
 	if (of == NULL || list == NULL)
 		*n = 0;
-	for (size_t i = 0; i < *n; i++, of++) {
-		of->info = tdt__orphan_info(&tasks->orphans.lock[i]);
-		of->infos[0] = &of->info;
-		of->group = (struct tdt_snapshot_group){ .size = sizeof of->group,
-							 .answer = TDT_ANSWER_NONE,
-							 .tasks = of->infos,
-							 .n = 1 };
-		list[i] = &of->group;
+	for (size_t i = 0; i < *n; i++) {
+		of[i].infos[0] = &of[i].info;
+		of[i].group = (struct tdt_snapshot_group){ .size = sizeof of[i].group,
+							    .answer = TDT_ANSWER_NONE,
+							    .tasks = of[i].infos,
+							    .n = 1 };
+		list[i] = &of[i].group;
 	}
 	return list;
+}
+
+static struct tdt_task_info *info_of_found(const struct tdt_snapshot_group *const *list, size_t i)
+{
+	return (struct tdt_task_info *)(uintptr_t)list[i]->tasks[0];
+}
+
+void tdt__tasks_found(struct tdt__tasks *tasks, struct tdt_snapshot *found)
+{
+	found->n_orphans = tasks->orphans.n;
+	found->orphans = found_groups(tasks, &found->n_orphans);
+	for (size_t i = 0; i < found->n_orphans; i++)
+		*info_of_found(found->orphans, i) = tdt__orphan_info(&tasks->orphans.lock[i]);
+	found->n_lost_wakeups = tasks->losts.n;
+	found->lost_wakeups = found_groups(tasks, &found->n_lost_wakeups);
+	for (size_t i = 0; i < found->n_lost_wakeups; i++) {
+		struct found_group *of = (struct found_group *)(uintptr_t)found->lost_wakeups[i];
+
+		of->info = tdt__lost_info(&tasks->losts, i, NULL, tasks->now, &of->wait, of->waits);
+	}
 }
 
 void tdt__task_prove(struct tdt__tasks *tasks, struct tdt__seen_task *task)

@@ -11,6 +11,7 @@
 #include <tdt/layout/registry.h>
 
 #include "base/arena.h"
+#include "facts/lost.h"
 #include "facts/orphans.h"
 #include "reader/find.h"
 #include "reader/images.h"
@@ -45,6 +46,7 @@ struct tdt__tasks {
 	 * it, so that all ages are at least what they seem to be.
 	 */
 	uint64_t now;
+	struct tdt__losts losts;     /* the lost wake-ups of the registry */
 	struct tdt__orphans orphans; /* by tdt__tasks_settle() */
 	struct tdt__arena arena;     /* names of files */
 };
@@ -102,6 +104,7 @@ static inline struct tdt_snapshot_process tdt__tasks_process(const struct tdt__t
 bool tdt__tasks_note_process(const struct tdt__tasks *tasks, struct tdt__findings *findings);
 
 /* Whether the task is of interest, and has not ended. */
+bool tdt__is_chosen_id(const struct tdt__task_choice *choice, uint64_t id);
 bool tdt__task_is_chosen(const struct tdt__seen_task *task, const struct tdt__task_choice *choice);
 
 /* Find the futurelocks (tree/futurelocks.h) and the orphaned locks (facts/orphans.h). */
@@ -110,8 +113,11 @@ void tdt__tasks_settle(struct tdt__tasks *tasks);
 /* Find the busy loops of a process (facts/busy.h). */
 void tdt__tasks_busy(struct tdt__tasks *tasks);
 
-/* The orphaned locks, without traces, as long as the tasks live; none without memory. */
-const struct tdt_snapshot_group *const *tdt__tasks_orphans(struct tdt__tasks *tasks, size_t *n);
+/*
+ * The orphaned locks and the lost wake-ups, without traces, as long as the tasks live; none without
+ * memory.
+ */
+void tdt__tasks_found(struct tdt__tasks *tasks, struct tdt_snapshot *found);
 
 /* Those of the tasks that have not ended; the caller frees the array.  NULL: no memory. */
 const struct tdt_task_info **tdt__tasks_live(const struct tdt__tasks *tasks, size_t *n);

@@ -29,6 +29,7 @@
 #include "registry/registry.h"
 #include "symbolize/namer.h"
 #include "symbolize/symbolize.h"
+#include "task/lost.h"
 #include "task/panic_hooks.h"
 #include "task/request.h"
 #include "unwind/unwinder.h"
@@ -75,6 +76,7 @@ static void in_forked_child(void)
 	tdt__recorder_forked();
 	tdt__unloads_forked();
 	tdt__namer_forked();
+	tdt__lost_forked();
 	tdt__registry_forked();
 	tdt__door_forked();
 	tdt__panic_hooks_forked();

@@ -149,6 +149,8 @@ libtdt_core_la_SOURCES = \
 	src/dump/snapshot.h \
 	src/facts/busy.c \
 	src/facts/busy.h \
+	src/facts/lost.c \
+	src/facts/lost.h \
 	src/facts/orphans.c \
 	src/facts/orphans.h \
 	src/facts/proof.c \
@@ -157,7 +159,6 @@ libtdt_core_la_SOURCES = \
 	src/facts/registry_tree.h \
 	src/facts/wait.h \
 	src/fork.c \
-	src/future/await_ready.c \
 	src/future/combine.c \
 	src/future/combine.h \
 	src/future/combine_new.c \
@@ -291,6 +292,8 @@ libtdt_core_la_SOURCES = \
 	src/task/join.h \
 	src/task/leaf.c \
 	src/task/leaf.h \
+	src/task/lost.c \
+	src/task/lost.h \
 	src/task/misuse.c \
 	src/task/misuse.h \
 	src/task/panic_hooks.c \

@@ -127,6 +127,9 @@ static int print(const struct tdt__dump *dump, FILE *out, uint64_t deadline)
 
 	if (look_up(snapshot->panics, snapshot->n_panics, deadline, &named.unnamed) != 0)
 		err = -ENOMEM;
+	if (look_up(snapshot->lost_wakeups, snapshot->n_lost_wakeups, deadline, &named.unnamed) !=
+	    0)
+		err = -ENOMEM;
 	if (err != 0 && dump->options->format == TDT_PRINT_JSON)
 		return err; /* JSON without all names is of no use */
 	if (dump->options->format == TDT_PRINT_TEXT) {

@@ -130,6 +130,7 @@ void tdt__json_stuck_locks(struct tdt__json *json, const struct tdt_snapshot *sn
 		tdt__json_end(json, ']');
 	free(locks.lock);
 	groups_array(json, "orphans", snapshot->orphans, snapshot->n_orphans);
+	groups_array(json, "lost_wakeups", snapshot->lost_wakeups, snapshot->n_lost_wakeups);
 }
 
 /* The groups of deadlocks come first. */

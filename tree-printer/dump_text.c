@@ -13,6 +13,11 @@
  *	futurelock: task 8 "c" was handed a mutex (0x20) 2.003 s ago and was polled since, but has
  *	not taken it: 3 waits for it hang
  *
+ *	lost wake-up: task 3 "e" waited 4.200 s for a channel "jobs" (0x40), and went on when it was
+ *	polled for this request; nobody had woken it
+ *	   it waited here:
+ *	╼ e_poll at demo/e.c:9:3
+ *
  *	deadlock: task 5 "a" waits for a mutex (0x10) held by task 6 "b", which waits for task 5 "a"
  *	task 5 "a" pending 4.003 s, 1 leaf
  *	   waits for a mutex (0x10) held by task 6 "b"
@@ -126,6 +131,7 @@ static void summary(struct tdt__string *string, const struct tdt__stuck_locks *l
 	finding(string, locks->n - tdt__stuck_orphans(locks), "futurelock", dump);
 	finding(string, deadlocks_of(snapshot), "deadlock", dump);
 	finding(string, count_busy(snapshot), "busy loop", dump);
+	finding(string, snapshot->n_lost_wakeups, "lost wake-up", dump);
 	summary_fresh(string, snapshot, &before);
 	summary_part(string, snapshot->running, " running", &before);
 	summary_part(string, snapshot->last,
@@ -370,6 +376,17 @@ static void cycle_text(struct dump_text *text, const struct tdt_snapshot_cycle *
 
 /* ---- Locks that are not given back ---- */
 
+/* What is known of a place, below a headline. */
+static void known_place(struct dump_text *text, const char *what, const struct tdt_node *root)
+{
+	if (root == NULL || tdt_node_first_child(root) == NULL)
+		return;
+	tdt__string_puts(&text->string, what);
+	put_lines(text);
+	if (tdt__print_tree(text->out, NULL, root, &text->frames, NULL) != 0)
+		text->error = -ENOMEM;
+}
+
 /* The place where an orphaned lock was taken, if it is known. */
 static void place_of_taking(struct dump_text *text, const struct tdt_wait *wait)
 {
@@ -380,12 +397,7 @@ static void place_of_taking(struct dump_text *text, const struct tdt_wait *wait)
 		if (snapshot->orphans[i]->tasks[0]->waits[0]->object == wait->object &&
 		    snapshot->orphans[i]->trace != NULL)
 			root = tdt_trace_root(snapshot->orphans[i]->trace);
-	if (root == NULL || tdt_node_first_child(root) == NULL)
-		return;
-	tdt__string_puts(&text->string, "   it was taken here:\n");
-	put_lines(text);
-	if (tdt__print_tree(text->out, NULL, root, &text->frames, NULL) != 0)
-		text->error = -ENOMEM;
+	known_place(text, "   it was taken here:\n", root);
 }
 
 static void stuck_locks(struct dump_text *text, const struct tdt__stuck_locks *locks)
@@ -423,6 +435,25 @@ static void busy_loops(struct dump_text *text)
 	put_lines(text);
 }
 
+/* ---- Lost wake-ups ---- */
+
+static void lost_wakeups(struct dump_text *text)
+{
+	const struct tdt_snapshot *snapshot = text->dump->snapshot;
+
+	for (size_t i = 0; i < snapshot->n_lost_wakeups; i++) {
+		const struct tdt_snapshot_group *of = snapshot->lost_wakeups[i];
+		const struct tdt_task_info info = tdt__dump_task(of, 0);
+
+		tdt__lost_line(&text->string, &info, snapshot->outside ? snapshot->took_ns : 0,
+			       text->dump->names, text->dump->options);
+		if (of->trace != NULL)
+			known_place(text, "   it waited here:\n", tdt_trace_root(of->trace));
+		tdt__string_puts(&text->string, "\n");
+		put_lines(text);
+	}
+}
+
 int tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 {
 	const struct tdt_snapshot *snapshot = dump->snapshot;
@@ -440,6 +471,7 @@ int tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 	stuck_locks(&text, &locks);
 	free(locks.lock);
 	busy_loops(&text);
+	lost_wakeups(&text);
 	for (size_t i = 0; i < snapshot->n_cycles && out->error == 0; i++)
 		cycle_text(&text, snapshot->cycles[i]);
 	next_groups(&text, snapshot->n_groups - text.groups, false);

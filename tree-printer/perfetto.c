@@ -155,15 +155,16 @@ static void put_stack(struct tdt__exporter *exporter, const struct tdt__recorded
 		    event_name(exporter, "is being polled for long"), callstack);
 }
 
-static void put_delay(struct tdt__exporter *exporter, const struct tdt__recorded_item *item)
+/* What the recorder says of a wait of the task, which lasted `c` nanoseconds. */
+static void put_remark(struct tdt__exporter *exporter, const struct tdt__recorded_item *item,
+		       const char *words)
 {
 	uint32_t task = tdt__recording_task(exporter->recording, item->event.task);
 
 	if (task == TDT__RECORDED_NONE)
 		return;
 	tdt__export_annotate(exporter, "ns", item->event.c);
-	tdt__export_mark(exporter, item->ns, tdt__export_task(exporter, task),
-			 "waited long for a worker");
+	tdt__export_mark(exporter, item->ns, tdt__export_task(exporter, task), words);
 }
 
 /* --- The whole --- */
@@ -217,7 +218,10 @@ static void put_step(struct tdt__exporter *exporter, const struct tdt__step *ste
 		put_stack(exporter, item);
 		break;
 	case TDT_EVENT_DELAY:
-		put_delay(exporter, item);
+		put_remark(exporter, item, "waited long for a worker");
+		break;
+	case TDT_EVENT_LOST:
+		put_remark(exporter, item, "had lost a wake-up");
 		break;
 	case TDT_EVENT_USER:
 		tdt__export_user(exporter, item);

@@ -181,6 +181,13 @@ static void panic_lines(struct tdt__summary_lines *text, const struct tdt__summa
 	tdt__lines_end(text);
 }
 
+static void lost_lines(struct tdt__summary_lines *text, const struct tdt__summary_lost *lost)
+{
+	begin_entry(text, lost->ns, lost->at, TDT__RED);
+	task_part(text, lost->task);
+	tdt__lines_end(text);
+}
+
 static void slow_polls(struct tdt__summary_lines *text)
 {
 	const struct tdt__summary *summary = text->summary;
@@ -265,6 +272,8 @@ void tdt__summary_entries(struct tdt__summary_lines *text)
 
 	TDT__LINES_SECTION(text, "panicked", summary->panics, panic_lines);
 	tdt__lines_say_more(text, summary->panics.n, summary->panics.found);
+	TDT__LINES_SECTION(text, "waits that only a request has ended: lost wake-ups",
+			   summary->lost_wakeups, lost_lines);
 	slow_polls(text);
 	waits(text, "longest waits for locks", summary->locks.entry, summary->locks.n, TDT__RED);
 	TDT__LINES_SECTION(

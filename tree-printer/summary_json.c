@@ -55,6 +55,13 @@ static void panic_json(const struct summary_json *of, const struct tdt__summary_
 	tdt__json_u64(of->json, "at_ns", panic->at);
 }
 
+static void lost_json(const struct summary_json *of, const struct tdt__summary_lost *lost)
+{
+	task_member(of, "task", lost->task);
+	tdt__json_u64(of->json, "ns", lost->ns);
+	tdt__json_u64(of->json, "at_ns", lost->at);
+}
+
 static void poll_json(const struct summary_json *of, const struct tdt__summary_poll *poll)
 {
 	static const char *const results[] = { "ready", "pending", "panicked" };
@@ -212,6 +219,7 @@ static void lists_json(const struct summary_json *of)
 
 	rings.entry = tdt__recording_rings(summary->recording, &rings.n);
 	JSON_LIST(of, "panics", summary->panics, panic_json);
+	JSON_LIST(of, "lost_wakeups", summary->lost_wakeups, lost_json);
 	JSON_LIST(of, "slow_polls", summary->slow, poll_json);
 	JSON_LIST(of, "locks", summary->locks, wait_json);
 	JSON_LIST(of, "starved", summary->starved, starved_json);

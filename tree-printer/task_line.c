@@ -140,6 +140,36 @@ void tdt__busy_line(struct tdt__string *string, const struct tdt_task_info *info
 			   TDT__NUMBER(info->busy_polls), TDT__DURATION(info->busy_ns));
 }
 
+void tdt__lost_line(struct tdt__string *string, const struct tdt_task_info *info, uint64_t took_ns,
+		    const struct tdt__names *names, const struct tdt_print_options *options)
+{
+	tdt__color(string, TDT__RED, options);
+	tdt__string_puts(string, "lost wake-up");
+	tdt__color(string, TDT__PLAIN, options);
+	tdt__string_puts(string, ": task ");
+	tdt__task_name(string, info->id, info->name, options);
+	tdt__string_puts(string, " waited");
+	tdt__task_time(string, info);
+	for (uint32_t i = 0; i < info->n_waits; i++) {
+		tdt__string_puts(string, " ");
+		tdt__wait_for(string, info->waits[i], info->id,
+			      tdt__names_find(names, info->waits[i]->owner), options);
+	}
+	tdt__string_puts(string, ", and went on when it was polled for ");
+	if (info->age_ns <= took_ns) {
+		tdt__string_puts(string, "this request");
+	} else {
+		tdt__string_puts(string, "a request");
+		tdt__duration(string, info->age_ns);
+		tdt__string_puts(string, " ago");
+	}
+	tdt__string_puts(string, "; nobody had woken it");
+	if (info->lost_times > 1)
+		tdt__string_printf(string, ": certain, seen %" PRIu32 " times at this place",
+				   info->lost_times);
+	tdt__string_puts(string, "\n");
+}
+
 void tdt__unsure_line(struct tdt__string *string, const struct tdt_task_info *info)
 {
 	if (info->leaves_unsure != 0)

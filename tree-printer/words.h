@@ -159,6 +159,13 @@ void tdt__task_line(struct tdt__string *string, const struct tdt_task_info *info
 void tdt__busy_line(struct tdt__string *string, const struct tdt_task_info *info,
 		    const struct tdt_print_options *options);
 
+/*
+ * The line of a lost wake-up.  `took_ns`: the requests of this answer were made so long ago; 0: it
+ * made none.
+ */
+void tdt__lost_line(struct tdt__string *string, const struct tdt_task_info *info, uint64_t took_ns,
+		    const struct tdt__names *names, const struct tdt_print_options *options);
+
 /* The line below, which warns that some of the leaves may be over.  May add nothing. */
 void tdt__unsure_line(struct tdt__string *string, const struct tdt_task_info *info);
 

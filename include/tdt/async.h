@@ -239,7 +239,7 @@ tdt_async_new(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), const voi
 	return future;
 }
 
-/* Private: for a library that wants to know when awaits become ready.  Weak: none is needed. */
+/* Private: the library may want to know when awaits become ready.  Weak: none is needed. */
 typedef void tdt__await_fn(const struct tdt_async *async);
 extern __attribute__((weak)) tdt__await_fn *volatile tdt__await_ready;
 

@@ -44,6 +44,10 @@ struct tdt_counts {
 	/* Now. */
 	uint64_t held;            /* tasks that have ended, and whose handles are still held: their
 				     memory is in use */
+
+	/* Since the start. */
+	uint64_t lost_wakeups;    /* tasks that went on when they were polled for a request, and
+				     nobody had woken them (tdt/dump.h) */
 };
 
 /*

@@ -165,6 +165,16 @@ struct tdt_snapshot {
 	 */
 	const struct tdt_snapshot_group *const *before;
 	size_t n_before;
+	/*
+	 * The last *lost wake-ups*, 16 at most, the last one first: a task went on when it was
+	 * polled for a request, and nobody had woken it.  Each has one task, as it was before:
+	 * it had waited for `state_ns`, first of all for its only wait, and went on `age_ns` ago;
+	 * `lost_times` says whether that is certain.  The trace is of that wait, and has no leaves
+	 * if the task was not watched.  (What a request of this snapshot proves, a later snapshot
+	 * has: that takes a second.)
+	 */
+	const struct tdt_snapshot_group *const *lost_wakeups;
+	size_t n_lost_wakeups;
 };
 
 /*

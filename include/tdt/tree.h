@@ -168,6 +168,10 @@ struct tdt_task_info {
 				      if `woken_by` is not the task, for a reason that is not known,
 				      because its runtime reports no wake-ups.  0: it is in none */
 	uint64_t busy_ns;
+	uint32_t lost_times;       /* of a lost wake-up (`lost_wakeups` in struct tdt_snapshot): so
+				      many of these were at this place; 1 too if the place is
+				      not known.  Otherwise 0 */
+	uint32_t reserved;
 };
 
 /*

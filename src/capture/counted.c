@@ -13,14 +13,17 @@
 #include "base/pool.h"
 #include "capture/capture.h"
 #include "capture/chain.h"
+#include "host/thread.h"
 
 /*
- * The parts of `holds`: how many leaves hold the counted clone, how many captures hold it, and
- * whether a holder has woken it.  A leaf whose clone was woken did wait.
+ * The parts of `holds`: how many leaves hold the counted clone, how many captures hold it, the era
+ * in which it was made, and whether a holder has woken it.  A leaf whose clone was woken did wait.
  */
 #define LEAF UINT64_C(1)
 #define LEAVES UINT64_C(0xffffffff)
 #define CAPTURE (UINT64_C(1) << 32)
+#define ERA_SHIFT 48
+#define ERA ((uint64_t)TDT__ERAS << ERA_SHIFT)
 #define WOKEN (UINT64_C(1) << 63)
 
 struct tdt__counted {
@@ -103,7 +106,7 @@ static uint64_t give_up_hold(struct tdt__counted *counted, uint64_t hold)
 {
 	uint64_t before = atomic_fetch_sub_explicit(&counted->holds, hold, memory_order_acq_rel);
 
-	if (((before - hold) & ~WOKEN) == 0)
+	if (((before - hold) & ~(WOKEN | ERA)) == 0)
 		tdt__pool_give(&clone_pool, &counted->item);
 	return before;
 }
@@ -141,12 +144,37 @@ static void note_woken(struct tdt__counted *counted)
 	atomic_fetch_or_explicit(&counted->holds, WOKEN, memory_order_relaxed);
 }
 
+_Atomic uint32_t tdt__counted_era;
+
+/* The part of `holds` of a clone that is made now. */
+static uint64_t now_as_era(void)
+{
+	return (uint64_t)atomic_load_explicit(&tdt__counted_era, memory_order_relaxed)
+		       << ERA_SHIFT & ERA;
+}
+
+/* Call one of the two wake functions of the runtime's clone; the thread has the era of ours. */
+static void pass_wake_on(const struct tdt_waker *real, uint64_t holds,
+			 void (*wake)(const struct tdt_waker *waker))
+{
+	tdt__thread_here()->waking_era = (uint32_t)((holds & ERA) >> ERA_SHIFT) | TDT__OF_ERA;
+	wake(real);
+	tdt__thread_here()->waking_era = 0;
+}
+
+void tdt__counted_wake_now(const struct tdt_waker *real)
+{
+	pass_wake_on(real, now_as_era(), real->vtable->wake_by_ref);
+}
+
 static void counted_wake_by_ref(const struct tdt_waker *waker)
 {
-	const struct tdt_waker *real = counted_of(waker)->real;
+	struct tdt__counted *counted = counted_of(waker);
+	const struct tdt_waker *real = counted->real;
 
-	note_woken(counted_of(waker));
-	real->vtable->wake_by_ref(real);
+	note_woken(counted);
+	pass_wake_on(real, atomic_load_explicit(&counted->holds, memory_order_relaxed),
+		     real->vtable->wake_by_ref);
 }
 
 /*
@@ -157,14 +185,15 @@ static void counted_wake_by_ref(const struct tdt_waker *waker)
 static void counted_wake(const struct tdt_waker *waker)
 {
 	struct tdt__counted *counted = counted_of(waker);
-
 	/*
 	 * Acquire what other holders did before they gave up their holds.  Pairs with
 	 * give_up_hold().
 	 */
-	if ((atomic_load_explicit(&counted->holds, memory_order_acquire) & LEAVES) == LEAF) {
+	uint64_t holds = atomic_load_explicit(&counted->holds, memory_order_acquire);
+
+	if ((holds & LEAVES) == LEAF) {
 		note_woken(counted);
-		tdt_waker_wake(give_up_leaf(counted));
+		pass_wake_on(give_up_leaf(counted), holds, tdt_waker_wake);
 		return;
 	}
 	counted_wake_by_ref(waker);
@@ -227,6 +256,25 @@ static void note(struct tdt__capture *capture, struct tdt__counted *counted)
 	atomic_store_explicit(&capture->n_clones, n + 1, memory_order_relaxed);
 }
 
+/* What a leaf gets in place of `real`, in a clone that nobody else has yet. */
+static const struct tdt_waker *hand_out(struct tdt__counted *counted, const struct tdt_waker *real,
+					uint64_t holds)
+{
+	counted->waker.vtable = &tdt__counted_vtable;
+	counted->real = real;
+	/* Relaxed: no other thread has the counted clone yet. */
+	atomic_store_explicit(&counted->holds, holds | now_as_era(), memory_order_relaxed);
+	return &counted->waker;
+}
+
+const struct tdt_waker *tdt__counted_follow(const struct tdt_waker *real)
+{
+	struct tdt__counted *counted =
+		tdt__counted_wanted(true) ? (void *)tdt__pool_take(&clone_pool) : NULL;
+
+	return counted != NULL ? hand_out(counted, real, LEAF) : real;
+}
+
 const struct tdt_waker *tdt__counted_give(struct tdt__poll *poll, const struct tdt_waker *real)
 {
 	struct tdt__counted *counted;
@@ -242,11 +290,7 @@ const struct tdt_waker *tdt__counted_give(struct tdt__poll *poll, const struct t
 		note(poll->capture, counted);
 		holds += CAPTURE;
 	}
-	counted->waker.vtable = &tdt__counted_vtable;
-	counted->real = real;
-	/* Relaxed: no other thread has the counted clone yet. */
-	atomic_store_explicit(&counted->holds, holds, memory_order_relaxed);
-	return &counted->waker;
+	return hand_out(counted, real, holds);
 }
 
 /*

@@ -32,6 +32,18 @@ struct tdt__poll;
 
 extern const struct tdt_waker_vtable tdt__counted_vtable;
 
+#define TDT__ERAS 0x7fffu /* eras are counted modulo one more than this */
+#define TDT__OF_ERA 0x8000u /* set in the era of a clone */
+
+/* The era of the clones that are made now: see task/lost.h.  Relaxed: a thread reads its own. */
+extern _Atomic uint32_t tdt__counted_era;
+
+/* Whether a clone of the era `of`, a `waking_era` of a thread, is not older than `era`. */
+static inline bool tdt__is_of_era(uint32_t of, uint32_t era)
+{
+	return of != 0 && ((of - era) & TDT__ERAS) <= TDT__ERAS / 2;
+}
+
 /* A counted clone that was handed out in a captured poll. */
 struct tdt__clone {
 	struct tdt__counted *counted;
@@ -62,6 +74,15 @@ void tdt__counted_prepare(struct tdt__capture *capture, uint32_t n);
  * cloned the waker of `poll`, and was just recorded.  No lock, no allocation.
  */
 const struct tdt_waker *tdt__counted_give(struct tdt__poll *poll, const struct tdt_waker *real);
+
+/*
+ * The same in a poll without a capture, of a task whose newer clones must be known (task/lost.h).
+ * Returns `real` if leaves get no counted clones, or the pool is empty.
+ */
+const struct tdt_waker *tdt__counted_follow(const struct tdt_waker *real);
+
+/* Wake the task that is being polled by `real`, as a counted clone would that is made now. */
+void tdt__counted_wake_now(const struct tdt_waker *real);
 
 /*
  * The capture's poll has ended and the task waits: remove the leaves that went on.  Their counted

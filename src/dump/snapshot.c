@@ -24,6 +24,7 @@
 #include "dump/request_all.h"
 #include "dump/snapshot.h"
 #include "facts/busy.h"
+#include "facts/lost.h"
 #include "facts/orphans.h"
 #include "facts/proof.h"
 #include "facts/record.h"
@@ -31,6 +32,7 @@
 #include "registry/handle.h"
 #include "registry/registry.h"
 #include "registry/task_info.h"
+#include "task/lost.h"
 #include "task/panics.h"
 #include "tree/findings.h"
 #include "tree/futurelocks.h"
@@ -516,7 +518,7 @@ static void note_panics(struct tdt__findings *findings)
 	findings->public.panicked = tdt__panic_count();
 	for (uint64_t back = 0; back < TDT__PANICS && back < findings->public.panicked; back++)
 		if (tdt__panic_trace(back, now, &trace) == 0)
-			tdt__findings_add_panic(findings, trace);
+			tdt__findings_add_lone(findings, TDT__PANICKED, TDT_ANSWER_FRESH, trace);
 }
 
 static struct tdt_trace *orphan_trace(struct tdt__orphan *orphan)
@@ -540,9 +542,33 @@ static void note_orphans(struct taking *taking)
 
 	tdt__orphans_find(&places, &orphans);
 	for (size_t i = 0; i < orphans.n; i++)
-		tdt__findings_add_lone(findings, &findings->orphans, TDT_ANSWER_FRESH,
+		tdt__findings_add_lone(findings, TDT__ORPHANED, TDT_ANSWER_FRESH,
 				       orphan_trace(&orphans.lock[i]));
 	free(orphans.lock);
+}
+
+static void note_lost(struct tdt__findings *findings)
+{
+	uint64_t now = tdt__clock();
+	struct tdt__losts losts;
+
+	tdt__losts_here(&losts, now);
+	for (size_t i = 0; i < losts.n; i++) {
+		const struct tdt_registry_lost *lost = &losts.lost[i];
+		struct tdt__unloads count = { 0 };
+		struct tdt_wait wait;
+		const struct tdt_wait *waits[1];
+		const struct tdt_task_info info = tdt__lost_info(
+			&losts, i, (const char *)(uintptr_t)lost->file, now, &wait, waits);
+		struct tdt__stacks *stacks = tdt__tree_stacks(&lost->tree, lost->entry);
+
+		if (stacks == NULL)
+			break;
+		tdt__judge(stacks, &count);
+		tdt__findings_add_lone(findings, TDT__LOST_WAKEUP, TDT_ANSWER_LAST,
+				       tdt__trace_of(&info, stacks));
+	}
+	free(losts.lost);
 }
 
 /*
@@ -561,6 +587,7 @@ static const struct tdt_snapshot *conclude(struct taking *taking)
 	tdt__futurelocks_find(&places);
 	note_orphans(taking);
 	note_panics(findings);
+	note_lost(findings);
 	findings->public.misuse = tdt_misused();
 	taking->findings = NULL;
 	tdt__findings_conclude(findings);

@@ -62,6 +62,14 @@ struct tdt__thread {
 	bool hooked_ended;      /* the runtime's task has ended in it */
 	uint64_t traced_end;    /* the id of the last traced task that ended here since the runtime
 				   reported the end of a poll; 0: none */
+
+	/* Lost wake-ups (task/lost.h). */
+	bool all_wakes;         /* the worker's runtime promises to report them */
+	bool awaited;           /* in the poll of `suspect` an await became ready, */
+	bool wakes;             /* or another task was woken, */
+	uint32_t era;           /* and then this era began */
+	uint32_t waking_era;    /* a counted clone of this era passes a wake-up on; 0: none does */
+	const struct tdt_handle *suspect; /* the task that is polled only for a request; NULL */
 };
 
 /*

@@ -11,6 +11,7 @@
 #include "base/index.h"
 #include "capture/capture.h"
 #include "capture/running.h"
+#include "facts/lost.h"
 #include "host/loaded.h"
 #include "host/peek.h"
 #include "recorder/block.h"
@@ -131,6 +132,7 @@ static struct {
 		uint64_t next; /* the duration at which to read it again */
 		int reads;
 	} polls[LOOKED_AT];
+	uint64_t lost[TDT__LOST]; /* the numbers of those that have an event, by their places */
 	uint64_t touched[LOOKED_AT];          /* so many bytes of the ring have memory */
 	struct tdt__modules *modules;
 	uint64_t written[MODULES_KNOWN]; /* hashes of the modules with an event */
@@ -551,12 +553,32 @@ static void put_new_tasks(struct tdt__block *block, uint64_t now)
 		put_tasks(block, seen.second - SLACK_NS);
 }
 
+/* Have the lost wake-ups that have become certain since the last time. */
+static void put_lost(struct tdt_recording *block, uint64_t now)
+{
+	for (int i = 0; i < TDT__LOST; i++) {
+		uint64_t number = TDT__PEEK(tdt__lost[i].number);
+		uint64_t when = TDT__PEEK(tdt__lost[i].when);
+		const struct tdt_event event = { .kind = TDT_EVENT_LOST,
+						 .time = tdt__ticks(),
+						 .task = TDT__PEEK(tdt__lost[i].id),
+						 .c = TDT__PEEK(tdt__lost[i].waited) };
+
+		if (number == 0 || number == seen.lost[i] || when < block->start ||
+		    !tdt__lost_is_sure(when, now) || TDT__PEEK(tdt__lost[i].number) != number)
+			continue;
+		seen.lost[i] = number;
+		put_locked_event(block, TDT__RING_CLOCKS, &event, NULL, 0);
+	}
+}
+
 static void each_second(struct tdt__block *block, uint64_t now)
 {
 	pthread_mutex_lock(&tdt__recorder_lock);
 	tdt__service_clock(block->base);
 	pthread_mutex_unlock(&tdt__recorder_lock);
 	put_new_tasks(block, now);
+	put_lost(block->base, now);
 	if (TDT__PEEK(tdt__record_options.every) != 0)
 		tdt__watch_stock_spares();
 	seen.reads = 0;

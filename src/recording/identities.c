@@ -139,7 +139,8 @@ static int collect_task(struct tdt__recording *recording, const struct tdt__sort
 	if (task == NULL)
 		return -ENOMEM;
 	if (event->kind == TDT_EVENT_POLL || event->kind == TDT_EVENT_WAKE ||
-	    event->kind == TDT_EVENT_DELAY || event->kind == TDT_EVENT_RUN)
+	    event->kind == TDT_EVENT_DELAY || event->kind == TDT_EVENT_RUN ||
+	    event->kind == TDT_EVENT_LOST)
 		return 0;
 	task->identified |= ring->kind != TDT_RING_REMARKABLE;
 	if (event->c != 0)
@@ -225,6 +226,7 @@ static int collect_event(struct tdt__recording *recording, const struct tdt__sor
 	case TDT_EVENT_END:
 	case TDT_EVENT_TASK:
 	case TDT_EVENT_RUN:
+	case TDT_EVENT_LOST:
 		return collect_task(recording, ring, slot);
 	case TDT_EVENT_LOCK:
 		return collect_lock(recording, tdt__slot(ring, slot)->c);

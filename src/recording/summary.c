@@ -66,7 +66,8 @@ static void set_times(struct tdt__summing *summing, const struct tdt__summary_li
 
 /* Do the same with each list. */
 #define EACH_LIST(X) \
-	X(panics) X(slow) X(locks) X(waits) X(starved) X(delays) X(latency) X(busy) X(workers)
+	X(panics) X(lost_wakeups) X(slow) X(locks) X(waits) X(starved) X(delays) X(latency)        \
+	X(busy) X(workers)
 
 /* Make room for the lists, each of which has at most `rows` entries. */
 static int make_lists(struct tdt__summary *summary, size_t rows)

@@ -121,6 +121,12 @@ struct tdt__summary_panic {
 	uint64_t at;
 };
 
+struct tdt__summary_lost {
+	uint32_t task;
+	uint64_t ns; /* how long it had waited */
+	uint64_t at; /* a second after it went on, or somewhat later */
+};
+
 #define TDT__SUMMARY_LIST(type) struct { type *entry; size_t n, found; }
 
 struct tdt__summary {
@@ -133,6 +139,7 @@ struct tdt__summary {
 	uint64_t polls, wakes, spawned, ended, panicked;
 
 	TDT__SUMMARY_LIST(struct tdt__summary_panic) panics;
+	TDT__SUMMARY_LIST(struct tdt__summary_lost) lost_wakeups;
 	TDT__SUMMARY_LIST(struct tdt__summary_poll) slow;
 	TDT__SUMMARY_LIST(struct tdt__summary_wait) locks; /* waits for what a task holds */
 	TDT__SUMMARY_LIST(struct tdt__summary_wait) waits; /* all others */

@@ -99,6 +99,16 @@ static void task_ended(struct tdt__summing *summing, const struct tdt__recorded_
 						      item->ns };
 }
 
+static void task_lost(struct tdt__summing *summing, const struct tdt__recorded_item *item,
+		      uint32_t number)
+{
+	struct tdt__summary_lost *lost = TDT__INSERT(summing, summing->summary->lost_wakeups,
+						     struct tdt__summary_lost, at, item->ns);
+
+	if (lost != NULL)
+		*lost = (struct tdt__summary_lost){ number, item->event.c, item->ns };
+}
+
 /* A stack that the recorder found in a poll that was going on. */
 static void found_stack(struct tdt__summing *summing, const struct tdt__recorded_item *item,
 			uint32_t number)
@@ -151,6 +161,9 @@ static bool add_item(struct tdt__summing *summing, const struct tdt__recorded_it
 	case TDT_EVENT_DELAY:
 		task_delayed(summing, item, number);
 		return true;
+	case TDT_EVENT_LOST:
+		task_lost(summing, item, number);
+		return true;
 	default:
 		return false;
 	}
@@ -179,7 +192,8 @@ void tdt__summing_step(struct tdt__summing *summing, const struct tdt__step *ste
 	    step->before.sure)
 		tdt__summing_add_run(summing, number, &step->before, item->ns);
 	if (number == TDT__RECORDED_NONE &&
-	    (item->event.kind == TDT_EVENT_STACK || item->event.kind == TDT_EVENT_DELAY))
+	    (item->event.kind == TDT_EVENT_STACK || item->event.kind == TDT_EVENT_DELAY ||
+	     item->event.kind == TDT_EVENT_LOST))
 		number = tdt__recording_task(summing->recording, item->event.task);
 	if (number == TDT__RECORDED_NONE)
 		return;

@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "facts/lost.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
 
@@ -33,7 +34,19 @@ static void add_counters(struct tdt_counts *sum)
 		sum->panicked += TDT__PEEK(one->panicked);
 		sum->captures += TDT__PEEK(one->captures);
 		sum->dumps += TDT__PEEK(one->dumps);
+		sum->lost_wakeups += TDT__PEEK(one->lost);
 	}
+}
+
+/* Leave out those that may still be taken back. */
+static void subtract_unsure(uint64_t *lost)
+{
+	uint64_t now = *lost != 0 ? tdt__clock() : 0;
+
+	for (int i = 0; now != 0 && i < TDT__LOST; i++)
+		if (TDT__PEEK(tdt__lost[i].number) != 0 &&
+		    !tdt__lost_is_sure(TDT__PEEK(tdt__lost[i].when), now))
+			*lost -= *lost != 0;
 }
 
 /*
@@ -90,12 +103,14 @@ static uint64_t greatest_of(_Atomic uint64_t *greatest, uint64_t value)
 
 static void fill_counters(struct tdt_counts *sum)
 {
-	static _Atomic uint64_t polls, ended;
+	static _Atomic uint64_t polls, ended, lost;
 	uint64_t live;
 
 	add_counters(sum);
 	live = add_records(sum);
 	live += sum->waiting + sum->runnable + sum->running;
+	subtract_unsure(&sum->lost_wakeups);
+	sum->lost_wakeups = greatest_of(&lost, sum->lost_wakeups);
 	sum->polls = greatest_of(&polls, sum->polls);
 	sum->ended = greatest_of(&ended, sum->spawned > live ? sum->spawned - live : 0);
 }

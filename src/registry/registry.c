@@ -52,6 +52,7 @@ static _Alignas(64) struct tdt_registry_counters counters[SHARDS];
 
 struct tdt_registry_panic tdt__panics[TDT__PANICS];
 struct tdt_registry_holder tdt__holders[TDT__HOLDERS];
+struct tdt_registry_lost tdt__lost[TDT__LOST];
 
 _Alignas(64) struct tdt_registry tdt__registry = {
 	.magic = TDT_REGISTRY_MAGIC,
@@ -72,6 +73,9 @@ _Alignas(64) struct tdt_registry tdt__registry = {
 	.holders = (uintptr_t)tdt__holders,
 	.n_holders = TDT__HOLDERS,
 	.holder_size = sizeof(struct tdt_registry_holder),
+	.lost = (uintptr_t)tdt__lost,
+	.n_lost = TDT__LOST,
+	.lost_size = sizeof(struct tdt_registry_lost),
 	.thread_size = sizeof(struct tdt_registry_thread),
 	.fiber_size = sizeof(struct tdt_registry_fiber),
 	.features = TDT_REGISTRY_WAKES | TDT_REGISTRY_PARENTS,
@@ -84,6 +88,9 @@ _Static_assert(sizeof(struct tdt_registry_holder) == 96, "the layout is public")
 _Static_assert(sizeof(struct tdt_registry_counters) == 64, "the layout is public");
 _Static_assert(sizeof(struct tdt_registry_panic) ==
 		       200 + TDT_REGISTRY_PANIC_ENTRIES * sizeof(struct tdt_registry_entry),
+	       "the layout is public");
+_Static_assert(sizeof(struct tdt_registry_lost) ==
+		       288 + TDT_REGISTRY_PANIC_ENTRIES * sizeof(struct tdt_registry_entry),
 	       "the layout is public");
 _Static_assert(sizeof(PACKAGE_VERSION) <= sizeof(tdt__registry.library), "the version fits");
 _Static_assert(offsetof(struct tdt_task_record, id) == 64, "a poll needs one cache line");
@@ -354,6 +361,8 @@ static void forget_half_notes(void)
 		tdt__note_forget_half((struct tdt__note *)(void *)&tdt__panics[i]);
 	for (int i = 0; i < TDT__HOLDERS; i++)
 		tdt__note_forget_half((struct tdt__note *)(void *)&tdt__holders[i]);
+	for (int i = 0; i < TDT__LOST; i++)
+		tdt__note_forget_half((struct tdt__note *)(void *)&tdt__lost[i]);
 }
 
 void tdt__registry_forked(void)

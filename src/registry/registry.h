@@ -40,6 +40,10 @@ extern struct tdt_registry_panic tdt__panics[TDT__PANICS];
 #define TDT__HOLDERS 64
 extern struct tdt_registry_holder tdt__holders[TDT__HOLDERS];
 
+/* The last lost wake-ups: see task/lost.c. */
+#define TDT__LOST 16
+extern struct tdt_registry_lost tdt__lost[TDT__LOST];
+
 /*
  * Access to a field of a record that other threads may access meanwhile.  Relaxed: a reader gets
  * one of the values that the field had.  Where other fields depend on the order of an access
@@ -101,6 +105,8 @@ struct tdt_registry_counters *tdt__registry_counters(void);
 /* Add 1 to a counter.  Relaxed: only the sum matters. */
 #define TDT__COUNT(field)                                                                          \
 	__atomic_fetch_add(&tdt__registry_counters()->field, 1, __ATOMIC_RELAXED)
+#define TDT__UNCOUNT(field)                                                                        \
+	__atomic_fetch_sub(&tdt__registry_counters()->field, 1, __ATOMIC_RELAXED)
 
 /*
  * The library begins its work: note when, and in which process.  In a child of fork(), only the

@@ -66,8 +66,10 @@ static void waker_wake_by_ref(const struct tdt_waker *waker)
 	if (!tdt__rt_is_here(task->rt))
 		return;
 	do {
-		if (state == TDT__DONE)
+		if (state == TDT__DONE) {
+			tdt_task_woken(task->handle); /* TDT_WORKER_ALL_WAKES */
 			return;
+		}
 		/*
 		 * After the exchange it would be too late: the next poll may begin at once.  The
 		 * library decides whether the report is news: a wake-up for a request is none, and

@@ -187,6 +187,7 @@ static struct tdt__task *next_task(struct tdt__worker *worker)
 static void *work(void *arg)
 {
 	struct tdt__worker *worker = arg;
+	const struct tdt_worker_attr attr = { .size = sizeof attr, .flags = TDT_WORKER_ALL_WAKES };
 	struct tdt__task *task;
 	char name[16];
 
@@ -195,7 +196,7 @@ static void *work(void *arg)
 	tdt__current = (struct tdt__current){ .rt = worker->rt,
 					      .driver = worker->rt->driver,
 					      .worker = worker };
-	tdt_worker_thread_start(NULL);
+	tdt_worker_thread_start(&attr);
 	while ((task = next_task(worker)) != NULL)
 		tdt__task_run(task);
 	tdt_worker_thread_stop();

@@ -178,3 +178,13 @@ int tdt__attr_keep_file(struct tdt_task_attr *attr)
 	attr->file = file->name;
 	return 0;
 }
+
+uint64_t tdt__attr_stored_file(const struct tdt_task_record *record)
+{
+	struct tdt_task_attr attr = { .file = (const char *)(uintptr_t)record->file };
+
+	if (attr.file == NULL || attr.file[0] == '\0')
+		return 0;
+	attr.file_length = strlen(attr.file);
+	return tdt__attr_keep_file(&attr) == 0 ? (uintptr_t)attr.file : 0;
+}

@@ -3,6 +3,7 @@
 
 /* The strings of a struct tdt_task_attr, which need not end with a NUL. */
 
+#include <tdt/layout/registry.h>
 #include <tdt/trace.h>
 
 /*
@@ -23,3 +24,9 @@ static inline uint64_t tdt__attr_parent(const struct tdt_task_attr *attr)
  * lock.
  */
 int tdt__attr_keep_file(struct tdt_task_attr *attr);
+
+/*
+ * The address of a copy of the task's file, which stays: the task may be of a plugin that is
+ * unloaded while its end is still remembered.  0: no file is known, or there is no memory.
+ */
+uint64_t tdt__attr_stored_file(const struct tdt_task_record *record);

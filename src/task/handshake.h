@@ -29,3 +29,5 @@
 
 #define TDT__REQUESTED 1u /* there are requests in the list */
 #define TDT__CLAIMED 2u /* the task is being woken, or was, for its requests: a poll will come */
+#define TDT__TOLD 4u /* ... and the runtime has reported that wake-up (tdt_task_woken()) */
+#define TDT__FOLLOWED 8u /* leaves get counted clones in each poll: see task/lost.h */

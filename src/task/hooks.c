@@ -7,12 +7,15 @@
 #include "base/name.h"
 #include "capture/capture.h"
 #include "capture/chain.h"
+#include "host/barrier.h"
 #include "host/start.h"
 #include "host/thread.h"
 #include "probes/probes.h"
 #include "recorder/record.h"
 #include "registry/handle.h"
 #include "registry/holders.h"
+#include "task/lost.h"
+#include "task/request.h"
 #include "task/substitute.h"
 #include "task/waits.h"
 #include "tree/futurelocks.h"
@@ -33,8 +36,9 @@
 
 void tdt_worker_thread_start(const struct tdt_worker_attr *attr)
 {
-	(void)attr;
 	tdt__thread.worker = true;
+	tdt__thread.all_wakes = attr != NULL && attr->size >= sizeof *attr &&
+				(attr->flags & TDT_WORKER_ALL_WAKES) != 0;
 	PROBE(worker__thread__start);
 }
 
@@ -42,7 +46,7 @@ void tdt_worker_thread_stop(void)
 {
 	PROBE(worker__thread__stop);
 	tdt__ring_give();
-	tdt__thread.worker = false;
+	tdt__thread.worker = tdt__thread.all_wakes = false;
 	tdt__thread.parked = 0;
 	tdt__thread.now = 0;
 }
@@ -70,23 +74,41 @@ void tdt_worker_now(uint64_t monotonic_ns)
 
 /* --- Tasks and leaves ------------------------------------------------------- */
 
+/* False: nothing is news of this wake-up. */
+static bool note_woken_task(struct tdt_handle *handle)
+{
+	uint64_t polls = TDT__PEEK(handle->record.polls);
+
+	if (tdt__was_woken(handle, polls))
+		return false;
+	TDT__POKE(handle->record.woken, tdt__now());
+	TDT__POKE(handle->record.woken_by, tdt_current_task_id());
+	TDT__POKE(handle->record.woken_polls, (uint32_t)polls);
+	if (tdt__recording() && TDT__PEEK(handle->record.state) != TDT_TASK_RECORD_ENDED)
+		tdt__record_wake(handle->record.id);
+	return true;
+}
+
 void tdt_task_woken(struct tdt_handle *handle)
 {
-	uint64_t polls;
+	bool news = true;
 
 	if (handle == NULL)
 		return;
-	if (handle != tdt__thread.waking) { /* a wake-up for a request does not end the wait */
-		polls = TDT__PEEK(handle->record.polls);
-		if (tdt__was_woken(handle, polls))
-			return;
-		TDT__POKE(handle->record.woken, tdt__now());
-		TDT__POKE(handle->record.woken_by, tdt_current_task_id());
-		TDT__POKE(handle->record.woken_polls, (uint32_t)polls);
-		if (tdt__recording())
-			tdt__record_wake(handle->record.id);
+	if (handle == tdt__thread.waking) { /* a wake-up for a request does not end the wait */
+		tdt__request_told(handle);
+	} else {
+		if (__builtin_expect(tdt__thread.suspect != NULL, 0))
+			tdt__suspect_wakes(handle);
+		news = note_woken_task(handle);
+		/* Orders what was noted before the load.  Pairs with suspect_lost() in lost.c. */
+		tdt__barrier_light();
+		if (__builtin_expect(atomic_load_explicit(&tdt__lost_open, memory_order_relaxed) !=
+					 0, 0))
+			tdt__lost_wake(handle);
 	}
-	TDT__PROBE_TASK(task__wake, handle);
+	if (news)
+		TDT__PROBE_TASK(task__wake, handle);
 }
 
 const struct tdt_waker *tdt_waker_beneath(const struct tdt_waker *waker)

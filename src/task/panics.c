@@ -40,20 +40,6 @@ static void fill_tree(struct tdt_registry_panic *panic, const struct tdt_handle 
 	panic->tree.elsewhere = atomic_load_explicit(&task->elsewhere, memory_order_relaxed);
 }
 
-/*
- * The address of a copy of the task's file, which stays: the task may be of a plugin that is
- * unloaded while its panic is still remembered.  0: no file is known, or there is no memory.
- */
-static uint64_t stored_file_of(const struct tdt_task_record *record)
-{
-	struct tdt_task_attr attr = { .file = (const char *)(uintptr_t)record->file };
-
-	if (attr.file == NULL || attr.file[0] == '\0')
-		return 0;
-	attr.file_length = strlen(attr.file);
-	return tdt__attr_keep_file(&attr) == 0 ? (uintptr_t)attr.file : 0;
-}
-
 static void fill_panic(struct tdt_registry_panic *panic, const struct tdt_handle *task)
 {
 	const struct tdt_task_record *record = &task->record;
@@ -65,7 +51,7 @@ static void fill_panic(struct tdt_registry_panic *panic, const struct tdt_handle
 	panic->spawned = record->spawned;
 	panic->polls = record->polls;
 	panic->poll = record->poll;
-	panic->file = stored_file_of(record);
+	panic->file = tdt__attr_stored_file(record);
 	panic->line = record->line;
 	panic->column = record->column;
 	memcpy(panic->name, record->name, sizeof panic->name);

@@ -111,12 +111,40 @@ static uint8_t request_word(const struct tdt_handle *task)
 
 static bool unclaimed(const struct tdt_handle *task)
 {
-	return request_word(task) == TDT__REQUESTED;
+	return (request_word(task) & (TDT__REQUESTED | TDT__CLAIMED)) == TDT__REQUESTED;
 }
 
-static void claim_wake(struct tdt_handle *task)
+/* Under the lock. */
+static void set_bits(struct tdt_handle *task, unsigned bits)
 {
-	TDT__POKE(task->record.own_request, TDT__REQUESTED | TDT__CLAIMED);
+	TDT__POKE(task->record.own_request, (uint8_t)(request_word(task) | bits));
+}
+
+static void clear_bits(struct tdt_handle *task, unsigned bits)
+{
+	TDT__POKE(task->record.own_request, (uint8_t)(request_word(task) & ~bits));
+}
+
+void tdt__request_told(struct tdt_handle *task)
+{
+	pthread_mutex_t *lock = tdt__request_lock(task);
+
+	pthread_mutex_lock(lock);
+	if ((request_word(task) & TDT__CLAIMED) != 0)
+		set_bits(task, TDT__TOLD);
+	pthread_mutex_unlock(lock);
+}
+
+void tdt__request_follow(struct tdt_handle *task, bool follow)
+{
+	pthread_mutex_t *lock = tdt__request_lock(task);
+
+	pthread_mutex_lock(lock);
+	if (follow)
+		set_bits(task, TDT__FOLLOWED);
+	else
+		clear_bits(task, TDT__FOLLOWED);
+	pthread_mutex_unlock(lock);
 }
 
 bool tdt__requests_claim(struct tdt_handle *task)
@@ -127,7 +155,7 @@ bool tdt__requests_claim(struct tdt_handle *task)
 	pthread_mutex_lock(lock);
 	mine = unclaimed(task);
 	if (mine)
-		claim_wake(task);
+		set_bits(task, TDT__CLAIMED);
 	pthread_mutex_unlock(lock);
 	return mine;
 }
@@ -170,7 +198,7 @@ static void wake_idle(struct tdt_handle *task)
 	if (unclaimed(task))
 		waker = tdt__saved_exchange(task, NULL);
 	if (waker != NULL)
-		claim_wake(task);
+		set_bits(task, TDT__CLAIMED);
 	pthread_mutex_unlock(lock);
 	if (waker != NULL)
 		tdt__request_wake(task, waker, waker->vtable->wake);
@@ -185,7 +213,7 @@ static void link_request(struct tdt_handle *task, struct tdt__request *request)
 	/*
 	 * The requester's store of the handshake: the barrier orders it before the load of `state`.
 	 */
-	TDT__POKE(task->record.own_request, (uint8_t)(request_word(task) | TDT__REQUESTED));
+	set_bits(task, TDT__REQUESTED);
 }
 
 void tdt__request_list(struct tdt_handle *task, struct tdt__request *request)
@@ -286,8 +314,7 @@ static void unlist_request(struct tdt_handle *task, struct tdt__request *request
 	 * A claim stays: the poll that it brings is made only for a request, and has to know that.
 	 */
 	if (task->requests == NULL)
-		TDT__POKE(task->record.own_request,
-			  (uint8_t)(request_word(task) & ~TDT__REQUESTED));
+		clear_bits(task, TDT__REQUESTED);
 }
 
 bool tdt__request_withdraw(struct tdt_handle *task, struct tdt__request *request)
@@ -314,22 +341,20 @@ bool tdt__request_withdraw(struct tdt_handle *task, struct tdt__request *request
 	return true;
 }
 
-struct tdt__request *tdt__requests_take(struct tdt_handle *task, int *claimed)
+struct tdt__request *tdt__requests_take(struct tdt_handle *task, unsigned *word)
 {
 	pthread_mutex_t *lock = tdt__request_lock(task);
 	struct tdt__request *requests;
-	uint8_t word;
 
 	pthread_mutex_lock(lock);
 	requests = task->requests;
 	task->requests = NULL;
 	for (struct tdt__request *request = requests; request != NULL; request = request->next)
 		request->state = TDT__REQUEST_TAKEN;
-	word = request_word(task);
-	TDT__POKE(task->record.own_request, 0);
+	if (word != NULL)
+		*word = request_word(task);
+	clear_bits(task, ~TDT__FOLLOWED);
 	pthread_mutex_unlock(lock);
-	if (claimed != NULL)
-		*claimed = (word & TDT__CLAIMED) != 0;
 	return requests;
 }
 

@@ -156,13 +156,19 @@ void tdt__inbox_fini(struct tdt__inbox *inbox);
 void tdt__request_wake(const struct tdt_handle *task, const struct tdt_waker *waker,
 		       void (*wake)(const struct tdt_waker *waker));
 
+/* The runtime reports that wake-up, before the poll that it leads to. */
+void tdt__request_told(struct tdt_handle *task);
+
 /* --- The poller's side --- */
 
 /*
- * Take all listed requests; NULL: there are none.  `*claimed` says whether the task was woken for
- * them.
+ * Take all listed requests; NULL: there are none.  `*word` gets the bits of the handshake (NULL:
+ * they are of no interest); only TDT__FOLLOWED stays set.
  */
-struct tdt__request *tdt__requests_take(struct tdt_handle *task, int *claimed);
+struct tdt__request *tdt__requests_take(struct tdt_handle *task, unsigned *word);
+
+/* Set or clear TDT__FOLLOWED: the next polls are made by tdt__observed_poll(), or no more. */
+void tdt__request_follow(struct tdt_handle *task, bool follow);
 
 /*
  * The capture that will answer all of `requests`: that of the request with the highest limit of

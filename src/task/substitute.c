@@ -16,6 +16,7 @@
 #include "capture/chain.h"
 #include "host/thread.h"
 #include "probes/probes.h"
+#include "task/handshake.h"
 #include "unwind/registers.h"
 
 static struct tdt__substitute *substitute_of(const struct tdt_waker *waker)
@@ -57,6 +58,18 @@ record(struct tdt__substitute *substitute, struct tdt__registers at)
 	return poll;
 }
 
+/* What the leaf gets in place of `clone`. */
+static const struct tdt_waker *counted_clone_for(const struct tdt_handle *task,
+						 struct tdt__poll *poll,
+						 const struct tdt_waker *clone)
+{
+	const struct tdt_waker *given = tdt__counted_give(poll, clone);
+
+	return given != clone || (TDT__PEEK(task->record.own_request) & TDT__FOLLOWED) == 0
+		       ? given
+		       : tdt__counted_follow(clone);
+}
+
 static __attribute__((noinline)) const struct tdt_waker *
 tdt_substitute_clone(const struct tdt_waker *waker)
 {
@@ -69,7 +82,7 @@ tdt_substitute_clone(const struct tdt_waker *waker)
 	poll = record(substitute, TDT__CALLER_REGISTERS());
 	clone = real->vtable->clone(real);
 	if (poll != NULL && clone != NULL)
-		clone = tdt__counted_give(poll, clone);
+		clone = counted_clone_for(task_of_substitute(substitute), poll, clone);
 	TDT_KEEP_FRAME();
 	return clone;
 }
@@ -83,7 +96,7 @@ static __attribute__((noinline)) void tdt_substitute_wake_by_ref(const struct td
 	if (real == NULL)
 		return;
 	record(substitute, TDT__CALLER_REGISTERS());
-	real->vtable->wake_by_ref(real);
+	tdt__counted_wake_now(real);
 	TDT_KEEP_FRAME();
 }
 

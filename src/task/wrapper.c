@@ -22,6 +22,7 @@
 #include "registry/holders.h"
 #include "registry/registry.h"
 #include "task/join.h"
+#include "task/lost.h"
 #include "task/misuse.h"
 #include "task/panic_hooks.h"
 #include "task/panics.h"
@@ -312,17 +313,20 @@ static struct only_wait only_wait_of(const struct tdt_task_record *record)
 				   .count = record->wait_count };
 }
 
+enum motion { STAYS, MOVED, UNKNOWN_MOTION };
+
 /*
  * Whether the task has gone on in the poll that has ended.  Of several leaves, a poll may poll
  * some, in any order.
  */
-static bool has_moved(const struct tdt_task_record *record, const struct only_wait *before)
+static enum motion motion_of(const struct tdt_task_record *record, const struct only_wait *before)
 {
 	struct only_wait now = only_wait_of(record);
 
-	return before->count == 1 && before->polls + 1 == now.polls && now.count == 1 &&
-	       now.polls == (uint32_t)record->polls &&
-	       (now.kind != before->kind || now.object != before->object);
+	if (before->count != 1 || before->polls + 1 != now.polls || now.count != 1 ||
+	    now.polls != (uint32_t)record->polls)
+		return UNKNOWN_MOTION;
+	return now.kind != before->kind || now.object != before->object ? MOVED : STAYS;
 }
 
 /*
@@ -339,14 +343,19 @@ tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t sin
 	uint64_t now = task->record.since, woken = TDT__PEEK(task->record.woken);
 	const struct only_wait wait = only_wait_of(&task->record);
 	struct tdt__seal seal;
-	int only_requested = 0;
+	struct tdt__suspect suspect = { .on = false };
+	bool only_requested, follows;
+	enum motion motion;
+	unsigned word = 0;
 	tdt_poll_t result;
 
 	poll->stack = tdt__thread.entered;
 	poll->top = TDT__OWN_TOP();
 	if (TDT__PEEK(task->record.own_request) != 0)
-		poll->requests = tdt__requests_take(task, &only_requested);
-	only_requested = only_requested && !tdt__was_woken(task, task->record.polls - 1);
+		poll->requests = tdt__requests_take(task, &word);
+	only_requested = (word & TDT__CLAIMED) != 0 &&
+			 !tdt__was_woken(task, task->record.polls - 1);
+	follows = (word & TDT__FOLLOWED) != 0 && tdt__follow_begin(task);
 	poll->capture = tdt__request_capture(poll->requests);
 	tdt__watch_begin(task, &poll->capture);
 	if (tdt__recording() && poll->capture == NULL)
@@ -363,7 +372,7 @@ tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t sin
 		poll->capture->facts.woken_by = TDT__PEEK(task->record.woken_by);
 		atomic_store_explicit(&task->elsewhere, 0, memory_order_relaxed);
 	}
-	if (poll->capture != NULL || TDT__PROBED(task__waker__clone)) {
+	if (poll->capture != NULL || follows || TDT__PROBED(task__waker__clone)) {
 		atomic_store_explicit(&task->substitute.real, tdt__waker_beneath(given),
 				      memory_order_relaxed);
 		cx = &substituted;
@@ -374,9 +383,18 @@ tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t sin
 		tdt__record_begin(&recorded.record, task);
 	if (only_requested && recorded.record.is_recorded && recorded.record.ring != NULL)
 		recorded.record.detail |= TDT_EVENT_POLL_REQUESTED;
+	/* Of a traced future inside another one the runtime reports nothing. */
+	if (only_requested && (word & TDT__TOLD) != 0 && poll->outer == NULL && !follows)
+		tdt__suspect_begin(&suspect, task);
 	enter_poll(poll, task);
 	result = tdt__child_poll(task, cx);
 	leave_poll(poll);
+	motion = motion_of(&task->record, &wait);
+	if (UNLIKELY(follows))
+		tdt__follow_end(task, motion == STAYS);
+	if (UNLIKELY(suspect.on))
+		tdt__suspect_end(&suspect, task, result, motion == MOVED,
+				 now > since ? now - since : 0);
 	/*
 	 * Before finish_poll() wakes the task: a leaf that is polled again gives up its counted
 	 * clone.
@@ -397,8 +415,8 @@ tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t sin
 	only_requested = only_requested && result == TDT_PENDING &&
 			 !tdt__was_woken(task, task->record.polls - 1);
 	if (poll->capture != NULL)
-		poll->capture->facts.moved = only_requested && has_moved(&task->record, &wait);
-	if (only_requested && !has_moved(&task->record, &wait)) {
+		poll->capture->facts.moved = only_requested && motion == MOVED;
+	if (only_requested && motion != MOVED) {
 		TDT__POKE(task->record.since, since);
 		TDT__POKE(task->record.own_bits,
 			  (uint8_t)(task->record.own_bits + TDT__REQUESTED_POLL));

@@ -19,21 +19,19 @@ struct tdt__findings *tdt__findings_new(void)
 	return findings;
 }
 
-static void free_traces(const struct tdt_snapshot_group *const *list, size_t n)
+static void free_lones(struct tdt__lones *lones)
 {
-	for (size_t i = 0; i < n; i++)
-		tdt_trace_free((struct tdt_trace *)(uintptr_t)list[i]->trace);
+	for (size_t i = 0; i < lones->n; i++)
+		tdt_trace_free((struct tdt_trace *)(uintptr_t)lones->list[i]->trace);
+	free(lones->list);
 }
 
 void tdt__findings_free(struct tdt__findings *findings)
 {
 	if (findings == NULL)
 		return;
-	free_traces(findings->public.panics, findings->public.n_panics);
-	free_traces(findings->orphans.list, findings->orphans.n);
-	free_traces(findings->before.list, findings->before.n);
-	free(findings->orphans.list);
-	free(findings->before.list);
+	for (size_t i = 0; i < sizeof findings->lones / sizeof findings->lones[0]; i++)
+		free_lones(&findings->lones[i]);
 	tdt__cycles_fini(&findings->cycles);
 	tdt__groups_fini(&findings->groups);
 	tdt__arena_fini(&findings->arena);
@@ -67,23 +65,26 @@ static const struct tdt_snapshot_group *make_lone(struct tdt__findings *findings
 	return &lone->group;
 }
 
-void tdt__findings_add_panic(struct tdt__findings *findings, struct tdt_trace *trace)
+/* Have the public lists be these. */
+static void publish_lones(struct tdt__findings *findings)
 {
-	const struct tdt_snapshot_group *lone = NULL;
+	const struct tdt__lones *lones = findings->lones;
+	struct tdt_snapshot *public = &findings->public;
 
-	if (findings->public.n_panics == TDT__FOUND_PANICS)
-		tdt_trace_free(trace);
-	else
-		lone = make_lone(findings, TDT_ANSWER_FRESH, trace);
-	if (lone == NULL)
-		return;
-	findings->public.panics = findings->panics;
-	findings->panics[findings->public.n_panics++] = lone;
+	public->panics = lones[TDT__PANICKED].list;
+	public->n_panics = lones[TDT__PANICKED].n;
+	public->orphans = lones[TDT__ORPHANED].list;
+	public->n_orphans = lones[TDT__ORPHANED].n;
+	public->before = lones[TDT__BEFORE].list;
+	public->n_before = lones[TDT__BEFORE].n;
+	public->lost_wakeups = lones[TDT__LOST_WAKEUP].list;
+	public->n_lost_wakeups = lones[TDT__LOST_WAKEUP].n;
 }
 
-void tdt__findings_add_lone(struct tdt__findings *findings, struct tdt__lones *lones,
+void tdt__findings_add_lone(struct tdt__findings *findings, enum tdt__lone kind,
 			    enum tdt_answer answer, struct tdt_trace *trace)
 {
+	struct tdt__lones *lones = &findings->lones[kind];
 	const struct tdt_snapshot_group **list;
 	const struct tdt_snapshot_group *lone =
 		trace != NULL ? make_lone(findings, answer, trace) : NULL;
@@ -97,10 +98,7 @@ void tdt__findings_add_lone(struct tdt__findings *findings, struct tdt__lones *l
 	}
 	lones->list = list;
 	lones->list[lones->n++] = lone;
-	findings->public.orphans = findings->orphans.list;
-	findings->public.n_orphans = findings->orphans.n;
-	findings->public.before = findings->before.list;
-	findings->public.n_before = findings->before.n;
+	publish_lones(findings);
 }
 
 /* --- The list ------------------------------------------------------------------ */

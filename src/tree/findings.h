@@ -32,10 +32,6 @@ struct tdt__member {
 	uint64_t settled;
 };
 
-enum {
-	TDT__FOUND_PANICS = 64 /* the most that a snapshot has */
-};
-
 /* An entry of the list, with the keys by which it is sorted. */
 struct tdt__entry {
 	unsigned rank; /* the smaller, the more suspicious */
@@ -44,7 +40,9 @@ struct tdt__entry {
 	struct tdt__member *member;
 };
 
-/* Groups of one task each. */
+/* The lists of groups of one task each. */
+enum tdt__lone { TDT__PANICKED, TDT__ORPHANED, TDT__BEFORE, TDT__LOST_WAKEUP, TDT__LONE_KINDS };
+
 struct tdt__lones {
 	const struct tdt_snapshot_group **list;
 	size_t n;
@@ -52,17 +50,15 @@ struct tdt__lones {
 
 struct tdt__findings {
 	/*
-	 * First.  Whoever took the snapshot sets `took_ns`, `lost`, `misuse`, and what it says of
-	 * panics, orphans and `before`, of which the traces are freed with the findings.
+	 * First.  Whoever took the snapshot sets `took_ns`, `lost` and `misuse`, and how many
+	 * panicked.  The traces of the lists are freed with the findings.
 	 */
 	struct tdt_snapshot public;
 	struct tdt__arena arena;    /* for the members, and for what they point to */
 	struct tdt__groups groups;
 
-	struct tdt__lones orphans, before; /* for tdt__findings_add_lone() */
-
 	/* Private to findings.c. */
-	const struct tdt_snapshot_group *panics[TDT__FOUND_PANICS];
+	struct tdt__lones lones[TDT__LONE_KINDS];
 	struct tdt__cycles cycles;
 	struct tdt__entry *entry;
 	size_t n;
@@ -74,14 +70,11 @@ struct tdt__findings {
 struct tdt__findings *tdt__findings_new(void);
 void tdt__findings_free(struct tdt__findings *findings);
 
-/* Add a task that panicked.  Takes the trace over, and leaves it out without memory. */
-void tdt__findings_add_panic(struct tdt__findings *findings, struct tdt_trace *trace);
-
 /* Add a member, which lies in the arena.  False: no memory. */
 bool tdt__findings_add(struct tdt__findings *findings, struct tdt__member *member);
 
 /* Add a trace to one of the lists.  Takes it over; NULL adds nothing, as does lack of memory. */
-void tdt__findings_add_lone(struct tdt__findings *findings, struct tdt__lones *lones,
+void tdt__findings_add_lone(struct tdt__findings *findings, enum tdt__lone kind,
 			    enum tdt_answer answer, struct tdt_trace *trace);
 
 /*

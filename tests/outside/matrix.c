@@ -99,6 +99,8 @@ static const struct truth truths[] = {
 	{ "ring_tight", "live", "waiting", "mutex", "ring_loose", 1, "steps_poll", "ring" },
 	/* A lock that was handed to a future which its task does not poll any more. */
 	{ "forgetful", "live", "waiting", "timer", "-", 1, "forget_poll", "futurelock" },
+	/* A request has found that its wake-up was lost. */
+	{ "lost", "live", "waiting", "timer", "-", 1, "losing_poll", "lost" },
 	{ "futurelocked", "live", "waiting", "mutex", "forgetful", 1, "steps_poll", "-" },
 	/* Locks of tasks that have ended, and that were dropped. */
 	{ "orphaner", "ended", "ready", "-", "-", 0, "?", "-" },
@@ -522,6 +524,60 @@ static void futurelock(void)
 	handed = now(CLOCK_MONOTONIC);
 	while (now(CLOCK_MONOTONIC) - handed < 150000000)
 		usleep(10000);
+}
+
+/* --- A wake-up that was lost --- */
+
+struct losing {
+	struct tdt_async async;
+	struct shape *shape;
+	struct gate *gate;
+};
+
+static tdt_poll_t channel_poll(void *state, struct tdt_context *cx)
+{
+	tdt_poll_t result = gate_poll(state, cx);
+
+	if (result == TDT_PENDING)
+		tdt_leaf_waits_on(TDT_WAIT_CHANNEL, state, 0);
+	return result;
+}
+
+static tdt_poll_t losing_poll(void *state, struct tdt_context *cx)
+{
+	struct losing *losing = state;
+
+	TDT_BEGIN(&losing->async, cx);
+	TDT_AWAIT(((struct tdt_future){ losing->gate, channel_poll, gate_drop }));
+	arrive(losing->shape);
+	TDT_AWAIT(sleeps());
+	TDT_END();
+}
+
+/* It counts a second after the request. */
+static void lost_wakeup(void)
+{
+	static struct gate gate = GATE;
+	struct tdt_counts counts = { .size = sizeof counts };
+	struct shape *shape = find("lost");
+
+	shape->after = last_rest;
+	shape->handle = tdt_rt_spawn(
+	    rt, TDT_ASYNC_NEW(losing_poll, (struct losing){ .shape = shape, .gate = &gate }),
+	    TDT_TASK_ATTR(.name = "lost"));
+	MUST(shape->handle != NULL);
+	shape->id = tdt_handle_id(shape->handle);
+	waits("lost", 1);
+	pthread_mutex_lock(&gate.mutex);
+	gate.open = true;
+	pthread_mutex_unlock(&gate.mutex);
+	shape->after = last_rest;
+	tdt_trace_free(tdt_backtrace(shape->handle));
+	rests("lost");
+	do {
+		usleep(10000);
+		MUST(tdt_counters(&counts) == 0);
+	} while (counts.lost_wakeups == 0);
 }
 
 static void orphans(void)
@@ -1074,6 +1130,7 @@ int main(int argc, char **argv)
 	locks_that_pass();
 	rings();
 	futurelock();
+	lost_wakeup();
 	orphans();
 	coroutines();
 	fibers();

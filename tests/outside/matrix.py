@@ -160,6 +160,8 @@ def verdicts(tasks, answer):
                     tasks[int(task)].verdict = verdict
     for lock in answer.get("futurelocks", []):
         tasks[int(lock["task"])].verdict = "futurelock"
+    for lost in answer.get("lost_wakeups", []):
+        tasks[int(lost["tasks"][0]["id"])].verdict = "lost"
     return tasks
 
 
@@ -306,7 +308,7 @@ def wait_of_text(seen, text):
 
 def verdicts_of_text(tasks, text):
     for line in text.splitlines():
-        word = re.match(r"(deadlock|unproven|ring|futurelock)\b.*?:", line)
+        word = re.match(r"(deadlock|unproven|ring|futurelock|lost)\b.*?:", line)
         if not word:
             continue
         verdict = word[1]
@@ -342,6 +344,7 @@ def of_metrics(text):
         "(panicked)": found.get("tdt_task_panics_total"),
         "(deadlocks)": found.get("tdt_deadlocks"),
         "(orphans)": found.get("tdt_orphaned_locks"),
+        "(lost)": found.get("tdt_lost_wakeups_total"),
         "(held)": found.get("tdt_tasks_held"),
     }, found["tdt_rings_unproven"]
 
@@ -417,7 +420,7 @@ class Asker:
         # A round shows twenty tasks at most: these choices show all shapes.
         self.ways["top"] = {}
         for choice in ("sort=suspicion", "sort=id", "name=ed", "name=co", "name=er", "name=back",
-                       "name=for", "name=ring"):
+                       "name=for", "name=ring", "name=dead", "name=lost"):
             text, *when = self.program("top", "top", "-n1", "--no-request", f"--{choice}", self.pid)
             self.ways["top"].update(of_list(text, *when))
         self.held["top"] = int((re.search(r"(\d+) still held", text) or [0, 0])[1])
@@ -536,7 +539,7 @@ def compare(way, fact, shape, seen, names):
     if fact == "verdict":
         true = shape.verdict
         if way in PROVE_NOTHING:
-            true = {"deadlock": "ring", "futurelock": "-", "orphaned": "-"}.get(true, true)
+            true = {"deadlock": "ring", "unproven": "unproven", "ring": "ring"}.get(true, "-")
         if seen.verdict == true:
             return None
         return seen.verdict == "unproven" and true in ("deadlock", "ring"), seen.verdict
@@ -602,6 +605,8 @@ def cells(asker):
             silent = got < true and got + unproven == rings
         elif name == "(orphans)":
             fact, true = "verdict", sum(s.verdict == "orphaned" for s in asker.shapes)
+        elif name == "(lost)":
+            fact, true = "verdict", sum(s.verdict == "lost" for s in asker.shapes)
         elif name == "(panicked)":
             true = sum(s.name == "panicked" for s in asker.shapes)
         elif name == "(held)":

@@ -59,10 +59,42 @@ if may_read; then
 		grep -q '^1 task went on when asked; before, this was seen:' "$tmp/shown"
 	claim "with what was there before" sh -c "
 		sed '1,/^1 task went on/d' '$tmp/shown' | grep -q 'wait_poll at .*outside_lost.c'"
+	claim "and names the wake-up that was lost" sh -c "
+		grep '^lost wake-up: task 1 \"consumer\" waited .* \"jobs\"' '$tmp/shown' |
+			grep -q 'went on when it was polled for this request; nobody had woken it$'"
+	claim "with the place" sh -c "
+		sed -n '/^lost wake-up/,/^\$/p' '$tmp/shown' |
+			grep -q 'event_poll at .*outside_lost.c'"
+	claim "tdt ps remembers it" sh -c "
+		'$tdt' ps '$pid' | grep -q '^lost wake-up: task 1 .* ago; nobody had woken it$'"
+	claim "tdt top does" sh -c "
+		'$tdt' top -n1 '$pid' | grep -q '^lost wake-up: task 1 '"
+	claim "tdt metrics counts it" sh -c "
+		'$tdt' metrics '$pid' | grep -q '^tdt_lost_wakeups_total 1$'"
+	"$tdt" bt --json "$pid" >"$tmp/json"
+	claim "JSON has it, and tdt print shows the same" sh -c "
+		'$tdt' print '$tmp/json' | grep -q '^lost wake-up: task 1 '"
+	for way in bt ps; do
+		"$tdt" "$way" --check "$pid" >"$tmp/checked" 2>&1
+		claim "tdt $way --check ends with 1" test $? = 1
+	done
 	"$tdt" bt --request --json "$pid" >"$tmp/shown"
 	claim "nothing moves any more" sh -c "! grep -q '\"before\"' '$tmp/shown'"
 else
 	skip "looking before touching" "reading another process is not permitted here"
+fi
+stop
+
+# The flight recorder has the event, once it is certain.
+TDT_RECORD=16M
+export TDT_RECORD
+start "$top_builddir/tests/outside/outside_lost"
+unset TDT_RECORD
+if may_read; then
+	"$tdt" bt --request "$pid" >/dev/null
+	claim "a summary of a recording says so" wait_until sh -c "
+		'$tdt' record --summary -d 10ms '$pid' 2>/dev/null |
+			grep -A1 'lost wake-ups$' | grep -q 'task 1 \"consumer\"'"
 fi
 stop
 

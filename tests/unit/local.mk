@@ -145,6 +145,7 @@ tests_unit_rt = \
 	tests/unit/task/check_enter \
 	tests/unit/future/check_coroutine \
 	tests/unit/dump/check_deadlock \
+	tests/unit/dump/check_lost \
 	tests/unit/dump/check_orphans \
 	tests/unit/dump/check_futurelock \
 	tests/unit/dump/check_dump_stuck \
@@ -412,6 +413,7 @@ tests_unit_future_check_future_LDADD = $(on_nothing)
 
 tests_unit_dump_check_recorder_summary_LDADD = $(tests_memory) $(on_core)
 tests_unit_dump_check_deadlock_LDADD = $(on_rt)
+tests_unit_dump_check_lost_LDADD = $(on_rt)
 tests_unit_dump_check_orphans_LDADD = $(on_rt)
 tests_unit_dump_check_futurelock_LDADD = $(on_rt)
 tests_unit_dump_check_dump_all_LDADD = $(on_lib)

@@ -35,11 +35,20 @@
 
 TDT_DECLS_BEGIN
 
-/* What a worker says of itself.  There is nothing yet: fields will follow. */
+/* What a worker says of itself.  Fields will follow. */
 struct tdt_worker_attr {
 	size_t size;    /* sizeof(struct tdt_worker_attr) */
-	uint64_t flags; /* 0 */
+	uint64_t flags; /* 0, or TDT_WORKER_ALL_WAKES */
 };
+
+/*
+ * A promise: of each task that this worker polls, if the runtime reports any wake-up of it
+ * (tdt_task_woken()), it reports every call of its wakers, also if the task is runnable, is being
+ * polled, or has ended.  Then a lost wake-up can be told: if a task that was polled only for a
+ * request goes on, and no wake-up was reported, nobody has woken it.  A runtime that leaves some
+ * calls out must not promise: healthy programs would be blamed.
+ */
+#define TDT_WORKER_ALL_WAKES UINT64_C(1)
 
 /*
  * Report that this thread begins to poll tasks (start), or will poll tasks no more (stop).  The two
@@ -81,7 +90,8 @@ void tdt_worker_thread_unpark(void);
  * task is polled again, the first one counts: the others do nothing.
  *
  * A dump uses these reports when it decides whether a ring of tasks is a deadlock: a task that was
- * woken may be about to go on.  NULL does nothing.  Any thread.
+ * woken may be about to go on.  With TDT_WORKER_ALL_WAKES they also tell which wake-ups were lost;
+ * make the call for tasks that have ended, too, then.  NULL does nothing.  Any thread.
  */
 void tdt_task_woken(struct tdt_handle *handle);
 

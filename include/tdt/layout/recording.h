@@ -187,7 +187,8 @@ enum tdt_event_kind {
 	TDT_EVENT_STOP = 15,
 	TDT_EVENT_STATE = 16,
 	TDT_EVENT_LOCK = 17,
-	TDT_EVENT_RUN = 18
+	TDT_EVENT_RUN = 18,
+	TDT_EVENT_LOST = 19
 };
 
 #define TDT_EVENT_POLL_REQUESTED 8 /* a bit of `detail` */
@@ -249,14 +250,17 @@ enum tdt_recorded_state {
  * LOCK    The lock at address `c` was handed to `task` (tdt_lock_hand()).
  * RUN     `task`, which tdt_task_new() made and no thread has entered, goes on (`detail` is 0), or
  *         waits (TDT_PENDING).  The runs of a task that is entered are POLLs.
+ * LOST    `task` went on a second before `time`, or somewhat earlier, when it was polled for a
+ *         request, and nobody had woken it (struct tdt_registry_lost in tdt/layout/registry.h).
+ *         `c`: how long it had waited, in nanoseconds.
  *
  * An *identity* is this payload: 8 bytes, the parent's id; 4 bytes, the line where the task was
  * spawned; 4 bytes, the column; the task's name with a NUL; the name of the file with a NUL.  A
  * name that is unknown is empty.  Texts that do not fit are cut.
  *
- * The service's ring contains START, STOP, CLOCK, MODULE, TASK, STATE, and STACK of polls that were
- * found going on.  The rings of what is remarkable contain THREAD, POLL, DELAY, END of tasks that
- * panicked, and TASK, WAIT and STACK that belong to such a POLL.
+ * The service's ring contains START, STOP, CLOCK, MODULE, TASK, STATE, LOST, and STACK of polls
+ * that were found going on.  The rings of what is remarkable contain THREAD, POLL, DELAY, END of
+ * tasks that panicked, and TASK, WAIT and STACK that belong to such a POLL.
  */
 struct tdt_event {
 	uint8_t kind;   /* @0  enum tdt_event_kind */

@@ -16,6 +16,7 @@
  *    ├▶ threads:  a table of addresses of threads' structs
  *    ├▶ panics:   the last tasks that panicked
  *    ├▶ holders:  the last tasks that ended with a lock
+ *    ├▶ lost:     the last lost wake-ups
  *    └▶ misuse:   how the library was misused, if it was
  *
  * The structs below are the whole specification.  All numbers have the byte order of the process,
@@ -26,11 +27,11 @@
  *
  * Later releases of the library that have the same version give a meaning to fields that are
  * reserved here, which are 0 until then, and append fields to the registry, the records, the
- * panics, and the structs of threads and of fibers: `size`, `record_size`, `panic_size`,
- * `thread_size` and `fiber_size` are at least those of the structs below.  A reader goes from
- * record to record by `stride`, from panic to panic by `panic_size`, and reads the fields that it
- * knows; of a library that is older than the reader it takes those for 0 that lie behind these
- * sizes.
+ * panics, the lost wake-ups, and the structs of threads and of fibers: `size`, `record_size`,
+ * `panic_size`, `lost_size`, `thread_size` and `fiber_size` are at least those of the structs
+ * below.  A reader goes from record to record by `stride`, from panic to panic by `panic_size`,
+ * and reads the fields that it knows; of a library that is older than the reader it takes those
+ * for 0 that lie behind these sizes.
  *
  * Finding the registry
  *
@@ -223,7 +224,10 @@ struct tdt_registry {
 	uint64_t holders;      /* @192  address of n_holders structs tdt_registry_holder */
 	uint32_t n_holders;    /* @200 */
 	uint32_t holder_size;  /* @204  sizeof(struct tdt_registry_holder) */
-	uint64_t reserved[6];  /* @208 */
+	uint64_t lost;         /* @208  address of n_lost structs tdt_registry_lost */
+	uint32_t n_lost;       /* @216 */
+	uint32_t lost_size;    /* @220  sizeof(struct tdt_registry_lost): from one to the next */
+	uint64_t reserved[4];  /* @224 */
 };
 
 /* Later versions add bits. */
@@ -295,7 +299,8 @@ struct tdt_task_record {
 	uint8_t wait_count;   /* @121 the number of leaves of that poll that reported, at most
 				      255 */
 	uint8_t outcome;      /* @122 with TDT_TASK_RECORD_ENDED, how the task ended: TDT_READY,
-				      TDT_PANICKED, or TDT_PENDING if it was dropped */
+				      TDT_PANICKED, or TDT_PENDING if it was dropped; before that,
+				      private to libtdt */
 	uint8_t own_hint;     /* @123 private to libtdt */
 	uint32_t own_fiber;   /* @124 private to libtdt */
 
@@ -407,7 +412,9 @@ struct tdt_registry_counters {
 	uint64_t polls;       /* @16  polls of tasks whose records have been given back */
 	uint64_t captures;    /* @24  polls that were captured */
 	uint64_t dumps;       /* @32  snapshots of all tasks that were taken */
-	uint64_t reserved[3]; /* @40 */
+	uint64_t lost;        /* @40  lost wake-ups.  Subtract those structs tdt_registry_lost that
+				      are not a second old, and may still be taken back */
+	uint64_t reserved[2]; /* @48 */
 };
 
 /*
@@ -471,6 +478,36 @@ struct tdt_registry_holder {
 	uint64_t when;    /* @16  when the task was over */
 	uint64_t id;      /* @24 */
 	char name[TDT_TASK_RECORD_NAME_SIZE]; /* @32 */
+};
+
+/*
+ * A lost wake-up: a task went on in a poll that was made only for a request, although nobody had
+ * woken it (docs/hang.md).  Within a second of `when` the library may find out that a wake-up was
+ * on its way, and then sets `number` to 0; only later it counts.  It is read as a panic is, but
+ * lies in any of the structs.
+ */
+struct tdt_registry_lost {
+	uint32_t seq;         /* @0   odd while the struct is written */
+	uint32_t wait_kind;   /* @4   this and the other `wait_` fields: what the task waited for */
+	uint64_t number;      /* @8   the larger, the later; 0: none */
+	uint64_t when;        /* @16  when the task had gone on */
+	uint64_t waited;      /* @24  for how long it had waited until then, in nanoseconds */
+	uint64_t id;          /* @32  this and what follows: as in the task's record */
+	uint64_t parent;      /* @40 */
+	uint64_t polls;       /* @48 */
+	uint64_t poll;        /* @56 */
+	uint64_t file;        /* @64  of a copy of the name, which stays when the task is gone */
+	uint32_t line;        /* @72  in `file` */
+	uint32_t column;      /* @76 */
+	uint64_t wait_object; /* @80 */
+	uint64_t wait_owner;  /* @88 */
+	uint32_t own_era;     /* @96  private to libtdt */
+	uint32_t reserved;    /* @100 */
+	char name[TDT_TASK_RECORD_NAME_SIZE];      /* @104 */
+	char wait_name[TDT_TASK_RECORD_NAME_SIZE]; /* @168 empty: none */
+	struct tdt_registry_tree tree; /* @232 where it waited, if it was watched; otherwise tree.n
+					  is 0 */
+	struct tdt_registry_entry entry[TDT_REGISTRY_PANIC_ENTRIES]; /* @288 */
 };
 
 TDT_DECLS_END

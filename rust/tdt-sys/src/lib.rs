@@ -198,6 +198,8 @@ pub struct tdt_task_info {
     pub moved: u32,
     pub busy_polls: u64,
     pub busy_ns: u64,
+    pub lost_times: u32,
+    pub reserved: u32,
 }
 
 pub type tdt_node_kind = c_uint;

@@ -26,7 +26,8 @@ static void set_up(void)
 			    .polls = 6,
 			    .captures = 7,
 			    .dumps = 8,
-			    .held = 9 },
+			    .held = 9,
+			    .lost_wakeups = 10 },
 		.since = 1700000000000000001,
 		.deadlocks = 9,
 		.unproven = 8, .orphans = 7,
@@ -63,7 +64,9 @@ static void prints(const char *expected)
 	counter("tdt_task_panics", "Tasks that panicked.", "5")                                    \
 	counter("tdt_polls", "Polls that began.", "6")                                             \
 	counter("tdt_captures", "Polls in which stacks were captured.", "7")                       \
-	counter("tdt_dumps", "Dumps that the process has made.", "8")
+	counter("tdt_dumps", "Dumps that the process has made.", "8")                              \
+	counter("tdt_lost_wakeups",                                                                \
+		"Tasks that went on when polled for a request, and nobody had woken them.", "10")
 #define LONGEST(poll_unit, wait_unit)                                                             \
 	"# TYPE tdt_tasks_held gauge\n"                                                            \
 	"# HELP tdt_tasks_held Tasks that have ended, and whose handles are held.\n"               \

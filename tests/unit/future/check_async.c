@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers tdt/async.h, future/await_ready.  Async functions in plain C.  lines.sh checks that the
+ * Covers tdt/async.h.  Async functions in plain C.  lines.sh checks that the
  * lines in their backtraces are right.
  */
 
