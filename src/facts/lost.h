@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_FACTS_LOST_H
-#define TDT_SRC_FACTS_LOST_H
+#pragma once
 
 /*
  * What the lost wake-ups of a registry say (struct tdt_registry_lost), in the process and outside
@@ -48,5 +47,3 @@ void tdt__losts_judge(struct tdt__losts *losts, size_t n, uint64_t counted, uint
 struct tdt_task_info tdt__lost_info(const struct tdt__losts *losts, size_t i, const char *file,
 				    uint64_t now, struct tdt_wait *wait,
 				    const struct tdt_wait *waits[1]);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_TASK_LOST_H
-#define TDT_SRC_TASK_LOST_H
+#pragma once
 
 /*
  * Lost wake-ups: the event came, and nobody called the waker.  A poll that a request brings then
@@ -83,5 +82,3 @@ extern atomic_uint tdt__lost_open; /* how many suspicions may still be taken bac
 
 /* A waker of the task was called, not for a request, and `tdt__lost_open` is not 0. */
 void tdt__lost_wake(const struct tdt_handle *task);
-
-#endif
