@@ -14,7 +14,9 @@
  * tasks.
  */
 
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* RTLD_NEXT, pthread_getattr_np() */
+#endif
 
 #include <dlfcn.h>
 #include <pthread.h>
