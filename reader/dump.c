@@ -3,6 +3,7 @@
 
 #include "reader/dump.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 

@@ -21,6 +21,7 @@
 #include "recorder/stacks.h"
 #include "registry/holders.h"
 #include "registry/registry.h"
+#include "task/handshake.h"
 #include "task/join.h"
 #include "task/lost.h"
 #include "task/misuse.h"
