@@ -252,7 +252,8 @@ static int prove_cycles(struct collecting *collecting, struct tdt__cycles *cycle
 	error = tdt__tasks_cycles(cycles, collecting->tasks);
 	for (size_t i = 0; i < cycles->n; i++)
 		for (size_t k = 0; k < cycles->cycle[i].n; k++)
-			prove_task(collecting, (void *)(uintptr_t)cycles->cycle[i].tasks[k], dumped);
+			prove_task(collecting, (void *)(uintptr_t)cycles->cycle[i].tasks[k],
+				   dumped);
 	return error;
 }
 
