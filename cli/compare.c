@@ -126,9 +126,9 @@ static uint32_t place_number(struct comparing *comparing, const struct tdt_trace
 	uint64_t hash64 = trace != NULL ? hash_of_tree(trace) : hash_of_record(info);
 	uint32_t hash = tdt__hash_fold(hash64), i;
 
-	TDT__INDEX_EACH(i, &result->place_table.index, hash)
-	if (places_match(&result->place[i], &place))
-		return i;
+	TDT__INDEX_EACH (i, &result->place_table.index, hash)
+		if (places_match(&result->place[i], &place))
+			return i;
 	return tdt__table_add(&result->place_table, hash, &place, sizeof place);
 }
 

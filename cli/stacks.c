@@ -26,9 +26,10 @@ static struct stack *find_or_add(struct stacks *stacks, const char *text, size_t
 	struct stack new = { 0 };
 	char *copy;
 
-	TDT__INDEX_EACH(i, &stacks->stack_table.index, hash)
-	if (strncmp(stacks->stack[i].text, text, n) == 0 && stacks->stack[i].text[n] == '\0')
-		return &stacks->stack[i];
+	TDT__INDEX_EACH (i, &stacks->stack_table.index, hash)
+		if (strncmp(stacks->stack[i].text, text, n) == 0 &&
+		    stacks->stack[i].text[n] == '\0')
+			return &stacks->stack[i];
 	copy = tdt__arena_take(&stacks->arena, n + 1);
 	if (copy == NULL)
 		return NULL;

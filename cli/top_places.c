@@ -85,9 +85,9 @@ static uint32_t place_with_key(const struct top_places *places, uint64_t key)
 {
 	uint32_t i;
 
-	TDT__INDEX_EACH(i, &places->place_table.index, tdt__hash_fold(key))
-	if (places->place[i].key == key)
-		break;
+	TDT__INDEX_EACH (i, &places->place_table.index, tdt__hash_fold(key))
+		if (places->place[i].key == key)
+			break;
 	return i;
 }
 

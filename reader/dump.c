@@ -252,11 +252,6 @@ static void add_history(struct collecting *collecting, struct tdt__findings *fin
 
 /* --- Rings -------------------------------------------------------------------------------- */
 
-static struct tdt__seen_task *ring_task(const struct tdt_snapshot_cycle *cycle, size_t i)
-{
-	return (struct tdt__seen_task *)(uintptr_t)cycle->tasks[i];
-}
-
 /* Prove what a task of a ring says.  Without a dump its tree is read for that, and not shown. */
 static void prove_task(struct collecting *collecting, struct tdt__seen_task *task, bool dumped)
 {
@@ -278,7 +273,8 @@ static int prove_cycles(struct collecting *collecting, struct tdt__cycles *cycle
 	error = tdt__tasks_cycles(cycles, collecting->tasks);
 	for (size_t i = 0; i < cycles->n; i++)
 		for (size_t k = 0; k < cycles->cycle[i].n; k++)
-			prove_task(collecting, ring_task(&cycles->cycle[i], k), dumped);
+			prove_task(collecting, (void *)(uintptr_t)cycles->cycle[i].tasks[k],
+				   dumped);
 	return error;
 }
 

@@ -23,11 +23,6 @@ struct tree_request {
 	struct tdt__trouble *trouble;
 };
 
-static int no_room(struct tdt__trouble *trouble)
-{
-	return tdt__trouble(trouble, -ENOMEM, "there is not enough memory for all answers");
-}
-
 static int bad_answer(struct tdt__trouble *trouble)
 {
 	return tdt__trouble(trouble, -EPROTO,
@@ -62,7 +57,8 @@ static int keep_answer(struct tree_request *request)
 	copy = tdt__arena_take(&answers->arena, tree->header.size);
 	if (copy == NULL || tdt__table_add(&answers->answer_table, tdt__hash_id(tree->record),
 					   &copy, sizeof copy) == TDT__INDEX_NONE)
-		return no_room(request->trouble);
+		return tdt__trouble(request->trouble, -ENOMEM,
+				    "there is not enough memory for all answers");
 	memcpy(copy, tree, tree->header.size);
 	return 0;
 }
@@ -152,10 +148,10 @@ const struct tdt_outside_tree *tdt__answers_find(const struct tdt__answers *answ
 {
 	uint32_t hash = tdt__hash_id(seen->address), i;
 
-	TDT__INDEX_EACH(i, &answers->answer_table.index, hash)
-	if (answers->answer[i]->record == seen->address &&
-	    answers->answer[i]->id == seen->record.id)
-		return answers->answer[i];
+	TDT__INDEX_EACH (i, &answers->answer_table.index, hash)
+		if (answers->answer[i]->record == seen->address &&
+		    answers->answer[i]->id == seen->record.id)
+			return answers->answer[i];
 	return NULL;
 }
 

@@ -58,9 +58,9 @@ static struct tdt__profiled_slab *find_slab(struct tdt__profile *profile, uint64
 	const struct tdt__profiled_slab new = { .address = address };
 	uint32_t hash = tdt__hash_id(address), i;
 
-	TDT__INDEX_EACH(i, &profile->slab_table.index, hash)
-	if (profile->slab[i].address == address)
-		return &profile->slab[i];
+	TDT__INDEX_EACH (i, &profile->slab_table.index, hash)
+		if (profile->slab[i].address == address)
+			return &profile->slab[i];
 	i = tdt__table_add(&profile->slab_table, hash, &new, sizeof new);
 	return i != TDT__INDEX_NONE ? &profile->slab[i] : NULL;
 }

@@ -66,8 +66,7 @@ static int merge_place(struct tdt__profile_places *places, const struct tdt__pro
 {
 	uint32_t hash = hash_place(place), i;
 
-	TDT__INDEX_EACH(i, &places->place_table.index, hash)
-	{
+	TDT__INDEX_EACH (i, &places->place_table.index, hash) {
 		if (!same_place(&places->place[i], place))
 			continue;
 		places->place[i].ns += place->ns;

@@ -42,9 +42,9 @@ static void merge_time(struct adding *adding, const struct tdt__profile_time *ti
 	struct tdt__profile_times *times = adding->times;
 	uint32_t hash = (uint32_t)tdt__mix(time->name, (uint64_t)time->state << 8 | time->kind), i;
 
-	TDT__INDEX_EACH(i, &times->time_table.index, hash)
-	if (same_time(&times->time[i], time))
-		break;
+	TDT__INDEX_EACH (i, &times->time_table.index, hash)
+		if (same_time(&times->time[i], time))
+			break;
 	if (i != TDT__INDEX_NONE) {
 		times->time[i].ns += time->ns;
 		times->time[i].n++;

@@ -54,20 +54,15 @@ static void leave_out_numbers(char to[TDT__PROFILE_NAME_MAX], const char *name)
 	to[n] = '\0';
 }
 
-static bool is_name_of(const char *name, const char *text)
-{
-	return strncmp(name, text, TDT__PROFILE_NAME_MAX - 1) == 0;
-}
-
 uint32_t tdt__profile_place_name(struct tdt__profile_sum *sum, const char *text)
 {
 	size_t n = strnlen(text, TDT__PROFILE_NAME_MAX - 1);
 	char name[TDT__PROFILE_NAME_MAX] = "";
 	uint32_t hash = tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, text, n)), i;
 
-	TDT__INDEX_EACH(i, &sum->name_table.index, hash)
-	if (is_name_of(sum->name[i], text))
-		return i;
+	TDT__INDEX_EACH (i, &sum->name_table.index, hash)
+		if (strncmp(sum->name[i], text, TDT__PROFILE_NAME_MAX - 1) == 0)
+			return i;
 	memcpy(name, text, n);
 	return add_entry(&sum->name_table, hash, name, sizeof name);
 }
@@ -112,9 +107,9 @@ uint32_t tdt__profile_group(struct tdt__profile_sum *sum, enum tdt__profile_stat
 	uint64_t alike = (uint64_t)state << 8 | (uint64_t)kind;
 	uint32_t hash = (uint32_t)tdt__mix(tdt__mix(alike, name), tree), i;
 
-	TDT__INDEX_EACH(i, &sum->group_table.index, hash)
-	if (is_group(&sum->group[i], &group))
-		return i;
+	TDT__INDEX_EACH (i, &sum->group_table.index, hash)
+		if (is_group(&sum->group[i], &group))
+			return i;
 	return add_entry(&sum->group_table, hash, &group, sizeof group);
 }
 
@@ -127,9 +122,9 @@ static struct tdt__profile_stratum *find_stratum(struct tdt__profile_sum *sum, u
 	const struct tdt__profile_stratum stratum = { .name = name, .kind = kind };
 	uint32_t hash = (uint32_t)tdt__mix(name, (uint64_t)kind), i;
 
-	TDT__INDEX_EACH(i, &sum->stratum_table.index, hash)
-	if (sum->stratum[i].name == name && sum->stratum[i].kind == kind)
-		return &sum->stratum[i];
+	TDT__INDEX_EACH (i, &sum->stratum_table.index, hash)
+		if (sum->stratum[i].name == name && sum->stratum[i].kind == kind)
+			return &sum->stratum[i];
 	i = add_entry(&sum->stratum_table, hash, &stratum, sizeof stratum);
 	return i != TDT__PROFILE_NONE ? &sum->stratum[i] : NULL;
 }
@@ -139,9 +134,9 @@ static struct tdt__young_trees *find_young(const struct tdt__profile_sum *sum, u
 {
 	uint32_t i;
 
-	TDT__INDEX_EACH(i, &sum->young_table.index, hash)
-	if (sum->young[i].name == name && sum->young[i].tree == tree)
-		return &sum->young[i];
+	TDT__INDEX_EACH (i, &sum->young_table.index, hash)
+		if (sum->young[i].name == name && sum->young[i].tree == tree)
+			return &sum->young[i];
 	return NULL;
 }
 

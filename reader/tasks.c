@@ -65,9 +65,9 @@ static const char *name_at(struct file_names *names, uint64_t address,
 
 	if (address == 0)
 		return NULL;
-	TDT__INDEX_EACH(i, &names->entry_table.index, hash)
-	if (names->entry[i].address == address)
-		return names->entry[i].name;
+	TDT__INDEX_EACH (i, &names->entry_table.index, hash)
+		if (names->entry[i].address == address)
+			return names->entry[i].name;
 	entry.name = read(names, address);
 	if (tdt__table_add(&names->entry_table, hash, &entry, sizeof entry) == TDT__INDEX_NONE)
 		names->failed = true;

@@ -224,14 +224,10 @@ struct table {
 	struct tdt__index index;
 };
 
-static uint32_t hash_wait(const struct tdt_wait *wait)
-{
-	return (uint32_t)tdt__mix(tdt__mix(wait->object, wait->owner), (uint64_t)wait->kind);
-}
-
 static void count_wait(struct table *table, const struct tdt_wait *wait, uint64_t self)
 {
-	uint32_t hash = hash_wait(wait), i;
+	uint64_t whole = tdt__mix(tdt__mix(wait->object, wait->owner), (uint64_t)wait->kind);
+	uint32_t hash = (uint32_t)whole, i;
 
 	TDT__INDEX_EACH (i, &table->index, hash)
 		if (tdt__same_wait(&table->awaited[i].wait, wait))

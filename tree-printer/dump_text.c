@@ -232,9 +232,9 @@ static uint32_t find_printed(const struct printed_groups *groups, const struct p
 {
 	uint32_t hash = tdt__hash_fold(printed->reading.hash), i;
 
-	TDT__INDEX_EACH(i, &groups->printed_table.index, hash)
-	if (read_same(&groups->printed[i], printed))
-		break;
+	TDT__INDEX_EACH (i, &groups->printed_table.index, hash)
+		if (read_same(&groups->printed[i], printed))
+			break;
 	return i;
 }
 

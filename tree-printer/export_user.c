@@ -39,9 +39,9 @@ static struct tdt__user_track *user_track(struct tdt__exporter *exporter, uint64
 	uint32_t hash = (uint32_t)tdt__mix(parent, name);
 	struct tdt__user_track track = { .parent = parent, .name = name };
 
-	TDT__INDEX_EACH(i, &exporter->user_table.index, hash)
-	if (exporter->user[i].parent == parent && exporter->user[i].name == name)
-		return &exporter->user[i];
+	TDT__INDEX_EACH (i, &exporter->user_table.index, hash)
+		if (exporter->user[i].parent == parent && exporter->user[i].name == name)
+			return &exporter->user[i];
 	track.uuid = tdt__export_track(exporter, parent, text, n);
 	i = tdt__table_add(&exporter->user_table, hash, &track, sizeof track);
 	if (i != TDT__INDEX_NONE)

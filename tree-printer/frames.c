@@ -68,9 +68,9 @@ static uint32_t find_seen(const struct tdt__frames *frames, const struct tdt_fra
 {
 	uint32_t i;
 
-	TDT__INDEX_EACH(i, &frames->seen_table.index, hash)
-	if (is_same_frame(frames->seen[i].frame, frame))
-		break;
+	TDT__INDEX_EACH (i, &frames->seen_table.index, hash)
+		if (is_same_frame(frames->seen[i].frame, frame))
+			break;
 	return i;
 }
 
@@ -82,10 +82,10 @@ static uint32_t find_text(const struct tdt__frames *frames, const struct tdt__fr
 	const char *bytes = frames->string.bytes;
 	uint32_t i;
 
-	TDT__INDEX_EACH(i, &frames->text_table.index, hash)
-	if (text[i].size == sought->size &&
-	    memcmp(bytes + text[i].at, bytes + sought->at, sought->size) == 0)
-		break;
+	TDT__INDEX_EACH (i, &frames->text_table.index, hash)
+		if (text[i].size == sought->size &&
+		    memcmp(bytes + text[i].at, bytes + sought->at, sought->size) == 0)
+			break;
 	return i;
 }
 

@@ -164,11 +164,6 @@ static bool is_of_system(const struct tdt_frame *frame)
 	       !is_below(frame->file, directory, strlen(directory));
 }
 
-static struct tdt__package until_slash(const char *name)
-{
-	return (struct tdt__package){ name, strcspn(name, "/") };
-}
-
 struct tdt__package tdt__package(const struct tdt_frame *frame)
 {
 	static const struct place headers = { "/include/", 0 };
@@ -177,7 +172,7 @@ struct tdt__package tdt__package(const struct tdt_frame *frame)
 	if (name == NULL && frame->file != NULL)
 		name = find_place(frame->file, &headers, 1);
 	if (name != NULL)
-		return until_slash(name);
+		return (struct tdt__package){ name, strcspn(name, "/") };
 	name = frame->module;
 	return (struct tdt__package){ name, name != NULL ? strlen(name) : 0 };
 }

@@ -151,9 +151,9 @@ static uint32_t find_callstack(const struct tdt__packets *packets, uint32_t numb
 {
 	uint32_t i;
 
-	TDT__INDEX_EACH(i, &packets->stack_table.index, number)
-	if (packets->stack[i].number == number)
-		break;
+	TDT__INDEX_EACH (i, &packets->stack_table.index, number)
+		if (packets->stack[i].number == number)
+			break;
 	return i == TDT__INDEX_NONE ? 0 : packets->stack[i].iid;
 }
 

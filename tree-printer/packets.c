@@ -325,8 +325,7 @@ static uint32_t find_interned(const struct tdt__packets *packets, enum tdt__inte
 {
 	uint32_t i;
 
-	TDT__INDEX_EACH(i, &packets->text_table.index, hash)
-	{
+	TDT__INDEX_EACH (i, &packets->text_table.index, hash) {
 		const struct tdt__interned_text *found = &packets->text[i];
 
 		if (found->field == field && found->n == n && memcmp(found->text, text, n) == 0)

@@ -88,9 +88,9 @@ static uint64_t find_bytes(struct writing *writing, struct pprof_table *table, c
 {
 	uint32_t hash = tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, bytes, n)), i;
 
-	TDT__INDEX_EACH(i, &table->entry_table.index, hash)
-	if (is_entry(table, i, bytes, n))
-		break;
+	TDT__INDEX_EACH (i, &table->entry_table.index, hash)
+		if (is_entry(table, i, bytes, n))
+			break;
 	if (i != TDT__INDEX_NONE)
 		return i;
 	i = tdt__table_add(&table->entry_table, hash, &(struct entry){ table->bytes.n, n },

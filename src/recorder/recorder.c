@@ -76,11 +76,6 @@ static size_t or_default(size_t value, size_t otherwise)
 	return value != 0 ? value : otherwise;
 }
 
-static size_t power_below(size_t size)
-{
-	return (size_t)1 << (63 - __builtin_clzll(size));
-}
-
 static int read_stack_options(struct settings *settings, const struct tdt_recorder_options *options)
 {
 	if (options->stacks < TDT_STACKS_REMARKABLE || options->stacks > TDT_STACKS_EVERY)
@@ -98,7 +93,7 @@ static int read_sizes(struct settings *settings, const struct tdt_recorder_optio
 	/* The number of slots of a ring has 32 bits. */
 	if (size < TDT_RING_SIZE_MIN || size > UINT64_C(1) << 36)
 		return -EINVAL;
-	size = power_below(size);
+	size = (size_t)1 << (63 - __builtin_clzll(size)); /* a power of two */
 	settings->plan.ring_size = size;
 	settings->plan.total_size =
 		or_default(options->total_size, size < TOTAL_LEAST / 64 ? TOTAL_LEAST : 64 * size);

@@ -19,8 +19,7 @@ static const char *find_string(const struct tdt__recording *recording, const cha
 {
 	uint32_t i;
 
-	TDT__INDEX_EACH(i, &recording->string_table.index, hash)
-	{
+	TDT__INDEX_EACH (i, &recording->string_table.index, hash) {
 		const char *string = recording->string[i];
 
 		if (strncmp(string, text, n) == 0 && string[n] == '\0')
@@ -52,9 +51,9 @@ uint32_t tdt__recording_find_thread(const struct tdt__recording *recording, uint
 {
 	uint32_t i;
 
-	TDT__INDEX_EACH(i, &recording->thread_table.index, tdt__hash_id(id))
-	if (recording->thread[i].id == id)
-		break;
+	TDT__INDEX_EACH (i, &recording->thread_table.index, tdt__hash_id(id))
+		if (recording->thread[i].id == id)
+			break;
 	return i;
 }
 

@@ -81,8 +81,7 @@ static uint32_t find_family(struct tdt__summary_groups *groups, uint32_t task)
 	const struct tdt__recorded_task *own = &groups->task[task];
 	uint32_t hash = family_hash(own), i;
 
-	TDT__INDEX_EACH(i, &groups->family_table.index, hash)
-	{
+	TDT__INDEX_EACH (i, &groups->family_table.index, hash) {
 		const struct tdt__recorded_task *first = &groups->task[groups->family[i].task];
 
 		if (!same_family(first, own))
@@ -221,9 +220,9 @@ uint32_t tdt__summary_groups_wait(struct tdt__summary_groups *groups, uint32_t t
 	if (family == TDT__NO_GROUP)
 		return TDT__NO_GROUP;
 	hash = waits_hash(wait, place, family);
-	TDT__INDEX_EACH(i, &groups->waits_table.index, hash)
-	if (same_waits(&groups->waits[i], wait, place, family))
-		return i;
+	TDT__INDEX_EACH (i, &groups->waits_table.index, hash)
+		if (same_waits(&groups->waits[i], wait, place, family))
+			return i;
 	return tdt__table_add(
 	    &groups->waits_table, hash,
 	    &(struct tdt__summary_waits){ .wait.what = *wait, .stack = place, .family = family },

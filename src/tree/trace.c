@@ -232,11 +232,6 @@ static uint32_t innermost(const struct tdt__stacks *stacks, uint32_t index)
 	return TDT__NO_FRAME;
 }
 
-static uint64_t raw_pc(uintptr_t pc)
-{
-	return tdt__is_named(pc) ? 0 : pc;
-}
-
 /*
  * Returns how many PCs stack `index` has; `pcs` gets `max` of them at most, and `*cut` why the
  * stack ends.
@@ -249,9 +244,12 @@ static size_t stack_of(const struct tdt__stacks *stacks, uint32_t index, uint64_
 
 	if (frame == TDT__NO_FRAME)
 		return 0;
-	for (; tdt__is_frame(frame); frame = stacks->frames[frame].parent, n++)
+	for (; tdt__is_frame(frame); frame = stacks->frames[frame].parent, n++) {
+		uintptr_t pc = stacks->frames[frame].frame.pc;
+
 		if (n < max)
-			pcs[n] = raw_pc(stacks->frames[frame].frame.pc);
+			pcs[n] = tdt__is_named(pc) ? 0 : pc;
+	}
 	if (cut != NULL)
 		*cut = (enum tdt_cut)(frame - TDT__PARENT_TOP);
 	return n;
