@@ -91,6 +91,7 @@ struct tdt_task_attr {
 };
 
 #define TDT_ATTR_PARENT 1u
+#define TDT_ATTR_PANICKED 2u /* only in tdt_hook_terminate(): the task ends by a panic */
 
 #define TDT_TASK_NAME_MAX 63
 

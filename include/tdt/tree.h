@@ -168,6 +168,9 @@ struct tdt_task_info {
 				      if `woken_by` is not the task, for a reason that is not known,
 				      because its runtime reports no wake-ups.  0: it is in none */
 	uint64_t busy_ns;
+	uint32_t untraced;         /* 1: nobody traces the task.  Its runtime reports it
+				      (tdt_hook_spawn()), so it has no tree while it waits */
+	uint32_t reserved;
 };
 
 /*

@@ -67,6 +67,15 @@ static inline struct tdt_wait tdt__wait_of_record(const struct tdt_task_record *
 				  .owner = record->wait_owner };
 }
 
+/* What is said of all tasks that nobody traces. */
+#define TDT__UNTRACED "not traced: no tree; tdt::spawn() or tdt_traced() gives one"
+
+/* The only frame of a task that waits, and has neither a tree nor a list. */
+static inline const char *tdt__unknown_frame(const struct tdt_task_record *record)
+{
+	return record->poll == TDT_TASK_RECORD_REPORTED ? "(" TDT__UNTRACED ")" : "(unknown)";
+}
+
 /* How many polls were made only for a request, and left the task waiting, modulo 128. */
 static inline uint8_t tdt__requested_polls(const struct tdt_task_record *record)
 {
@@ -105,6 +114,7 @@ static inline struct tdt_task_info tdt__record_info(const struct tdt_task_record
 		.parent = record->parent,
 		.woken_ns = tdt__time_since(now, record->woken),
 		.woken_by = record->woken_by,
+		.untraced = record->poll == TDT_TASK_RECORD_REPORTED,
 	};
 
 	if (info.state == TDT_TASK_RUNNABLE)

@@ -103,9 +103,17 @@ struct tdt_handle {
 /* Tasks of tdt_task_new() have this poll function, which nobody calls. */
 tdt_poll_t tdt__callback_poll(void *state, struct tdt_context *cx);
 
+/* A task that its runtime reports, and nobody traces: tdt_hook_spawn(). */
+static inline bool tdt__is_reported_task(const struct tdt_handle *task)
+{
+	return TDT__PEEK(task->record.poll) == TDT_TASK_RECORD_REPORTED;
+}
+
+/* A task without a future: one of tdt_task_new(), or one that is only reported. */
 static inline bool tdt__is_callback_task(const struct tdt_handle *task)
 {
-	return TDT__PEEK(task->record.poll) == (uintptr_t)tdt__callback_poll;
+	return TDT__PEEK(task->record.poll) == (uintptr_t)tdt__callback_poll ||
+	       tdt__is_reported_task(task);
 }
 
 /*
