@@ -611,17 +611,17 @@ __attribute__((noinline)) void tdt__reported_enter(struct tdt_fiber *fiber, uint
 
 __attribute__((noinline)) void tdt__reported_leave(uint64_t id)
 {
-	const struct tdt__poll *poll = tdt__thread.poll;
+	struct tdt__poll *poll = tdt__thread.poll;
+	struct tdt_handle *task;
 
 	while (poll != NULL &&
 	       (poll->task->record.id != id || !tdt__is_reported_task(poll->task)))
 		poll = poll->outer;
-	if (poll != NULL) {
-		struct tdt_handle *task = poll->task;
-
-		unlink_fiber(fiber_of_task(task));
-		rest(task);
-	}
+	if (RARELY(poll == NULL))
+		return;
+	task = poll->task;
+	unlink_fiber(fiber_of_link(poll));
+	rest(task);
 }
 
 /* Free the fiber, and give up the references that it has. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* A table with a list for each remainder of the ids, which a runtime gives one after the other. */
+/* The lists of the table, and their locking. */
 
 #include <config.h>
 
@@ -7,56 +7,41 @@
 
 #include <stdlib.h>
 
-#include "capture/fiber.h"
-
-#define LISTS (1u << 17) /* some 1 MiB, of which the kernel gives what is used */
-
-typedef struct tdt_fiber *_Atomic list;
-
-static list *_Atomic table; /* set once, to a table that stays */
-
-static list *list_of(uint64_t id)
-{
-	/* Acquire the zeros of the table.  Pairs with make_table(). */
-	list *lists = atomic_load_explicit(&table, memory_order_acquire);
-
-	return lists != NULL ? &lists[id % LISTS] : NULL;
-}
+tdt__reported_list *_Atomic tdt__reported_table; /* set once, to a table that stays */
 
 static bool make_table(void)
 {
-	list *lists = calloc(LISTS, sizeof *lists), *none = NULL;
+	tdt__reported_list *lists = calloc(TDT__REPORTED_LISTS, sizeof *lists), *none = NULL;
 
-	/* Release the zeros.  Pairs with list_of(). */
-	if (lists != NULL &&
-	    !atomic_compare_exchange_strong_explicit(&table, &none, lists, memory_order_release,
-						     memory_order_relaxed))
+	/* Release the zeros.  Pairs with tdt__reported_list_of(). */
+	if (lists != NULL && !atomic_compare_exchange_strong_explicit(&tdt__reported_table, &none,
+								      lists, memory_order_release,
+								      memory_order_relaxed))
 		free(lists); /* another thread made one */
 	return lists != NULL;
 }
 
-/*
- * Follow the list.  A thread that is in another task's fiber when that is removed, and added to
- * another list, goes on there: so without the lock, NULL may be wrong.
- */
-static struct tdt_fiber *follow(list *first, uint64_t id)
+static struct tdt_fiber *follow(tdt__reported_list *link, uint64_t id)
 {
 	/* Acquire the links of the fibers.  Pairs with tdt__reported_add(). */
-	struct tdt_fiber *fiber = atomic_load_explicit(first, memory_order_acquire);
+	struct tdt_fiber *fiber = atomic_load_explicit(link, memory_order_acquire);
 
 	while (fiber != NULL && atomic_load_explicit(&fiber->reported, memory_order_relaxed) != id)
 		fiber = atomic_load_explicit(&fiber->next, memory_order_acquire);
 	return fiber;
 }
 
-struct tdt_fiber *tdt__reported_find(uint64_t id)
+/*
+ * A thread that is at another task's fiber when that is removed, and added to another list, goes on
+ * there.  So if it finds nothing, it looks again under the lock.
+ */
+struct tdt_fiber *tdt__reported_follow(tdt__reported_list *list, uint64_t id)
 {
-	list *first = list_of(id);
-	struct tdt_fiber *fiber = first != NULL ? follow(first, id) : NULL;
+	struct tdt_fiber *fiber = follow(list, id);
 
-	if (__builtin_expect(fiber == NULL && first != NULL, 0)) {
+	if (fiber == NULL) {
 		pthread_mutex_lock(&tdt__fibers_lock);
-		fiber = follow(first, id);
+		fiber = follow(list, id);
 		pthread_mutex_unlock(&tdt__fibers_lock);
 	}
 	return fiber;
@@ -65,33 +50,32 @@ struct tdt_fiber *tdt__reported_find(uint64_t id)
 bool tdt__reported_add(struct tdt_fiber *fiber, uint64_t id)
 {
 	struct tdt_fiber *next;
-	list *first;
+	tdt__reported_list *list;
 
-	if (list_of(id) == NULL && !make_table())
+	if (tdt__reported_list_of(id) == NULL && !make_table())
 		return false;
-	first = list_of(id);
+	list = tdt__reported_list_of(id);
 	atomic_store_explicit(&fiber->reported, id, memory_order_relaxed);
-	next = atomic_load_explicit(first, memory_order_relaxed);
+	next = atomic_load_explicit(list, memory_order_relaxed);
 	do
 		atomic_store_explicit(&fiber->next, next, memory_order_relaxed);
 	/*
 	 * Release the link and the id; acquire those of the fibers behind it, for threads that get
 	 * them from here.  Pairs with follow().
 	 */
-	while (!atomic_compare_exchange_weak_explicit(first, &next, fiber, memory_order_acq_rel,
+	while (!atomic_compare_exchange_weak_explicit(list, &next, fiber, memory_order_acq_rel,
 						      memory_order_relaxed));
 	return true;
 }
 
-/* Under the lock nobody else removes, and what is added comes before the first one. */
-void tdt__reported_remove(struct tdt_fiber *fiber)
+/* Others may add fibers before this one meanwhile.  Under the lock, nobody else removes any. */
+static void take_out(struct tdt_fiber *fiber, tdt__reported_list *link)
 {
-	list *link = list_of(atomic_load_explicit(&fiber->reported, memory_order_relaxed));
 	struct tdt_fiber *next, *at = fiber;
 
 	pthread_mutex_lock(&tdt__fibers_lock);
 	next = atomic_load_explicit(&fiber->next, memory_order_relaxed);
-	/* Release: as when it was added. */
+	/* Release and acquire as tdt__reported_add() does. */
 	if (!atomic_compare_exchange_strong_explicit(link, &at, next, memory_order_acq_rel,
 						     memory_order_acquire)) {
 		while (at != fiber) {
@@ -101,5 +85,18 @@ void tdt__reported_remove(struct tdt_fiber *fiber)
 		atomic_store_explicit(link, next, memory_order_release);
 	}
 	pthread_mutex_unlock(&tdt__fibers_lock);
+}
+
+void tdt__reported_remove(struct tdt_fiber *fiber)
+{
+	tdt__reported_list *list =
+		tdt__reported_list_of(atomic_load_explicit(&fiber->reported, memory_order_relaxed));
+	struct tdt_fiber *only = fiber;
+
+	/* Most are alone in their lists: then nobody removes another one. */
+	if (atomic_load_explicit(&fiber->next, memory_order_relaxed) != NULL ||
+	    !atomic_compare_exchange_strong_explicit(list, &only, NULL, memory_order_relaxed,
+						     memory_order_relaxed))
+		take_out(fiber, list);
 	atomic_store_explicit(&fiber->reported, 0, memory_order_relaxed);
 }

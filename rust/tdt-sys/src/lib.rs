@@ -100,6 +100,9 @@ pub struct tdt_task_attr {
     pub entry: u64,
 }
 
+pub const TDT_ATTR_PARENT: u32 = 1;
+pub const TDT_ATTR_PANICKED: u32 = 2;
+
 #[repr(C)]
 #[derive(Debug)]
 pub struct tdt_traced {
@@ -198,6 +201,8 @@ pub struct tdt_task_info {
     pub moved: u32,
     pub busy_polls: u64,
     pub busy_ns: u64,
+    pub untraced: u32,
+    pub reserved: u32,
 }
 
 pub type tdt_node_kind = c_uint;
@@ -452,6 +457,7 @@ extern "C" {
     );
     pub fn tdt_hook_spawn(attr: *const tdt_task_attr);
     pub fn tdt_hook_poll_start(attr: *const tdt_task_attr);
+    pub fn tdt_hook_poll_start_at(attr: *const tdt_task_attr, base: usize);
     pub fn tdt_hook_poll_end(attr: *const tdt_task_attr);
     pub fn tdt_hook_terminate(attr: *const tdt_task_attr);
     pub fn tdt_hook_adopt(handle: *mut tdt_handle, id: u64);

@@ -61,7 +61,9 @@ pub fn register_hooks(builder: &mut Builder) -> io::Result<&mut Builder> {
 #[cfg(tokio_unstable)]
 fn begin() {
     crate::dump::listen_once();
-    crate::adopt::begin();
+    if crate::adopt::begin() {
+        with_tasks::note_panics();
+    }
 }
 
 #[cfg(tokio_unstable)]
@@ -69,8 +71,10 @@ pub use with_tasks::*;
 
 #[cfg(tokio_unstable)]
 mod with_tasks {
+    use std::cell::Cell;
     use std::hash::{Hash, Hasher};
     use std::mem;
+    use std::panic;
     use std::ptr;
     use std::sync::atomic::Ordering::Relaxed;
 
@@ -132,6 +136,23 @@ mod with_tasks {
         }
     }
 
+    thread_local! {
+        /// Whether a panic began in the poll of this thread.
+        static PANICKED: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// Tokio does not say how a task ended.
+    pub(super) fn note_panics() {
+        if std::thread::panicking() {
+            return; // then hooks of panics cannot be changed
+        }
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            let _ = PANICKED.try_with(|panicked| panicked.set(true));
+            before(info);
+        }));
+    }
+
     /// For `Builder::on_task_spawn`.
     pub fn on_task_spawn(meta: &TaskMeta<'_>) {
         let attr = attr_of(meta);
@@ -151,8 +172,11 @@ mod with_tasks {
     pub fn on_before_task_poll(meta: &TaskMeta<'_>) {
         let attr = attr_of(meta);
         POLLED.with(|polled| polled.set(attr.id));
+        PANICKED.with(|panicked| panicked.set(false));
+        // The function of tokio that polls has the description in its frame.
+        let base = meta as *const TaskMeta<'_> as usize;
         // SAFETY: the strings are as long as it is said.
-        unsafe { sys::tdt_hook_poll_start(&attr) };
+        unsafe { sys::tdt_hook_poll_start_at(&attr, base) };
     }
 
     /// For `Builder::on_after_task_poll`.
@@ -164,8 +188,12 @@ mod with_tasks {
 
     /// For `Builder::on_task_terminate`.
     pub fn on_task_terminate(meta: &TaskMeta<'_>) {
+        let mut attr = attr_of(meta);
+        if PANICKED.with(|panicked| panicked.replace(false)) {
+            attr.flags = sys::TDT_ATTR_PANICKED; // it counts if the task ends in its poll
+        }
         // SAFETY: the strings are as long as it is said.
-        unsafe { sys::tdt_hook_terminate(&attr_of(meta)) };
+        unsafe { sys::tdt_hook_terminate(&attr) };
     }
 }
 
