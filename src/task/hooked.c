@@ -36,6 +36,8 @@
 #include "task/fibers.h"
 #include "task/reported.h"
 #include "task/task.h"
+#include "unwind/registers.h"
+#include "unwind/walk.h"
 
 /* The record of the reported poll that is in progress on this thread. */
 static TDT__STATIC_TLS struct tdt__record_poll hooked_poll;
@@ -132,7 +134,7 @@ renew_reported(struct tdt_fiber *fiber, const struct tdt_task_attr *attr)
 	return add_reported(attr);
 }
 
-void tdt_hook_poll_start_at(const struct tdt_task_attr *attr, uintptr_t base)
+static inline void poll_start(const struct tdt_task_attr *attr, uintptr_t top)
 {
 	uint64_t id = reported_id(attr);
 	struct tdt_fiber *fiber;
@@ -150,17 +152,59 @@ void tdt_hook_poll_start_at(const struct tdt_task_attr *attr, uintptr_t base)
 	if (tdt__recording())
 		tdt__record_begin_hooked(&hooked_poll, id);
 	if (fiber != NULL && fiber->own)
-		tdt__reported_enter(fiber, base);
+		tdt__reported_enter(fiber, top);
 }
 
-__attribute__((noinline)) void tdt_hook_poll_start(const struct tdt_task_attr *attr)
+void tdt_hook_poll_start(const struct tdt_task_attr *attr)
 {
-#if defined(__x86_64__)
-	tdt_hook_poll_start_at(attr, (uintptr_t)__builtin_dwarf_cfa());
-#else
-	tdt_hook_poll_start_at(attr, (uintptr_t)__builtin_frame_address(0));
-#endif
+	poll_start(attr, TDT__OWN_TOP());
 }
+
+#if TDT_WALK_RULES
+/*
+ * A walk ends at a CFA, and a base lies anywhere in a frame.  On its thread a runtime polls in the
+ * same frame again and again, at one place or two, so the CFA is looked for once.
+ */
+static TDT__STATIC_TLS struct top {
+	uintptr_t base, cfa;
+} tops[2];
+
+/* The outermost CFA that is not above `base`: that of a function that the polling one has called. */
+static __attribute__((noinline, cold)) uintptr_t find_top(uintptr_t base)
+{
+	struct tdt__registers at = TDT__CALLER_REGISTERS();
+	int saved = errno;
+	struct tdt__frame frame;
+	struct tdt__walk walk;
+
+	tops[1] = tops[0];
+	tops[0] = (struct top){ base, 0 };
+	if (tdt__walk_init(&walk)) {
+		tdt__walk_start(&walk, at, base);
+		while (tdt__walk_next(&walk, &at, &frame) == TDT__WALK_FRAME && !frame.guessed)
+			tops[0].cfa = frame.cfa;
+		tdt__walk_fini(&walk);
+	}
+	errno = saved;
+	return tops[0].cfa;
+}
+
+__attribute__((noinline)) void tdt_hook_poll_start_at(const struct tdt_task_attr *attr,
+						      uintptr_t base)
+{
+	uintptr_t cfa = tops[0].base == base   ? tops[0].cfa
+			: tops[1].base == base ? tops[1].cfa
+					       : find_top(base);
+
+	poll_start(attr, cfa);
+	TDT_KEEP_FRAME();
+}
+#else
+void tdt_hook_poll_start_at(const struct tdt_task_attr *attr, uintptr_t base)
+{
+	poll_start(attr, base);
+}
+#endif
 
 void tdt_hook_poll_end(const struct tdt_task_attr *attr)
 {

@@ -113,30 +113,42 @@ mod with_tasks {
         number.finish()
     }
 
+    const NONE: sys::tdt_task_attr = sys::tdt_task_attr {
+        size: mem::size_of::<sys::tdt_task_attr>(),
+        id: 0,
+        name: ptr::null(),
+        file: ptr::null(),
+        line: 0,
+        column: 0,
+        file_length: 0,
+        name_length: 0,
+        default_name: ptr::null(),
+        default_name_length: 0,
+        id_later: 0,
+        reserved: [0; 3],
+        flags: 0,
+        parent: 0,
+        entry: 0,
+    };
+
     #[inline]
     fn attr_of(meta: &TaskMeta<'_>) -> sys::tdt_task_attr {
         let place = meta.spawned_at();
         let (file, file_length) = file_of(place);
         sys::tdt_task_attr {
-            size: mem::size_of::<sys::tdt_task_attr>(),
             id: number_of(meta.id()),
-            name: ptr::null(),
             file,
             line: place.line(),
             column: place.column(),
             file_length,
-            name_length: 0,
-            default_name: ptr::null(),
-            default_name_length: 0,
-            id_later: 0,
-            reserved: [0; 3],
-            flags: 0,
-            parent: 0,
-            entry: 0,
+            ..NONE
         }
     }
 
     thread_local! {
+        /// The task of the last poll that began here.
+        static DESCRIBED: Cell<sys::tdt_task_attr> = const { Cell::new(NONE) };
+
         /// Whether a panic began in the poll of this thread.
         static PANICKED: Cell<bool> = const { Cell::new(false) };
     }
@@ -175,15 +187,24 @@ mod with_tasks {
         PANICKED.with(|panicked| panicked.set(false));
         // The function of tokio that polls has the description in its frame.
         let base = meta as *const TaskMeta<'_> as usize;
-        // SAFETY: the strings are as long as it is said.
-        unsafe { sys::tdt_hook_poll_start_at(&attr, base) };
+        DESCRIBED.with(|described| {
+            described.set(attr);
+            // SAFETY: the strings are as long as it is said.
+            unsafe { sys::tdt_hook_poll_start_at(described.as_ptr(), base) };
+        });
     }
 
     /// For `Builder::on_after_task_poll`.
     pub fn on_after_task_poll(meta: &TaskMeta<'_>) {
         POLLED.with(|polled| polled.set(0));
-        // SAFETY: the strings are as long as it is said.
-        unsafe { sys::tdt_hook_poll_end(&attr_of(meta)) };
+        DESCRIBED.with(|described| {
+            // SAFETY: nothing else refers to it.
+            if unsafe { (*described.as_ptr()).id } != number_of(meta.id()) {
+                described.set(attr_of(meta)); // polls inside of this one have changed it
+            }
+            // SAFETY: the strings are as long as it is said.
+            unsafe { sys::tdt_hook_poll_end(described.as_ptr()) };
+        });
     }
 
     /// For `Builder::on_task_terminate`.
