@@ -340,7 +340,8 @@ static void find_live_stack(struct tdt__profile *profile, struct tdt__profiled *
 	profile->walks--;
 	if (seen->record.suspended_pc != 0)
 		stacks = tdt__live_suspended(&profile->live, &waiting);
-	if (stacks == NULL && seen->record.leaf != 0)
+	if (stacks == NULL &&
+	    (seen->record.leaf != 0 || seen->record.poll == TDT_TASK_RECORD_REPORTED))
 		stacks = tdt__list_read(&profile->tasks, &waiting);
 	if (stacks != NULL)
 		find_waiting(profile, task, &seen->record, tree_of_stack(profile, stacks), 1);

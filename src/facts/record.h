@@ -68,7 +68,14 @@ static inline struct tdt_wait tdt__wait_of_record(const struct tdt_task_record *
 }
 
 /* What is said of all tasks that nobody traces. */
-#define TDT__UNTRACED "not traced: no tree; tdt::spawn() or tdt_traced() gives one"
+#define TDT__NO_TREE "not traced: no tree"
+#define TDT__UNTRACED TDT__NO_TREE "; tdt::spawn() or tdt_traced() gives one"
+
+/* Whether there is no more to know of where the task is: a poll that goes on has a stack. */
+static inline bool tdt__has_no_tree(const struct tdt_task_info *info)
+{
+	return info->untraced != 0 && info->state != TDT_TASK_RUNNING;
+}
 
 /* The only frame of a task that waits, and has neither a tree nor a list. */
 static inline const char *tdt__unknown_frame(const struct tdt_task_record *record)
