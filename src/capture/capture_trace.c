@@ -21,6 +21,7 @@ struct tdt_trace *tdt__capture_trace(const struct tdt_handle *task, struct tdt__
 		.line = record->line,
 		.column = record->column,
 		.parent = record->parent,
+		.untraced = record->poll == TDT_TASK_RECORD_REPORTED,
 	};
 	struct tdt_trace *trace;
 
