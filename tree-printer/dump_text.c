@@ -284,6 +284,22 @@ static void free_printed(struct printed_groups *groups)
 
 /* ---- Groups ---- */
 
+/*
+ * The tasks of a group may be children of tasks that are in one other group (TDT_ATTR_CHILD): then
+ * the group is written below that one.
+ */
+struct family {
+	uint32_t above;       /* the group of the parents; NO_GROUP: there is none, or several */
+	uint32_t first, next; /* of the groups below this one */
+	size_t children;      /* of the tasks of this group, in any group */
+	size_t shown;         /* of these, in groups below this one that have a tree */
+	bool written;
+};
+
+#define NO_GROUP UINT32_MAX
+#define DEEPEST 32 /* groups below groups; further ones are written as the others */
+#define STEP 3     /* how many columns they stand further in */
+
 /* While a dump is written. */
 struct dump_text {
 	struct tdt__out *out;
@@ -292,6 +308,7 @@ struct dump_text {
 	struct tdt__string string;
 	struct printed_groups printed;
 	size_t groups; /* how many groups have been written */
+	struct family *family; /* of each group; NULL: no task is a child, or no memory */
 	int error;
 };
 
@@ -334,7 +351,75 @@ static int group_tree(struct dump_text *text, const struct tdt_snapshot_group *o
 	return tdt__out_take(text->out, &text->string) != 0 ? -ENOMEM : err;
 }
 
-static int group(struct dump_text *text, const struct tdt_snapshot_group *of, bool deadlock)
+static bool has_children(const struct tdt_snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->n_groups; i++)
+		for (size_t k = 0; k < snapshot->groups[i]->n; k++)
+			if (tdt__dump_task(snapshot->groups[i], k).child != 0)
+				return true;
+	return false;
+}
+
+/* The group in which the parents of all its tasks are, and no task of its own. */
+static uint32_t group_above(const struct dump_text *text, uint32_t group)
+{
+	const struct tdt_snapshot_group *of = text->dump->snapshot->groups[group];
+	uint32_t above = NO_GROUP;
+
+	for (size_t k = 0; k < of->n; k++) {
+		const struct tdt_task_info task = tdt__dump_task(of, k);
+		uint32_t parents = task.child != 0
+					   ? tdt__names_group(text->dump->names, task.parent)
+					   : NO_GROUP;
+
+		if (parents != NO_GROUP)
+			text->family[parents].children++;
+		if (k == 0)
+			above = parents;
+		else if (parents != above)
+			above = NO_GROUP;
+	}
+	return above != group ? above : NO_GROUP;
+}
+
+static void find_families(struct dump_text *text)
+{
+	const struct tdt_snapshot *snapshot = text->dump->snapshot;
+
+	if (!has_children(snapshot))
+		return;
+	text->family = calloc(snapshot->n_groups, sizeof(text->family[0]));
+	if (text->family == NULL)
+		return;
+	for (uint32_t i = 0; i < snapshot->n_groups; i++)
+		text->family[i].first = NO_GROUP;
+	for (uint32_t i = (uint32_t)snapshot->n_groups; i-- > 0;) {
+		struct family *own = &text->family[i], *above;
+
+		own->above = group_above(text, i);
+		if (own->above == NO_GROUP)
+			continue;
+		above = &text->family[own->above];
+		own->next = above->first;
+		above->first = i;
+		if (snapshot->groups[i]->trace != NULL)
+			above->shown += snapshot->groups[i]->n;
+	}
+}
+
+static void children_line(struct dump_text *text, const struct family *family)
+{
+	tdt__string_puts(&text->string, "   ");
+	tdt__count(&text->string, family->shown);
+	tdt__string_puts(&text->string, " of ");
+	tdt__count(&text->string, family->children);
+	tdt__string_puts(&text->string, family->children == 1 ? " child is shown below\n"
+							      : " children are shown below\n");
+	put_lines(text);
+}
+
+static int group(struct dump_text *text, const struct tdt_snapshot_group *of, bool deadlock,
+		 const struct family *family)
 {
 	static const char no_memory[] = "   no memory for the rest of this\n";
 	const struct tdt_node *root = of->trace != NULL ? tdt_trace_root(of->trace) : NULL;
@@ -344,6 +429,8 @@ static int group(struct dump_text *text, const struct tdt_snapshot_group *of, bo
 		err = -ENOMEM;
 	else if (root != NULL)
 		err = group_tree(text, of, deadlock, root);
+	if (family != NULL && family->children != 0)
+		children_line(text, family);
 	if (err != 0)
 		tdt__out_add(text->out, no_memory, sizeof(no_memory) - 1);
 	tdt__out_add(text->out, "\n", 1);
@@ -352,15 +439,44 @@ static int group(struct dump_text *text, const struct tdt_snapshot_group *of, bo
 
 static void one_group(struct dump_text *text, const struct tdt_snapshot_group *of, bool deadlock)
 {
-	if (group(text, of, deadlock) != 0)
+	if (group(text, of, deadlock, NULL) != 0)
 		text->error = -ENOMEM;
 }
 
-/* Write the next `n` groups. */
+/* Write a group, and those below it. */
+static void family_group(struct dump_text *text, uint32_t i, bool deadlock)
+{
+	struct family *own = text->family != NULL ? &text->family[i] : NULL;
+	uint32_t below = own != NULL && text->out->indent < DEEPEST * STEP ? own->first : NO_GROUP;
+
+	if (own != NULL && own->written)
+		return;
+	if (own != NULL)
+		own->written = true;
+	if (group(text, text->dump->snapshot->groups[i], deadlock, own) != 0)
+		text->error = -ENOMEM;
+	text->out->indent += STEP;
+	for (; below != NO_GROUP; below = text->family[below].next)
+		family_group(text, below, false);
+	text->out->indent -= STEP;
+}
+
+/* Write the next `n` groups: in a deadlock all of them, wherever their parents are. */
 static void next_groups(struct dump_text *text, size_t n, bool deadlock)
 {
-	for (; n > 0 && text->out->error == 0; n--)
-		one_group(text, text->dump->snapshot->groups[text->groups++], deadlock);
+	for (; n > 0 && text->out->error == 0; n--, text->groups++)
+		if (deadlock || text->family == NULL ||
+		    text->family[text->groups].above == NO_GROUP)
+			family_group(text, (uint32_t)text->groups, deadlock);
+}
+
+/* Write the groups that are below each other, or too deep. */
+static void rest_of_groups(struct dump_text *text)
+{
+	for (size_t i = 0; i < text->dump->snapshot->n_groups && text->out->error == 0; i++)
+		if (text->family != NULL && !text->family[i].written)
+			family_group(text, (uint32_t)i, false);
+	free(text->family);
 }
 
 /* Write what was seen of the tasks that went on when they were asked. */
@@ -466,9 +582,11 @@ int tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 	stuck_locks(&text, &locks);
 	free(locks.lock);
 	busy_loops(&text);
+	find_families(&text);
 	for (size_t i = 0; i < snapshot->n_cycles && out->error == 0; i++)
 		cycle_text(&text, snapshot->cycles[i]);
 	next_groups(&text, snapshot->n_groups - text.groups, false);
+	rest_of_groups(&text);
 	tasks_before(&text);
 	panicked_tasks(&text);
 	tdt__frames_fini(&text.frames);
@@ -480,7 +598,9 @@ int tdt__dump_groups(struct tdt__out *out, const struct tdt__dump *dump)
 {
 	struct dump_text text = { .out = out, .dump = dump, .frames.options = dump->options };
 
+	find_families(&text);
 	next_groups(&text, dump->snapshot->n_groups, false);
+	rest_of_groups(&text);
 	tdt__frames_fini(&text.frames);
 	free_printed(&text.printed);
 	return text.error;

@@ -12,6 +12,7 @@
 #include <tdt/layout/registry.h>
 #include <tdt/tree.h>
 
+#define TDT__HINT_CHILD 128u /* in `own_hint`: the task is a part of its parent */
 #define TDT__REQUESTED_POLL 2u	 /* adds one to the count of requested polls in `own_bits` */
 #define TDT__REQUESTED_POLLS 128 /* this many polls look like none */
 
@@ -122,6 +123,7 @@ static inline struct tdt_task_info tdt__record_info(const struct tdt_task_record
 		.woken_ns = tdt__time_since(now, record->woken),
 		.woken_by = record->woken_by,
 		.untraced = record->poll == TDT_TASK_RECORD_REPORTED,
+		.child = (record->own_hint & TDT__HINT_CHILD) != 0,
 	};
 
 	if (info.state == TDT_TASK_RUNNABLE)

@@ -300,7 +300,8 @@ struct tdt_task_record {
 				      255 */
 	uint8_t outcome;      /* @122 with TDT_TASK_RECORD_ENDED, how the task ended: TDT_READY,
 				      TDT_PANICKED, or TDT_PENDING if it was dropped */
-	uint8_t own_hint;     /* @123 private to libtdt */
+	uint8_t own_hint;     /* @123 bit 7: the task is a part of `parent` (TDT_ATTR_CHILD in
+				      tdt/trace.h); bits 0 to 6 are private to libtdt */
 	uint32_t own_fiber;   /* @124 private to libtdt */
 
 	char name[TDT_TASK_RECORD_NAME_SIZE]; /* @128 UTF-8, ends with NUL; empty: none */

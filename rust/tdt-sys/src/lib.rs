@@ -102,6 +102,7 @@ pub struct tdt_task_attr {
 
 pub const TDT_ATTR_PARENT: u32 = 1;
 pub const TDT_ATTR_PANICKED: u32 = 2;
+pub const TDT_ATTR_CHILD: u32 = 4;
 
 #[repr(C)]
 #[derive(Debug)]
@@ -202,7 +203,7 @@ pub struct tdt_task_info {
     pub busy_polls: u64,
     pub busy_ns: u64,
     pub untraced: u32,
-    pub reserved: u32,
+    pub child: u32,
 }
 
 pub type tdt_node_kind = c_uint;

@@ -39,4 +39,4 @@ pub use span::{in_span, InSpan};
 #[cfg(feature = "tokio")]
 pub use spawn::{spawn, spawn_local, JoinSetExt};
 pub use trace::{Frame, Frames, Trace};
-pub use traced::{traced, Builder, TraceExt, Traced};
+pub use traced::{child, traced, Builder, TraceExt, Traced};
