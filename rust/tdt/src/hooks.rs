@@ -34,6 +34,7 @@ use tokio::runtime::Builder;
 ///
 /// # Errors
 /// `Unsupported`, if the program was built without `--cfg tokio_unstable`.
+#[cfg_attr(docsrs, doc(cfg(feature = "tokio-hooks")))]
 pub fn register_hooks(builder: &mut Builder) -> io::Result<&mut Builder> {
     #[cfg(tokio_unstable)]
     {
@@ -67,6 +68,7 @@ fn begin() {
 }
 
 #[cfg(tokio_unstable)]
+#[cfg_attr(docsrs, doc(cfg(tokio_unstable)))]
 pub use with_tasks::*;
 
 #[cfg(tokio_unstable)]

@@ -12,6 +12,7 @@ mod dump;
 mod error;
 mod handle;
 #[cfg(feature = "tokio-hooks")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tokio-hooks")))]
 pub mod hooks;
 mod info;
 #[cfg(feature = "tracing")]
@@ -19,6 +20,7 @@ mod span;
 #[cfg(feature = "tokio")]
 mod spawn;
 #[cfg(feature = "tokio")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
 pub mod sync;
 mod text;
 mod trace;
