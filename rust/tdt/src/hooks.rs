@@ -10,8 +10,12 @@ use std::io;
 use tdt_sys as sys;
 use tokio::runtime::Builder;
 
-/// Have the runtime of `builder` report all its tasks and threads: eight probes fire for that, and
-/// the flight recorder records it.
+/// Have the runtime of `builder` report all its tasks and threads: eight probes fire for that, the
+/// flight recorder records it, and [`tasks`](crate::tasks), dumps and tdt(1) list all tasks.  Of a
+/// task that nobody traces they know all but the tree of a wait.
+///
+/// The first call adds a hook of panics before the program's, because tokio does not say how a task
+/// ended.
 ///
 /// The probes are those of tokio-dtrace, with the same arguments.  Only the provider is another
 /// one, `tdt`: `usdt:*:tdt:task__spawn`.  See the manual page tdt-probes(7).
