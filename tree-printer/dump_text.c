@@ -288,7 +288,7 @@ static void free_printed(struct printed_groups *groups)
  * The tasks of a group may be children of tasks that are in one other group (TDT_ATTR_CHILD): then
  * the group is written below that one.
  */
-struct family {
+struct kin {
 	uint32_t above;       /* the group of the parents; NO_GROUP: there is none, or several */
 	uint32_t first, next; /* of the groups below this one */
 	size_t children;      /* of the tasks of this group, in any group */
@@ -298,7 +298,7 @@ struct family {
 
 #define NO_GROUP UINT32_MAX
 #define DEEPEST 32 /* groups below groups; further ones are written as the others */
-#define STEP 3     /* how many columns they stand further in */
+#define INDENT 3     /* how many columns they stand further in */
 
 /* While a dump is written. */
 struct dump_text {
@@ -308,7 +308,7 @@ struct dump_text {
 	struct tdt__string string;
 	struct printed_groups printed;
 	size_t groups; /* how many groups have been written */
-	struct family *family; /* of each group; NULL: no task is a child, or no memory */
+	struct kin *kin; /* of each group; NULL: no task is a child, or no memory */
 	int error;
 };
 
@@ -373,7 +373,7 @@ static uint32_t group_above(const struct dump_text *text, uint32_t group)
 					   : NO_GROUP;
 
 		if (parents != NO_GROUP)
-			text->family[parents].children++;
+			text->kin[parents].children++;
 		if (k == 0)
 			above = parents;
 		else if (parents != above)
@@ -388,18 +388,18 @@ static void find_families(struct dump_text *text)
 
 	if (!has_children(snapshot))
 		return;
-	text->family = calloc(snapshot->n_groups, sizeof(text->family[0]));
-	if (text->family == NULL)
+	text->kin = calloc(snapshot->n_groups, sizeof(text->kin[0]));
+	if (text->kin == NULL)
 		return;
 	for (uint32_t i = 0; i < snapshot->n_groups; i++)
-		text->family[i].first = NO_GROUP;
+		text->kin[i].first = NO_GROUP;
 	for (uint32_t i = (uint32_t)snapshot->n_groups; i-- > 0;) {
-		struct family *own = &text->family[i], *above;
+		struct kin *own = &text->kin[i], *above;
 
 		own->above = group_above(text, i);
 		if (own->above == NO_GROUP)
 			continue;
-		above = &text->family[own->above];
+		above = &text->kin[own->above];
 		own->next = above->first;
 		above->first = i;
 		if (snapshot->groups[i]->trace != NULL)
@@ -407,19 +407,19 @@ static void find_families(struct dump_text *text)
 	}
 }
 
-static void children_line(struct dump_text *text, const struct family *family)
+static void children_line(struct dump_text *text, const struct kin *kin)
 {
 	tdt__string_puts(&text->string, "   ");
-	tdt__count(&text->string, family->shown);
+	tdt__count(&text->string, kin->shown);
 	tdt__string_puts(&text->string, " of ");
-	tdt__count(&text->string, family->children);
-	tdt__string_puts(&text->string, family->children == 1 ? " child is shown below\n"
+	tdt__count(&text->string, kin->children);
+	tdt__string_puts(&text->string, kin->children == 1 ? " child is shown below\n"
 							      : " children are shown below\n");
 	put_lines(text);
 }
 
 static int group(struct dump_text *text, const struct tdt_snapshot_group *of, bool deadlock,
-		 const struct family *family)
+		 const struct kin *kin)
 {
 	static const char no_memory[] = "   no memory for the rest of this\n";
 	const struct tdt_node *root = of->trace != NULL ? tdt_trace_root(of->trace) : NULL;
@@ -429,8 +429,8 @@ static int group(struct dump_text *text, const struct tdt_snapshot_group *of, bo
 		err = -ENOMEM;
 	else if (root != NULL)
 		err = group_tree(text, of, deadlock, root);
-	if (family != NULL && family->children != 0)
-		children_line(text, family);
+	if (kin != NULL && kin->children != 0)
+		children_line(text, kin);
 	if (err != 0)
 		tdt__out_add(text->out, no_memory, sizeof(no_memory) - 1);
 	tdt__out_add(text->out, "\n", 1);
@@ -444,10 +444,11 @@ static void one_group(struct dump_text *text, const struct tdt_snapshot_group *o
 }
 
 /* Write a group, and those below it. */
-static void family_group(struct dump_text *text, uint32_t i, bool deadlock)
+static void kin_group(struct dump_text *text, uint32_t i, bool deadlock)
 {
-	struct family *own = text->family != NULL ? &text->family[i] : NULL;
-	uint32_t below = own != NULL && text->out->indent < DEEPEST * STEP ? own->first : NO_GROUP;
+	struct kin *own = text->kin != NULL ? &text->kin[i] : NULL;
+	uint32_t below = own != NULL && text->out->indent < DEEPEST * INDENT ? own->first
+									      : NO_GROUP;
 
 	if (own != NULL && own->written)
 		return;
@@ -455,28 +456,28 @@ static void family_group(struct dump_text *text, uint32_t i, bool deadlock)
 		own->written = true;
 	if (group(text, text->dump->snapshot->groups[i], deadlock, own) != 0)
 		text->error = -ENOMEM;
-	text->out->indent += STEP;
-	for (; below != NO_GROUP; below = text->family[below].next)
-		family_group(text, below, false);
-	text->out->indent -= STEP;
+	text->out->indent += INDENT;
+	for (; below != NO_GROUP; below = text->kin[below].next)
+		kin_group(text, below, false);
+	text->out->indent -= INDENT;
 }
 
 /* Write the next `n` groups: in a deadlock all of them, wherever their parents are. */
 static void next_groups(struct dump_text *text, size_t n, bool deadlock)
 {
 	for (; n > 0 && text->out->error == 0; n--, text->groups++)
-		if (deadlock || text->family == NULL ||
-		    text->family[text->groups].above == NO_GROUP)
-			family_group(text, (uint32_t)text->groups, deadlock);
+		if (deadlock || text->kin == NULL ||
+		    text->kin[text->groups].above == NO_GROUP)
+			kin_group(text, (uint32_t)text->groups, deadlock);
 }
 
 /* Write the groups that are below each other, or too deep. */
 static void rest_of_groups(struct dump_text *text)
 {
 	for (size_t i = 0; i < text->dump->snapshot->n_groups && text->out->error == 0; i++)
-		if (text->family != NULL && !text->family[i].written)
-			family_group(text, (uint32_t)i, false);
-	free(text->family);
+		if (text->kin != NULL && !text->kin[i].written)
+			kin_group(text, (uint32_t)i, false);
+	free(text->kin);
 }
 
 /* Write what was seen of the tasks that went on when they were asked. */

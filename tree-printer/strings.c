@@ -204,7 +204,7 @@ static void add_bytes(struct tdt__out *out, const void *bytes, size_t n)
 	out->used += n;
 }
 
-static void add_line(struct tdt__out *out, const char *bytes, size_t n)
+static void add_indented(struct tdt__out *out, const char *bytes, size_t n)
 {
 	for (unsigned i = 0; i < out->indent && !out->in_line && bytes[0] != '\n'; i++)
 		add_bytes(out, " ", 1);
@@ -226,7 +226,7 @@ void tdt__out_add(struct tdt__out *out, const void *bytes, size_t n)
 		const char *end = memchr(at, '\n', n);
 		size_t line = end != NULL ? (size_t)(end - at) + 1 : n;
 
-		add_line(out, at, line);
+		add_indented(out, at, line);
 		at += line;
 		n -= line;
 	}

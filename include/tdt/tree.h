@@ -170,9 +170,10 @@ struct tdt_task_info {
 	uint64_t busy_ns;
 	uint32_t untraced;         /* 1: nobody traces the task.  Its runtime reports it
 				      (tdt_hook_spawn()), so it has no tree while it waits */
-	uint32_t child;            /* 1: the task is a part of `parent` (TDT_ATTR_CHILD), as a future
-				      is whose combinator has a waker of its own, so that it is in
-				      no tree of the parent.  The text of a dump has it below */
+	uint32_t child;            /* 1: the task is a part of `parent` (TDT_ATTR_CHILD), as a
+				      future is whose combinator has a waker of its own, so that
+				      it is in no tree of the parent.  The text of a dump has it
+				      below that one */
 };
 
 /*

@@ -169,7 +169,7 @@ static TDT__STATIC_TLS struct top {
 	uintptr_t base, cfa;
 } tops[2];
 
-/* The outermost CFA that is not above `base`: that of a function that the polling one has called. */
+/* The outermost CFA that is not above `base`: that of a function which the polling one called. */
 static __attribute__((noinline, cold)) uintptr_t find_top(uintptr_t base)
 {
 	struct tdt__registers at = TDT__CALLER_REGISTERS();
@@ -222,7 +222,7 @@ void tdt_hook_poll_end(const struct tdt_task_attr *attr)
 }
 
 /* What the task ended with: of a task that ends in its poll. */
-static tdt_poll_t result_of(const struct tdt_task_attr *attr)
+static tdt_poll_t reported_result(const struct tdt_task_attr *attr)
 {
 	bool panicked = attr->size > offsetof(struct tdt_task_attr, flags) &&
 			(attr->flags & TDT_ATTR_PANICKED) != 0;
@@ -243,7 +243,7 @@ void tdt_hook_terminate(const struct tdt_task_attr *attr)
 
 	if (id == 0)
 		return;
-	result = polled ? result_of(attr) : TDT_PENDING;
+	result = polled ? reported_result(attr) : TDT_PENDING;
 	fiber = tdt__reported_find(id);
 	if (polled)
 		tdt__thread.hooked_result = result;
@@ -260,7 +260,7 @@ void tdt_hook_terminate(const struct tdt_task_attr *attr)
 }
 
 /* Give the reported task to the traced one. */
-static void adopt(uint64_t id, struct tdt_handle *handle)
+static void adopt_reported(uint64_t id, struct tdt_handle *handle)
 {
 	struct tdt_fiber *fiber = tdt__reported_find(id);
 	int saved = errno;
@@ -285,6 +285,6 @@ void tdt_hook_adopt(struct tdt_handle *handle, uint64_t id)
 		tdt__task_announce(handle);
 		return;
 	}
-	adopt(id, handle);
+	adopt_reported(id, handle);
 	TDT__POKE(handle->record.id, id);
 }

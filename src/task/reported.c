@@ -21,7 +21,7 @@ static bool make_table(void)
 	return lists != NULL;
 }
 
-static struct tdt_fiber *follow(tdt__reported_list *link, uint64_t id)
+static struct tdt_fiber *follow_list(tdt__reported_list *link, uint64_t id)
 {
 	/* Acquire the links of the fibers.  Pairs with tdt__reported_add(). */
 	struct tdt_fiber *fiber = atomic_load_explicit(link, memory_order_acquire);
@@ -37,11 +37,11 @@ static struct tdt_fiber *follow(tdt__reported_list *link, uint64_t id)
  */
 struct tdt_fiber *tdt__reported_follow(tdt__reported_list *list, uint64_t id)
 {
-	struct tdt_fiber *fiber = follow(list, id);
+	struct tdt_fiber *fiber = follow_list(list, id);
 
 	if (fiber == NULL) {
 		pthread_mutex_lock(&tdt__fibers_lock);
-		fiber = follow(list, id);
+		fiber = follow_list(list, id);
 		pthread_mutex_unlock(&tdt__fibers_lock);
 	}
 	return fiber;
@@ -61,7 +61,7 @@ bool tdt__reported_add(struct tdt_fiber *fiber, uint64_t id)
 		atomic_store_explicit(&fiber->next, next, memory_order_relaxed);
 	/*
 	 * Release the link and the id; acquire those of the fibers behind it, for threads that get
-	 * them from here.  Pairs with follow().
+	 * them from here.  Pairs with follow_list().
 	 */
 	while (!atomic_compare_exchange_weak_explicit(list, &next, fiber, memory_order_acq_rel,
 						      memory_order_relaxed));
@@ -69,7 +69,7 @@ bool tdt__reported_add(struct tdt_fiber *fiber, uint64_t id)
 }
 
 /* Others may add fibers before this one meanwhile.  Under the lock, nobody else removes any. */
-static void take_out(struct tdt_fiber *fiber, tdt__reported_list *link)
+static void unlist(struct tdt_fiber *fiber, tdt__reported_list *link)
 {
 	struct tdt_fiber *next, *at = fiber;
 
@@ -97,6 +97,6 @@ void tdt__reported_remove(struct tdt_fiber *fiber)
 	if (atomic_load_explicit(&fiber->next, memory_order_relaxed) != NULL ||
 	    !atomic_compare_exchange_strong_explicit(list, &only, NULL, memory_order_relaxed,
 						     memory_order_relaxed))
-		take_out(fiber, list);
+		unlist(fiber, list);
 	atomic_store_explicit(&fiber->reported, 0, memory_order_relaxed);
 }

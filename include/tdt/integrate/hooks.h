@@ -121,8 +121,8 @@ void tdt_task_woken(struct tdt_handle *handle);
  * polls.  tdt_hook_poll_start() takes the end of its caller's frame for it, so the function that
  * calls it is to be the one that polls; a wrapper around it calls tdt_hook_poll_start_at().
  *
- * If the task is a traced one as well, see tdt_hook_adopt(): it has one record, and each probe fires
- * once.
+ * If the task is a traced one as well, see tdt_hook_adopt(): it has one record, and each probe
+ * fires once.
  *
  * Cost: while no tracer is attached and the recorder does not run, the two calls around a poll take
  * some 12 ns, of which 5 are the coarse clock's (tdt_worker_now()).  Without memory for a record

@@ -355,10 +355,10 @@ pub fn traced<F: Future>(future: F) -> (Traced<F>, Handle) {
 /// Trace a future that is a part of the task that calls this function: a dump shows its tree below
 /// that task, whose line says how many of its children are shown.
 ///
-/// Some combinators poll their futures with wakers of their own, so that these are in no tree of the
-/// task: `FuturesUnordered`, `join_all` of more than 30, `buffer_unordered`, `Shared`.  The tasks of
-/// a `JoinSet` are tasks of their own.  Each of them is requested for itself, and has a state, a
-/// time and waits of its own.
+/// Some combinators poll their futures with wakers of their own, so that these are in no tree of
+/// the task: `FuturesUnordered`, `join_all` of more than 30, `buffer_unordered`, `Shared`.  The
+/// tasks of a `JoinSet` are tasks of their own.  Each of them is requested for itself, and has a
+/// state, a time and waits of its own.
 ///
 /// ```
 /// # use futures::stream::{FuturesUnordered, StreamExt};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers task/reported, task/hooked.  Tasks that nobody traces, and that their runtime reports: what
- * their records say, how they are found by their ids, and what becomes of the record if the task is
- * traced as well.
+ * Covers task/reported, task/hooked.  Tasks that nobody traces, and that their runtime reports:
+ * what their records say, how they are found by their ids, and what becomes of the record if the
+ * task is traced as well.
  */
 
 #include <config.h>
