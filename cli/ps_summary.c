@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cli/ps.h"
+#include "facts/record.h"
 #include "reader/history.h"
 #include "tree-printer/stuck_locks.h"
 #include "tree-printer/names.h"
@@ -51,6 +52,18 @@ static void counts_line(struct tdt__string *string, const struct listing *listin
 	count_state(string, counts.panicked, " panicked");
 	count_state(string, counts.polls, counts.polls == 1 ? " poll" : " polls");
 	tdt__string_puts(string, "\n");
+}
+
+static void untraced_line(struct tdt__string *string, const struct listing *listing)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < listing->tasks->n; i++)
+		n += listing->tasks->task[i].member.info.untraced != 0;
+	if (n == 0)
+		return;
+	tdt__count_tasks(string, n);
+	tdt__string_puts(string, " " TDT__UNTRACED "\n");
 }
 
 static void seen_misuse_line(struct tdt__string *string, const struct listing *listing)
@@ -107,6 +120,7 @@ int ps_summary(struct tdt__out *out, const struct listing *listing)
 		counts_line(&string, listing);
 		seen_misuse_line(&string, listing);
 	}
+	untraced_line(&string, listing);
 	if (tdt__tasks_at_least(listing->tasks))
 		tdt__string_puts(&string, TDT__AT_LEAST);
 	error = seen_futurelock_lines(&string, listing);

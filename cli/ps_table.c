@@ -16,6 +16,7 @@
 
 #include "cli/ps.h"
 #include "cli/text_table.h"
+#include "facts/record.h"
 #include "reader/history.h"
 #include "tree-printer/forms.h"
 #include "tree-printer/words.h"
@@ -64,6 +65,8 @@ static void add_task_row(struct text_table *table, const struct tdt__seen_task *
 	text_table_cell(table);
 	if (info->n_waits != 0)
 		tdt__waited_for(text, &task->wait, info->id, NULL, listing->print);
+	else if (tdt__has_no_tree(info))
+		tdt__string_puts(text, TDT__NO_TREE);
 	text_table_cell(table);
 	add_place(text, info, listing->print);
 	text_table_cell(table);

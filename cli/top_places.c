@@ -18,6 +18,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "facts/record.h"
 #include "tree-printer/fold.h"
 #include "tree-printer/frame.h"
 #include "tree-printer/operation.h"
@@ -143,10 +144,10 @@ static bool count_group(struct top_places *places, size_t group)
 	known[false] = known[true] = NO_PLACE;
 	for (size_t i = 0; i < from->n; i++) {
 		const struct tdt_task_info *task = from->tasks[i];
-		uint32_t number =
-			has_tree ? note_tree(places, from->trace, task,
-					     &known[has_older_tree(task)])
-				 : note_place(places, key_of_record(task), NULL, task);
+		uint32_t number = has_tree && !tdt__has_no_tree(task)
+					  ? note_tree(places, from->trace, task,
+						      &known[has_older_tree(task)])
+					  : note_place(places, key_of_record(task), NULL, task);
 
 		if (number == NO_PLACE)
 			return false;
@@ -250,7 +251,7 @@ static bool name_older(struct tdt__string *string, const struct spot *place,
 static void name_record(struct tdt__string *string, const struct tdt_task_info *info,
 			const struct tdt_print_options *options)
 {
-	tdt__string_puts(string, "(no tree)");
+	tdt__string_puts(string, tdt__has_no_tree(info) ? "(" TDT__NO_TREE ")" : "(no tree)");
 	if (info->n_waits != 0) {
 		struct tdt_wait wait = *info->waits[0];
 

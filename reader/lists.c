@@ -11,6 +11,7 @@
 
 #include <tdt/integrate/leaf.h>
 
+#include "facts/record.h"
 #include "facts/wait.h"
 #include "symbolize/modules.h"
 #include "tree/named.h"
@@ -78,16 +79,17 @@ static bool add_list(struct list_reading *reading, const struct tdt_leaf *leaf, 
 }
 
 /* A list without frames says that the task waits, but not where. */
-static bool add_unknown(struct tdt__stacks *stacks)
+static bool add_unknown(struct tdt__stacks *stacks, const struct tdt_task_record *record)
 {
-	uintptr_t pc = tdt__named_add(&stacks->named, "(unknown)", NULL, 0, 0);
+	uintptr_t pc = tdt__named_add(&stacks->named, tdt__unknown_frame(record), NULL, 0, 0);
 
 	if (pc != 0)
 		append_listed(stacks, pc);
 	return pc != 0;
 }
 
-static bool read_listed(struct list_reading *reading, const struct tdt_leaf *leaf, uint32_t n)
+static bool read_listed(struct list_reading *reading, const struct tdt_task_record *record,
+			const struct tdt_leaf *leaf, uint32_t n)
 {
 	size_t each = leaf->kind == TDT_LEAF_PCS ? sizeof(uint64_t) : sizeof(struct tdt_leaf_frame);
 	/* The inner frames are the last ones. */
@@ -95,7 +97,8 @@ static bool read_listed(struct list_reading *reading, const struct tdt_leaf *lea
 	char *frames = malloc(n * each + 1);
 	bool read = frames != NULL &&
 		    tdt__target_read(reading->images->target, at, frames, n * each) &&
-		    (n > 0 ? add_list(reading, leaf, frames, n) : add_unknown(reading->stacks));
+		    (n > 0 ? add_list(reading, leaf, frames, n)
+			   : add_unknown(reading->stacks, record));
 
 	free(frames);
 	if (read && n < leaf->n)
@@ -193,11 +196,14 @@ struct tdt__stacks *tdt__list_read(struct tdt__tasks *tasks, struct tdt__seen_ta
 	reading.stacks->modules = tdt__modules_ref(tasks->images->table);
 	reading.stacks->leaves = 1;
 	/* Only a task of tdt_task_new() is known to wait at nothing else. */
-	reading.stacks->known = record->stack_top == 0 || tdt__is_seen_callback(tasks, record)
+	reading.stacks->known = record->poll != TDT_TASK_RECORD_REPORTED &&
+						(record->stack_top == 0 ||
+						 tdt__is_seen_callback(tasks, record))
 				    ? TDT_LEAVES_ALL
 				    : TDT_LEAVES_UNKNOWN;
 	/* In a run, the same list may be set anew after it was changed: then its `polls` differ. */
-	if (read_listed(&reading, &leaf, n) && is_in_force_still(tasks->target, task->seen) &&
+	if (read_listed(&reading, record, &leaf, n) &&
+	    is_in_force_still(tasks->target, task->seen) &&
 	    find_leaf(tasks, task->seen, &again) && again.polls == leaf.polls) {
 		read_listed_waits(tasks, task, &leaf);
 		return reading.stacks;

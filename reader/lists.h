@@ -17,9 +17,10 @@ struct tdt__stacks;
  */
 struct tdt__stacks *tdt__list_read(struct tdt__tasks *tasks, struct tdt__seen_task *task);
 
-/* Whether the task was made by tdt_task_new(). */
+/* Whether the task has no future: it was made by tdt_task_new(), or is only reported. */
 static inline bool tdt__is_seen_callback(const struct tdt__tasks *tasks,
 					 const struct tdt_task_record *record)
 {
-	return record->poll != 0 && record->poll == tasks->registry.callback_poll;
+	return record->poll == TDT_TASK_RECORD_REPORTED ||
+	       (record->poll != 0 && record->poll == tasks->registry.callback_poll);
 }

@@ -329,7 +329,7 @@ static void find_live_stack(struct tdt__profile *profile, struct tdt__profiled *
 	profile->walks--;
 	if (seen->record.suspended_pc != 0)
 		stacks = tdt__live_suspended(&profile->live, &waiting);
-	if (stacks == NULL && seen->record.leaf != 0)
+	if (stacks == NULL)
 		stacks = tdt__list_read(&profile->tasks, &waiting);
 	if (stacks != NULL)
 		find_waiting(profile, task, &seen->record, tree_of_stack(profile, stacks), 1);
@@ -378,7 +378,8 @@ static void find_wait(struct tdt__profile *profile, struct tdt__profiled *task,
 	if (tdt__record_state(&seen->record) != TDT_TASK_WAITING || is_known(task, seen) ||
 	    use_first_answer(profile, task, seen))
 		return;
-	if (seen->record.suspended_pc != 0 || seen->record.leaf != 0)
+	if (seen->record.suspended_pc != 0 || seen->record.leaf != 0 ||
+	    seen->record.poll == TDT_TASK_RECORD_REPORTED)
 		find_live_stack(profile, task, seen);
 }
 

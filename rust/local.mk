@@ -43,6 +43,7 @@ EXTRA_DIST += \
 	rust/tdt/src/traced.rs \
 	rust/tdt/src/waker.rs \
 	rust/tdt/tests/behaviour.rs \
+	rust/tdt/tests/children.rs \
 	rust/tdt/tests/hostile.rs \
 	rust/tdt/tests/hooks.rs \
 	rust/tdt/tests/locks.rs \

@@ -300,6 +300,8 @@ libtdt_core_la_SOURCES = \
 	src/task/panic_hooks.h \
 	src/task/panics.c \
 	src/task/panics.h \
+	src/task/reported.c \
+	src/task/reported.h \
 	src/task/request.c \
 	src/task/request.h \
 	src/task/saved_waker.h \

@@ -80,6 +80,8 @@ void tdt__json_task_members(struct tdt__json *json, const struct tdt_task_info *
 	tdt__json_known_u64(json, "busy_polls", info->busy_polls);
 	tdt__json_known_u64(json, "busy_ns", info->busy_ns);
 	tdt__json_known_u64(json, "lost_times", info->lost_times);
+	tdt__json_known_u64(json, "untraced", info->untraced);
+	tdt__json_known_u64(json, "child", info->child);
 	if (info->n_waits != 0 && info->waits != NULL)
 		print_waits(json, info);
 }

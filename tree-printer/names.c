@@ -14,6 +14,7 @@
 struct task {
 	uint64_t id;
 	const char *name;
+	uint32_t group; /* its number; UINT32_MAX: it is in none */
 };
 
 struct tdt__names {
@@ -33,12 +34,12 @@ static uint32_t find_named(const struct tdt__names *names, uint64_t id)
 	return i;
 }
 
-static void add_named(struct tdt__names *names, const struct tdt_task_info *task)
+static void add_named(struct tdt__names *names, const struct tdt_task_info *task, uint32_t group)
 {
 	if (find_named(names, task->id) != TDT__INDEX_NONE)
 		return;
 	tdt__index_add(&names->by_id, tdt__hash_id(task->id), names->n);
-	names->task[names->n++] = (struct task){ .id = task->id, .name = task->name };
+	names->task[names->n++] = (struct task){ task->id, task->name, group };
 }
 
 /* Names without a task yet, with room for `n` tasks.  NULL: no memory. */
@@ -67,9 +68,9 @@ struct tdt__names *tdt__names_new(const struct tdt_snapshot *snapshot)
 		return NULL;
 	for (size_t i = 0; i < snapshot->n_groups; i++)
 		for (size_t j = 0; j < snapshot->groups[i]->n; j++)
-			add_named(names, snapshot->groups[i]->tasks[j]);
+			add_named(names, snapshot->groups[i]->tasks[j], (uint32_t)i);
 	for (size_t i = 0; i < snapshot->n_orphans; i++)
-		add_named(names, snapshot->orphans[i]->tasks[0]);
+		add_named(names, snapshot->orphans[i]->tasks[0], UINT32_MAX);
 	return names;
 }
 
@@ -86,4 +87,11 @@ const char *tdt__names_find(const struct tdt__names *names, uint64_t id)
 	uint32_t i = names != NULL ? find_named(names, id) : TDT__INDEX_NONE;
 
 	return i != TDT__INDEX_NONE ? names->task[i].name : NULL;
+}
+
+uint32_t tdt__names_group(const struct tdt__names *names, uint64_t id)
+{
+	uint32_t i = names != NULL ? find_named(names, id) : TDT__INDEX_NONE;
+
+	return i != TDT__INDEX_NONE ? names->task[i].group : UINT32_MAX;
 }

@@ -21,3 +21,6 @@ void tdt__names_free(struct tdt__names *names); /* NULL does nothing */
  * several tasks have the same id, the first one is found.
  */
 const char *tdt__names_find(const struct tdt__names *names, uint64_t id);
+
+/* The number of the group of task `id`.  UINT32_MAX: it is in none. */
+uint32_t tdt__names_group(const struct tdt__names *names, uint64_t id);

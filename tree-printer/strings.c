@@ -202,10 +202,8 @@ void tdt__out_flush(struct tdt__out *out)
 	out->used = 0;
 }
 
-void tdt__out_add(struct tdt__out *out, const void *bytes, size_t n)
+static void add_bytes(struct tdt__out *out, const void *bytes, size_t n)
 {
-	if (n == 0)
-		return; /* `bytes` may be NULL then */
 	if (n > sizeof(out->buffer) - out->used)
 		tdt__out_flush(out);
 	if (n > sizeof(out->buffer)) {
@@ -214,6 +212,34 @@ void tdt__out_add(struct tdt__out *out, const void *bytes, size_t n)
 	}
 	memcpy(out->buffer + out->used, bytes, n);
 	out->used += n;
+}
+
+static void add_indented(struct tdt__out *out, const char *bytes, size_t n)
+{
+	for (unsigned i = 0; i < out->indent && !out->in_line && bytes[0] != '\n'; i++)
+		add_bytes(out, " ", 1);
+	add_bytes(out, bytes, n);
+	out->in_line = bytes[n - 1] != '\n';
+}
+
+void tdt__out_add(struct tdt__out *out, const void *bytes, size_t n)
+{
+	const char *at = bytes;
+
+	if (n == 0)
+		return; /* `bytes` may be NULL then */
+	if (out->indent == 0) {
+		add_bytes(out, bytes, n);
+		return;
+	}
+	while (n > 0) {
+		const char *end = memchr(at, '\n', n);
+		size_t line = end != NULL ? (size_t)(end - at) + 1 : n;
+
+		add_indented(out, at, line);
+		at += line;
+		n -= line;
+	}
 }
 
 int tdt__out_take(struct tdt__out *out, struct tdt__string *string)

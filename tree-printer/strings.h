@@ -62,6 +62,8 @@ struct tdt__out {
 	void *arg;
 	int error; /* 0 or a negative errno */
 	size_t used;
+	unsigned indent; /* so many blanks begin each line that is not empty */
+	bool in_line;    /* with `indent`: the line has begun */
 	char buffer[4096];
 };
 

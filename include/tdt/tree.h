@@ -171,6 +171,12 @@ struct tdt_task_info {
 	uint32_t lost_times;       /* of a lost wake-up (`lost_wakeups` in struct tdt_snapshot): so
 				      many of these were at this place; 1 too if the place is
 				      not known.  Otherwise 0 */
+	uint32_t untraced;         /* 1: nobody traces the task.  Its runtime reports it
+				      (tdt_hook_spawn()), so it has no tree while it waits */
+	uint32_t child;            /* 1: the task is a part of `parent` (TDT_ATTR_CHILD), as a
+				      future is whose combinator has a waker of its own, so that
+				      it is in no tree of the parent.  The text of a dump has it
+				      below that one */
 	uint32_t reserved;
 };
 

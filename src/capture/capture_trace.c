@@ -19,6 +19,8 @@ struct tdt_trace *tdt__capture_trace(const struct tdt_handle *task, struct tdt__
 		.line = record->line,
 		.column = record->column,
 		.parent = record->parent,
+		.untraced = record->poll == TDT_TASK_RECORD_REPORTED,
+		.child = (TDT__PEEK(record->own_hint) & TDT__HINT_CHILD) != 0,
 	};
 	struct tdt_trace *trace;
 

@@ -20,8 +20,10 @@ static struct tdt_fiber *make(void)
 	pthread_mutex_lock(&tdt__fibers_lock);
 	item = tdt__pool_make(&fibers);
 	pthread_mutex_unlock(&tdt__fibers_lock);
-	if (item != NULL)
+	if (item != NULL) {
 		((struct tdt_fiber *)item)->stack = (struct tdt_registry_fiber){ 0 };
+		atomic_init(&((struct tdt_fiber *)item)->reported, 0);
+	}
 	return (struct tdt_fiber *)item;
 }
 

@@ -38,6 +38,9 @@ struct tdt_fiber {
 	struct tdt__record_poll record; /* of the run, from resume to suspend */
 	bool own;            /* the task is the fiber, and not a future that runs on it */
 	_Atomic uint8_t link; /* enum tdt__fiber_link */
+	/* In the table of task/reported.c, where other threads read them: */
+	_Atomic uint64_t reported;       /* the id of the task that is reported; 0: none is */
+	struct tdt_fiber *_Atomic next;
 };
 
 /* Whether `poll` is in the chain of some thread.  Only that thread takes it out. */
@@ -86,5 +89,8 @@ static inline void tdt__fiber_end_write(struct tdt_fiber *fiber)
 	__atomic_store_n(&fiber->stack.moves, (fiber->stack.moves | 1) + 1, __ATOMIC_RELEASE);
 }
 
-/* Protects the making of memory for fibers.  Held across fork() (fork.c). */
+/*
+ * Protects the making of memory for fibers, and what is taken out of the lists of task/reported.c.
+ * Held across fork() (fork.c).
+ */
 extern pthread_mutex_t tdt__fibers_lock;

@@ -137,9 +137,9 @@ static void add_listed(struct tdt__capture *capture, const struct tdt_leaf *leaf
 /* --- Lists ----------------------------------------------------------------------------- */
 
 /* Record that the task waits, and that it is not known where. */
-static void record_unknown(struct tdt__capture *capture)
+static void record_unknown(struct tdt__capture *capture, const char *frame)
 {
-	static const struct tdt_leaf_frame unknown = { "(unknown)", NULL, 0, 0 };
+	const struct tdt_leaf_frame unknown = { frame, NULL, 0, 0 };
 	const struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED, .n = 1, .frames = &unknown };
 
 	tdt__capture_begin(capture);
@@ -159,7 +159,7 @@ static void record_leaf(struct tdt__capture *capture, const struct tdt_leaf *lea
 		add_listed(capture, leaf);
 	}
 	if (capture->stacks.leaves + capture->stacks.lost == before)
-		record_unknown(capture);
+		record_unknown(capture, "(unknown)");
 }
 
 /* Add all that the list waits for.  The record, if the facts are from there, has only one wait. */
@@ -275,12 +275,13 @@ bool tdt__leaf_list_capture(struct tdt__capture *capture, const struct tdt_handl
 	tdt__capture_recorded(capture, task, &record);
 	listed = address != 0 && tdt__leaf_list_record(capture, address, record.id, record.polls);
 	if (!listed && alone) /* it was left without one */
-		record_unknown(capture);
+		record_unknown(capture, tdt__unknown_frame(&record));
 	if ((listed || alone) && is_in_force(task, &record, address)) {
 		tdt__capture_complete(capture);
 		/* A list that a poll gave is one leaf beside others. */
-		if (!alone &&
-		    !atomic_load_explicit(&task->leaf_answers, memory_order_relaxed))
+		if (tdt__is_reported_task(task) ||
+		    (!alone &&
+		     !atomic_load_explicit(&task->leaf_answers, memory_order_relaxed)))
 			capture->stacks.known = TDT_LEAVES_UNKNOWN;
 		return true;
 	}

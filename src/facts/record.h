@@ -13,6 +13,7 @@
 
 #include "facts/wait.h"
 
+#define TDT__HINT_CHILD 128u /* in `own_hint`: the task is a part of its parent */
 #define TDT__REQUESTED_POLL 2u	 /* adds one to the count of requested polls in `own_bits` */
 #define TDT__REQUESTED_POLLS 128 /* this many polls look like none */
 
@@ -66,6 +67,22 @@ static inline struct tdt_wait tdt__wait_of_record(const struct tdt_task_record *
 				  .owner = record->wait_owner };
 }
 
+/* What is said of all tasks that nobody traces. */
+#define TDT__NO_TREE "not traced: no tree"
+#define TDT__UNTRACED TDT__NO_TREE "; tdt::spawn() or tdt_traced() gives one"
+
+/* Whether there is no more to know of where the task is: a poll that goes on has a stack. */
+static inline bool tdt__has_no_tree(const struct tdt_task_info *info)
+{
+	return info->untraced != 0 && info->state != TDT_TASK_RUNNING;
+}
+
+/* The only frame of a task that waits, and has neither a tree nor a list. */
+static inline const char *tdt__unknown_frame(const struct tdt_task_record *record)
+{
+	return record->poll == TDT_TASK_RECORD_REPORTED ? "(" TDT__UNTRACED ")" : "(unknown)";
+}
+
 /* How many polls were made only for a request, and left the task waiting, modulo 128. */
 static inline uint8_t tdt__requested_polls(const struct tdt_task_record *record)
 {
@@ -104,6 +121,8 @@ static inline struct tdt_task_info tdt__record_info(const struct tdt_task_record
 		.parent = record->parent,
 		.woken_ns = tdt__time_since(now, record->woken),
 		.woken_by = record->woken_by,
+		.untraced = record->poll == TDT_TASK_RECORD_REPORTED,
+		.child = (record->own_hint & TDT__HINT_CHILD) != 0,
 	};
 
 	if (info.state == TDT_TASK_RUNNABLE)

@@ -59,7 +59,7 @@ struct tdt__thread {
 	/* The poll that the runtime reports, and what is said of it elsewhere (task/hooked.c). */
 	uint64_t hooked;        /* the id of its task; 0: no such poll is in progress */
 	bool hooked_recorded;   /* a traced task with this id has recorded the poll */
-	bool hooked_ended;      /* the runtime's task has ended in it */
+	uint8_t hooked_result;  /* the tdt_poll_t of it so far */
 	uint64_t traced_end;    /* the id of the last traced task that ended here since the runtime
 				   reported the end of a poll; 0: none */
 

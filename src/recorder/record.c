@@ -46,7 +46,7 @@ void tdt__record_long(const struct tdt_event *event, const void *payload, size_t
 void tdt__record_begin_hooked(struct tdt__record_poll *poll, uint64_t id)
 {
 	struct tdt_recording_ring *ring;
-	bool inside = tdt__thread.poll != NULL;
+	bool inside = tdt__thread.poll != NULL && !tdt__is_reported_task(tdt__thread.poll->task);
 
 	tdt__ring_enter();
 	ring = tdt__ring_of_polls();

@@ -100,9 +100,17 @@ struct tdt_handle {
 /* Tasks of tdt_task_new() have this poll function, which nobody calls. */
 tdt_poll_t tdt__callback_poll(void *state, struct tdt_context *cx);
 
+/* A task that its runtime reports, and nobody traces: tdt_hook_spawn(). */
+static inline bool tdt__is_reported_task(const struct tdt_handle *task)
+{
+	return TDT__PEEK(task->record.poll) == TDT_TASK_RECORD_REPORTED;
+}
+
+/* A task without a future: one of tdt_task_new(), or one that is only reported. */
 static inline bool tdt__is_callback_task(const struct tdt_handle *task)
 {
-	return TDT__PEEK(task->record.poll) == (uintptr_t)tdt__callback_poll;
+	return TDT__PEEK(task->record.poll) == (uintptr_t)tdt__callback_poll ||
+	       tdt__is_reported_task(task);
 }
 
 /*
@@ -121,11 +129,11 @@ static inline const struct tdt_waker *tdt__saved_exchange(struct tdt_handle *tas
 
 /*
  * The number of frames for which the last capture took room, rounded up; or the largest number that
- * `own_hint` can express, if that is less.
+ * `own_hint` can express, if that is less.  The highest bit is not of it: TDT__HINT_CHILD.
  */
 static inline uint32_t tdt__frames_hint(const struct tdt_handle *task)
 {
-	return TDT__PEEK(task->record.own_hint) * TDT__HINT_UNIT;
+	return (TDT__PEEK(task->record.own_hint) & (TDT__HINT_CHILD - 1)) * TDT__HINT_UNIT;
 }
 
 /*

@@ -239,6 +239,16 @@ struct tdt_handle *tdt__registry_take(void)
 	return task;
 }
 
+void tdt__registry_uncount(const struct tdt_handle *task)
+{
+	struct shard *shard = slab_of(task)->shard;
+	struct tdt_registry_counters *own = &counters[shard - shards];
+
+	pthread_mutex_lock(&shard->lock);
+	TDT__POKE(own->spawned, own->spawned - 1);
+	pthread_mutex_unlock(&shard->lock);
+}
+
 void tdt__registry_publish(struct tdt_handle *task)
 {
 	/* Release all fields that were filled in.  Pairs with tdt__registry_read(). */

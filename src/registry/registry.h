@@ -74,6 +74,9 @@ static inline tdt__record_word *tdt__record_words(const struct tdt_task_record *
  */
 struct tdt_handle *tdt__registry_take(void);
 
+/* The task is counted twice, as another record of it was made: undo the count of this one. */
+void tdt__registry_uncount(const struct tdt_handle *task);
+
 /* Let readers find the record, which is now filled in. */
 void tdt__registry_publish(struct tdt_handle *task);
 

@@ -86,7 +86,7 @@ struct tdt_fiber *tdt__fiber_new(const void *low, size_t size)
 }
 
 /* Make a task of its own, to which the fiber and the caller have a reference each. */
-static struct tdt_fiber *new_task(struct tdt_fiber *fiber, struct tdt_future child,
+static struct tdt_fiber *own_task(struct tdt_fiber *fiber, struct tdt_future child,
 				  const struct tdt_task_attr *attr)
 {
 	if (fiber == NULL)
@@ -101,7 +101,15 @@ static struct tdt_fiber *new_task(struct tdt_fiber *fiber, struct tdt_future chi
 	}
 	fiber->own = true;
 	fiber->poll.task = fiber->task;
-	tdt__task_announce(fiber->task);
+	return fiber;
+}
+
+static struct tdt_fiber *new_task(struct tdt_fiber *fiber, struct tdt_future child,
+				  const struct tdt_task_attr *attr)
+{
+	fiber = own_task(fiber, child, attr);
+	if (fiber != NULL)
+		tdt__task_announce(fiber->task);
 	return fiber;
 }
 
@@ -297,10 +305,8 @@ static __attribute__((noinline)) void resume_in_future(struct tdt_fiber *fiber)
 	tdt__fiber_begin_write(fiber);
 }
 
-static inline __attribute__((always_inline)) void begin_run(struct tdt_fiber *fiber)
+static inline __attribute__((always_inline)) void note_run(struct tdt_task_record *record)
 {
-	struct tdt_task_record *record = &fiber->task->record;
-
 	TDT__POKE(record->since, tdt__now());
 	TDT__POKE(record->thread, tdt__thread_id());
 	/*
@@ -311,6 +317,11 @@ static inline __attribute__((always_inline)) void begin_run(struct tdt_fiber *fi
 	__atomic_store_n(&record->state, TDT_TASK_RECORD_POLLING, __ATOMIC_RELEASE);
 	__atomic_store_n(&record->polls, record->polls + 1, __ATOMIC_RELEASE);
 	atomic_thread_fence(memory_order_release);
+}
+
+static inline __attribute__((always_inline)) void begin_run(struct tdt_fiber *fiber)
+{
+	note_run(&fiber->task->record);
 	TDT__PROBE_TASK(task__poll__start, fiber->task);
 	if (tdt__recording() && !fiber->record.is_recorded)
 		begin_recording(fiber);
@@ -527,6 +538,15 @@ static __attribute__((noinline, cold)) bool leave_early(struct tdt_fiber *fiber)
 	return true;
 }
 
+static inline void rest(struct tdt_handle *task)
+{
+	/* Release all that the task did, and its list.  Pairs with tdt__request_see(). */
+	__atomic_store_n(&task->record.state, TDT_TASK_RECORD_IDLE, __ATOMIC_RELEASE);
+	tdt__barrier_light();
+	if (RARELY(TDT__PEEK(task->record.own_request) != 0))
+		tdt__leaf_answer(task);
+}
+
 __attribute__((noinline)) void tdt_task_leave(struct tdt_handle *task)
 {
 	struct tdt_fiber *fiber;
@@ -542,11 +562,7 @@ __attribute__((noinline)) void tdt_task_leave(struct tdt_handle *task)
 	tdt__leaf_stay(task);
 	if (RARELY(fiber->record.is_recorded))
 		end_recording(fiber, TDT_PENDING);
-	/* Release all that the task did, and its list.  Pairs with tdt__request_see(). */
-	__atomic_store_n(&task->record.state, TDT_TASK_RECORD_IDLE, __ATOMIC_RELEASE);
-	tdt__barrier_light();
-	if (RARELY(TDT__PEEK(task->record.own_request) != 0))
-		tdt__leaf_answer(task);
+	rest(task);
 	TDT__PROBE_TASK(task__poll__end, task);
 }
 
@@ -556,4 +572,92 @@ void tdt_task_end(struct tdt_handle *task)
 		return;
 	end_task(fiber_of_task(task), TDT__OUTCOME_READY);
 	tdt_handle_unref(task);
+}
+
+/* --- Tasks that a runtime reports ---------------------------------------------------------- */
+
+struct tdt_fiber *tdt__reported_new(const struct tdt_task_attr *attr)
+{
+	const struct tdt_future child = {
+		.poll = (void *)(uintptr_t)TDT_TASK_RECORD_REPORTED /* nobody calls it */
+	};
+
+	return own_task(tdt__fiber_new(NULL, 0), child, attr);
+}
+
+/*
+ * Take polls out of this thread's chain whose ends were not reported: the frame at which such a
+ * poll began lies no higher than that of the one that begins.
+ */
+static __attribute__((noinline, cold)) void drop_lost_polls(uintptr_t base)
+{
+	while (tdt__thread.poll != NULL && tdt__is_reported_task(tdt__thread.poll->task) &&
+	       tdt__thread.poll->task->record.stack_top <= base)
+		tdt__reported_leave(tdt__thread.poll->task->record.id);
+}
+
+__attribute__((noinline)) void tdt__reported_enter(struct tdt_fiber *fiber, uintptr_t base)
+{
+	if (RARELY(tdt__thread.poll != NULL))
+		drop_lost_polls(base);
+	TDT__POKE(fiber->task->record.stack_top, base);
+	note_run(&fiber->task->record);
+	link_fiber(fiber);
+}
+
+__attribute__((noinline)) void tdt__reported_leave(uint64_t id)
+{
+	struct tdt__poll *poll = tdt__thread.poll;
+	struct tdt_handle *task;
+
+	while (poll != NULL &&
+	       (poll->task->record.id != id || !tdt__is_reported_task(poll->task)))
+		poll = poll->outer;
+	if (RARELY(poll == NULL))
+		return;
+	task = poll->task;
+	unlink_fiber(fiber_of_link(poll));
+	rest(task);
+}
+
+/* Free the fiber, and give up the references that it has. */
+static void free_reported(struct tdt_fiber *fiber)
+{
+	struct tdt_handle *task = fiber->task;
+
+	if (fiber->own)
+		tdt_handle_unref(task);
+	fiber->own = false;
+	free_or_leave(fiber, task);
+}
+
+void tdt__reported_end(struct tdt_fiber *fiber, tdt_poll_t result)
+{
+	if (fiber->own) {
+		unlink_fiber(fiber);
+		tdt__task_end(fiber->task,
+			      result == TDT_READY      ? TDT__OUTCOME_READY
+			      : result == TDT_PANICKED ? TDT__OUTCOME_PANICKED
+						       : TDT__OUTCOME_DROPPED,
+			      NULL);
+		tdt__holder_over(fiber->task);
+	}
+	free_reported(fiber);
+}
+
+void tdt__reported_adopt(struct tdt_fiber *fiber, struct tdt_handle *task)
+{
+	struct tdt_handle *own = fiber->own ? fiber->task : NULL;
+
+	fiber->task = tdt_handle_ref(task);
+	fiber->own = false;
+	if (own == NULL)
+		return;
+	unlink_fiber(fiber);
+	tdt__registry_uncount(own);
+	/* It did not end: so that tdt__task_end() says nothing of that. */
+	TDT__POKE(own->record.state, TDT_TASK_RECORD_ENDED);
+	tdt__task_end(own, TDT__OUTCOME_DROPPED, NULL);
+	tdt_handle_unref(own);
+	tdt_handle_unref(own);
 }

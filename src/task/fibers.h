@@ -4,6 +4,9 @@
 /* The fibers of the library's own coroutines: future/coroutine.c. */
 
 #include <stddef.h>
+#include <stdint.h>
+
+#include <tdt/future.h>
 
 #include "unwind/registers.h"
 
@@ -28,3 +31,29 @@ void tdt__fiber_stands(struct tdt_fiber *fiber, struct tdt__registers at);
  * does nothing.
  */
 void tdt__fiber_belongs(struct tdt_fiber *fiber, struct tdt_handle *task);
+
+/* --- Tasks that a runtime reports (hooked.c) ------------------------------------------------- */
+
+struct tdt_task_attr;
+
+/*
+ * Make such a task.  Its fiber has both references to the record.  No probe fires, neither here nor
+ * in the calls below.  NULL and errno on failure.
+ */
+struct tdt_fiber *tdt__reported_new(const struct tdt_task_attr *attr);
+
+/*
+ * This thread polls the task from now on, or no more.  `base` is as in tdt_task_enter_at().  The
+ * second call does nothing unless the thread polls the task with this id, and that is not traced.
+ */
+void tdt__reported_enter(struct tdt_fiber *fiber, uintptr_t base);
+void tdt__reported_leave(uint64_t id);
+
+/* The task has ended, and the fiber is free. */
+void tdt__reported_end(struct tdt_fiber *fiber, tdt_poll_t result);
+
+/*
+ * `task`, which has a future, is the reported task, and has a record of its own: give up the one of
+ * the fiber.  The thread polls the task, or the fiber has no task yet.
+ */
+void tdt__reported_adopt(struct tdt_fiber *fiber, struct tdt_handle *task);

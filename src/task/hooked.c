@@ -3,13 +3,15 @@
  * What runtimes report of tasks that need not be traced: tdt_hook_spawn() and what follows it in
  * <tdt/integrate/hooks.h>.
  *
- * Such a task has no record.  While a tracer is attached or the recorder runs, a report makes a
- * handle on the stack, which has only what the probes and the events say.
+ * Such a task has a record as a task of tdt_task_new() has (fibers.c), which is found by the
+ * runtime's id (reported.h): reports have nothing else that is the task's own.  For the probes and
+ * the events a report makes a handle on the stack, which has only what these say.
  *
  * A traced task may be the task that the runtime reports: both have the same id then, and both see
  * its polls, one inside the other.  The runtime's reports fire the probes of such a poll, and the
  * wrapper records it, because the wrapper knows more about it.  The thread has what one of the two
- * needs to know of the other (struct tdt__thread).
+ * needs to know of the other (struct tdt__thread).  There is one record then: that of the traced
+ * task, until it ends.
  */
 
 #include <errno.h>
@@ -21,6 +23,7 @@
 
 #include "base/options.h"
 #include "capture/chain.h"
+#include "capture/fiber.h"
 #include "host/start.h"
 #include "host/thread.h"
 #include "probes/probes.h"
@@ -28,7 +31,11 @@
 #include "recorder/recorder.h"
 #include "registry/handle.h"
 #include "task/attr.h"
+#include "task/fibers.h"
+#include "task/reported.h"
 #include "task/task.h"
+#include "unwind/registers.h"
+#include "unwind/walk.h"
 
 /* The record of the reported poll that is in progress on this thread. */
 static TDT__STATIC_TLS struct tdt__record_poll hooked_poll;
@@ -83,32 +90,119 @@ static __attribute__((noinline, cold)) void record_end(const struct tdt_task_att
 	tdt__record_ended(&task, outcome);
 }
 
+/* Without memory the task has no record, until its next poll. */
+static __attribute__((noinline, cold)) struct tdt_fiber *
+add_reported(const struct tdt_task_attr *attr)
+{
+	int saved = errno;
+	struct tdt_fiber *fiber = tdt__reported_new(attr);
+
+	if (fiber != NULL && !tdt__reported_add(fiber, attr->id)) {
+		tdt__reported_end(fiber, TDT_PENDING);
+		fiber = NULL;
+	}
+	errno = saved;
+	return fiber;
+}
+
 void tdt_hook_spawn(const struct tdt_task_attr *attr)
 {
 	if (reported_id(attr) == 0)
 		return;
 	tdt__start();
 	tdt__recorder_by_environment();
+	if (tdt__reported_find(attr->id) == NULL)
+		add_reported(attr);
 	if (TDT__PROBED(task__spawn))
 		fire(tdt_probe_task__spawn, attr);
 	if (tdt__recording())
 		record_spawn(attr);
 }
 
-void tdt_hook_poll_start(const struct tdt_task_attr *attr)
+/* The fiber of a task that is polled, which was not found, or belongs to a traced task. */
+static __attribute__((noinline, cold)) struct tdt_fiber *
+renew_reported(struct tdt_fiber *fiber, const struct tdt_task_attr *attr)
+{
+	if (fiber != NULL && TDT__PEEK(fiber->task->record.state) != TDT_TASK_RECORD_ENDED)
+		return fiber;
+	if (fiber != NULL) { /* the runtime's task goes on without the traced one */
+		tdt__reported_remove(fiber);
+		tdt__reported_end(fiber, TDT_PENDING);
+	}
+	return add_reported(attr);
+}
+
+static inline void poll_start(const struct tdt_task_attr *attr, uintptr_t top)
 {
 	uint64_t id = reported_id(attr);
+	struct tdt_fiber *fiber;
 
 	if (id == 0)
 		return;
 	tdt__thread.hooked = id;
 	tdt__thread.hooked_recorded = false;
-	tdt__thread.hooked_ended = false;
+	tdt__thread.hooked_result = TDT_PENDING;
+	fiber = tdt__reported_find(id);
+	if (__builtin_expect(fiber == NULL || !fiber->own, 0))
+		fiber = renew_reported(fiber, attr);
 	if (TDT__PROBED(task__poll__start))
 		fire(tdt_probe_task__poll__start, attr);
 	if (tdt__recording())
 		tdt__record_begin_hooked(&hooked_poll, id);
+	if (fiber != NULL && fiber->own)
+		tdt__reported_enter(fiber, top);
 }
+
+void tdt_hook_poll_start(const struct tdt_task_attr *attr)
+{
+	poll_start(attr, TDT__OWN_TOP());
+}
+
+#if TDT_WALK_RULES
+/*
+ * A walk ends at a CFA, and a base lies anywhere in a frame.  On its thread a runtime polls in the
+ * same frame again and again, at one place or two, so the CFA is looked for once.
+ */
+static TDT__STATIC_TLS struct top {
+	uintptr_t base, cfa;
+} tops[2];
+
+/* The outermost CFA that is not above `base`: that of a function which the polling one called. */
+static __attribute__((noinline, cold)) uintptr_t find_top(uintptr_t base)
+{
+	struct tdt__registers at = TDT__CALLER_REGISTERS();
+	int saved = errno;
+	struct tdt__frame frame;
+	struct tdt__walk walk;
+
+	tops[1] = tops[0];
+	tops[0] = (struct top){ base, 0 };
+	if (tdt__walk_init(&walk)) {
+		tdt__walk_start(&walk, at, base);
+		while (tdt__walk_next(&walk, &at, &frame) == TDT__WALK_FRAME && !frame.guessed)
+			tops[0].cfa = frame.cfa;
+		tdt__walk_fini(&walk);
+	}
+	errno = saved;
+	return tops[0].cfa;
+}
+
+__attribute__((noinline)) void tdt_hook_poll_start_at(const struct tdt_task_attr *attr,
+						      uintptr_t base)
+{
+	uintptr_t cfa = tops[0].base == base   ? tops[0].cfa
+			: tops[1].base == base ? tops[1].cfa
+					       : find_top(base);
+
+	poll_start(attr, cfa);
+	TDT_KEEP_FRAME();
+}
+#else
+void tdt_hook_poll_start_at(const struct tdt_task_attr *attr, uintptr_t base)
+{
+	poll_start(attr, base);
+}
+#endif
 
 void tdt_hook_poll_end(const struct tdt_task_attr *attr)
 {
@@ -116,40 +210,79 @@ void tdt_hook_poll_end(const struct tdt_task_attr *attr)
 
 	if (id == 0)
 		return;
+	tdt__reported_leave(id);
 	if (__builtin_expect(hooked_poll.is_recorded, 0) && id == tdt__thread.hooked)
-		tdt__record_end_hooked(&hooked_poll, id,
-				       tdt__thread.hooked_ended ? TDT_READY : TDT_PENDING);
+		tdt__record_end_hooked(&hooked_poll, id, tdt__thread.hooked_result);
 	tdt__thread.hooked = 0;
 	tdt__thread.traced_end = 0;
 	if (TDT__PROBED(task__poll__end))
 		fire(tdt_probe_task__poll__end, attr);
 }
 
+/* What the task ended with: of a task that ends in its poll. */
+static tdt_poll_t reported_result(const struct tdt_task_attr *attr)
+{
+	bool panicked = attr->size > offsetof(struct tdt_task_attr, flags) &&
+			(attr->flags & TDT_ATTR_PANICKED) != 0;
+
+	return panicked ? TDT_PANICKED : TDT_READY;
+}
+
 /*
  * If the traced task with this id ended just now, it has recorded that.  It has fired the probe,
- * too, unless it ended in the reported poll.
+ * too, unless it ended in the reported poll.  So does the end of the record of an untraced one.
  */
 void tdt_hook_terminate(const struct tdt_task_attr *attr)
 {
 	uint64_t id = reported_id(attr);
 	bool polled = id == tdt__thread.hooked, traced = id == tdt__thread.traced_end;
+	tdt_poll_t result;
+	struct tdt_fiber *fiber;
 
 	if (id == 0)
 		return;
+	result = polled ? reported_result(attr) : TDT_PENDING;
+	fiber = tdt__reported_find(id);
 	if (polled)
-		tdt__thread.hooked_ended = true;
+		tdt__thread.hooked_result = result;
+	if (fiber != NULL && fiber->own)
+		traced = true;
 	if (TDT__PROBED(task__terminate) && (polled || !traced))
 		fire(tdt_probe_task__terminate, attr);
 	if (tdt__recording() && !traced)
-		record_end(attr, polled ? TDT_READY : TDT_PENDING);
+		record_end(attr, result);
+	if (fiber == NULL)
+		return;
+	tdt__reported_remove(fiber);
+	tdt__reported_end(fiber, result);
+}
+
+/* Give the reported task to the traced one. */
+static void adopt_reported(uint64_t id, struct tdt_handle *handle)
+{
+	struct tdt_fiber *fiber = tdt__reported_find(id);
+	int saved = errno;
+
+	if (fiber != NULL) {
+		tdt__reported_adopt(fiber, handle);
+	} else {
+		fiber = tdt__fiber_new(NULL, 0);
+		if (fiber != NULL)
+			tdt__reported_adopt(fiber, handle);
+		if (fiber != NULL && !tdt__reported_add(fiber, id))
+			tdt__reported_end(fiber, TDT_PENDING);
+	}
+	errno = saved;
 }
 
 void tdt_hook_adopt(struct tdt_handle *handle, uint64_t id)
 {
 	if (handle == NULL)
 		return;
-	if (id == 0)
+	if (id == 0) {
 		tdt__task_announce(handle);
-	else
-		TDT__POKE(handle->record.id, id);
+		return;
+	}
+	adopt_reported(id, handle);
+	TDT__POKE(handle->record.id, id);
 }

@@ -70,6 +70,8 @@ static struct tdt_handle *record_new(struct tdt_future child, uint32_t fiber,
 			TDT__POKE(((tdt__record_word *)(void *)record->name)[i], name[i]);
 	}
 	TDT__POKE(record->own_fiber, fiber);
+	if ((attr->flags & TDT_ATTR_CHILD) != 0)
+		TDT__POKE(record->own_hint, TDT__HINT_CHILD);
 	if (fiber == 0) /* fibers get no last tree */
 		tdt__last_tree_promise(task);
 	TDT__POKE(record->state, TDT_TASK_RECORD_IDLE);
@@ -88,7 +90,7 @@ struct tdt_handle *tdt__task_new(struct tdt_future child, uint32_t fiber,
 	struct tdt_task_attr ours;
 	int error = tdt__options_read(&ours, sizeof ours, attr);
 
-	if (error == 0 && (ours.flags & ~(uint32_t)TDT_ATTR_PARENT) != 0)
+	if (error == 0 && (ours.flags & ~(TDT_ATTR_PARENT | TDT_ATTR_CHILD)) != 0)
 		error = -EINVAL;
 	if (error == 0)
 		error = tdt__attr_keep_file(&ours);

@@ -163,6 +163,7 @@ claim "wakers are counted, and hooks need tokio_unstable" run --lib
 claim "a traced future behaves as the future in it" run --test behaviour
 claim "requests show async functions on their lines" run --test trees
 claim "tasks of many kinds show where they wait" run --test zoo
+claim "children stand below the task that awaits them" run --test children
 claim "requests lose no wake-up" run --test stress
 claim "wakers are dropped once, whatever happens to their tasks" run --test wakers
 claim "panics, aborts and forks do no harm to requests" run --test hostile

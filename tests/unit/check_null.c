@@ -495,6 +495,12 @@ CALL(tdt_hook_poll_start)
 	ck_assert_uint_eq(tdt_current_task_id(), 0);
 }
 
+CALL(tdt_hook_poll_start_at)
+{
+	tdt_hook_poll_start_at(NULL, 0);
+	ck_assert_uint_eq(tdt_current_task_id(), 0);
+}
+
 CALL(tdt_hook_spawn)
 {
 	tdt_hook_spawn(NULL);
@@ -808,6 +814,7 @@ static const struct {
 	TRIED(tdt_hook_adopt),
 	TRIED(tdt_hook_poll_end),
 	TRIED(tdt_hook_poll_start),
+	TRIED(tdt_hook_poll_start_at),
 	TRIED(tdt_hook_spawn),
 	TRIED(tdt_hook_terminate),
 	TRIED(tdt_join),

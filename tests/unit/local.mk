@@ -104,6 +104,7 @@ tests_unit = \
 	tests/unit/task/check_fibers \
 	tests/unit/task/check_handshake \
 	tests/unit/task/check_hooked \
+	tests/unit/task/check_reported \
 	tests/unit/task/check_join \
 	tests/unit/task/check_kept \
 	tests/unit/task/check_kept_naive \
@@ -378,6 +379,7 @@ tests_unit_task_check_hooked_LDFLAGS = \
 	-Wl,--wrap=tdt_probe_task__poll__end -Wl,--wrap=tdt_probe_task__terminate
 endif
 tests_unit_task_check_hooked_LDADD = $(tests_memory) $(on_core)
+tests_unit_task_check_reported_LDADD = $(tests_memory) $(on_core)
 tests_unit_task_check_join_LDADD = $(tests_memory) $(on_lib)
 tests_unit_task_check_kept_naive_SOURCES = tests/unit/task/check_kept.c src/task/wrapper.c
 tests_unit_task_check_kept_naive_CFLAGS = \

@@ -29,6 +29,8 @@
  * the coarse clock, about 7 ns.
  */
 
+#include <stdint.h>
+
 #include <tdt/decls.h>
 #include <tdt/trace.h>
 #include <tdt/tree.h>
@@ -100,9 +102,10 @@ void tdt_task_woken(struct tdt_handle *handle);
 /*
  * Report what happens to a task that need not be traced: it was spawned, a poll of it begins, that
  * poll is over, it has ended.  The reports fire the probes task-spawn, task-poll-start,
- * task-poll-end and task-terminate, and the flight recorder records the task (tdt/recorder.h).
- * These calls are for a runtime that has hooks, as tokio has: the hooks see every task, also those
- * that nobody traces.
+ * task-poll-end and task-terminate, the flight recorder records the task (tdt/recorder.h), and the
+ * task has a record: it is listed, counted and dumped as every task is.  While it waits it has no
+ * tree, which is said of it; the stack of a poll that lasts is read.  These calls are for a runtime
+ * that has hooks, as tokio has: the hooks see every task, also those that nobody traces.
  *
  *	static void before_poll(const struct my_task *task)
  *	{
@@ -118,19 +121,28 @@ void tdt_task_woken(struct tdt_handle *handle);
  *
  * tdt_hook_poll_start() and tdt_hook_poll_end() are called on the thread that polls, and so is
  * tdt_hook_terminate() in the poll that ends the task.  In between tdt_current_task_id() is the
- * task's id, unless a traced task is polled.  A poll that is reported inside another one hides the
- * outer one, also after its own end.  The recorder takes a task that ended in its poll for ready,
- * and any other for dropped.
+ * task's id, unless a traced task is polled, and the task is what a polled one is: it is the parent
+ * of the tasks that are made, and tdt_leaf_waits_on() notes what it waits for.  (The recorder takes
+ * a poll that is reported inside another one for the only one.)  A task that ended in its poll is
+ * ready, or has panicked, if TDT_ATTR_PANICKED is in the `flags` of tdt_hook_terminate(); any other
+ * was dropped.
  *
- * If the task is a traced one as well, see tdt_hook_adopt(): each probe fires once.  The tasks of
- * these reports are in no dump unless they are traced.
+ * The frames of the poll's functions lie below `base`, an address in the frame of the function that
+ * polls.  tdt_hook_poll_start() takes the end of its caller's frame for it, so the function that
+ * calls it is to be the one that polls; a wrapper around it calls tdt_hook_poll_start_at().
  *
- * Cost: while no tracer is attached and the recorder does not run, a call is a few loads, stores
- * and branches.  NULL, or an id of 0, does nothing.  The first tdt_hook_spawn() starts the library,
- * as tdt_traced_with() does.  Any thread; not in a signal handler.
+ * If the task is a traced one as well, see tdt_hook_adopt(): it has one record, and each probe
+ * fires once.
+ *
+ * Cost: while no tracer is attached and the recorder does not run, the two calls around a poll take
+ * some 12 ns, of which 5 are the coarse clock's (tdt_worker_now()).  Without memory for a record
+ * the task has none until its next poll.  NULL, or an id of 0, does nothing.  The first
+ * tdt_hook_spawn() starts the library, as tdt_traced_with() does.  Any thread; not in a signal
+ * handler.
  */
 void tdt_hook_spawn(const struct tdt_task_attr *attr);
 void tdt_hook_poll_start(const struct tdt_task_attr *attr);
+void tdt_hook_poll_start_at(const struct tdt_task_attr *attr, uintptr_t base);
 void tdt_hook_poll_end(const struct tdt_task_attr *attr);
 void tdt_hook_terminate(const struct tdt_task_attr *attr);
 
@@ -147,7 +159,8 @@ void tdt_hook_terminate(const struct tdt_task_attr *attr);
  *
  * From then on, what the runtime reports of its task (tdt_hook_poll_start()) is also said of this
  * one: the reports fire the probes of these polls, and of the end in such a poll.  Traces and the
- * recording have what the library knows of a traced task.
+ * recording have what the library knows of a traced task.  If the traced one ends first, the
+ * runtime's task has a record of its own again from its next poll on.
  *
  * If `id` is 0, the task is none of the runtime's: it keeps its id, and task-spawn fires.
  *

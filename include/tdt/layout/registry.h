@@ -146,6 +146,7 @@
  * nothing but its list.  While it runs (TDT_TASK_RECORD_POLLING), its stack can be read if
  * `stack_top` is not 0, up to and including the function whose frame ends there.  If the `polls` of
  * the list at `leaf` is then one less than the record's, the list says where the task came from.
+ * The same holds for a task whose `poll` is TDT_TASK_RECORD_REPORTED, except that it has no list.
  *
  * Counting
  *
@@ -253,6 +254,7 @@ enum tdt_task_record_state {
 };
 
 #define TDT_TASK_RECORD_NAME_SIZE 64
+#define TDT_TASK_RECORD_REPORTED 1 /* in `poll` */
 
 /* The record of a task: 280 bytes. */
 struct tdt_task_record {
@@ -269,7 +271,9 @@ struct tdt_task_record {
 	uint64_t since;       /* @32  when the last poll began; before the first poll: when the task
 				      was spawned */
 	uint64_t poll;        /* @40  address of the poll function of the future that was traced; 0:
-				      the task is a fiber (tdt/integrate/fiber.h) */
+				      the task is a fiber (tdt/integrate/fiber.h);
+				      TDT_TASK_RECORD_REPORTED: nobody traces it, its runtime
+				      reports it (tdt_hook_spawn()) */
 	uint64_t stack_top;   /* @48  where the stack of the poll begins: the frames of the poll's
 				      functions lie below this address.  Of a fiber: where the
 				      frames on its stack begin; 0: unknown.  0 if the task has
@@ -301,7 +305,8 @@ struct tdt_task_record {
 	uint8_t outcome;      /* @122 with TDT_TASK_RECORD_ENDED, how the task ended: TDT_READY,
 				      TDT_PANICKED, or TDT_PENDING if it was dropped; before that,
 				      private to libtdt */
-	uint8_t own_hint;     /* @123 private to libtdt */
+	uint8_t own_hint;     /* @123 bit 7: the task is a part of `parent` (TDT_ATTR_CHILD in
+				      tdt/trace.h); bits 0 to 6 are private to libtdt */
 	uint32_t own_fiber;   /* @124 private to libtdt */
 
 	char name[TDT_TASK_RECORD_NAME_SIZE]; /* @128 UTF-8, ends with NUL; empty: none */

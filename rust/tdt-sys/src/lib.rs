@@ -100,6 +100,10 @@ pub struct tdt_task_attr {
     pub entry: u64,
 }
 
+pub const TDT_ATTR_PARENT: u32 = 1;
+pub const TDT_ATTR_PANICKED: u32 = 2;
+pub const TDT_ATTR_CHILD: u32 = 4;
+
 #[repr(C)]
 #[derive(Debug)]
 pub struct tdt_traced {
@@ -199,6 +203,8 @@ pub struct tdt_task_info {
     pub busy_polls: u64,
     pub busy_ns: u64,
     pub lost_times: u32,
+    pub untraced: u32,
+    pub child: u32,
     pub reserved: u32,
 }
 
@@ -454,6 +460,7 @@ extern "C" {
     );
     pub fn tdt_hook_spawn(attr: *const tdt_task_attr);
     pub fn tdt_hook_poll_start(attr: *const tdt_task_attr);
+    pub fn tdt_hook_poll_start_at(attr: *const tdt_task_attr, base: usize);
     pub fn tdt_hook_poll_end(attr: *const tdt_task_attr);
     pub fn tdt_hook_terminate(attr: *const tdt_task_attr);
     pub fn tdt_hook_adopt(handle: *mut tdt_handle, id: u64);

@@ -58,6 +58,7 @@ nothing! {
     tdt_waker_beneath(waker: *const tdt_waker) -> *const tdt_waker = waker;
     tdt_hook_spawn(attr: *const tdt_task_attr);
     tdt_hook_poll_start(attr: *const tdt_task_attr);
+    tdt_hook_poll_start_at(attr: *const tdt_task_attr, base: usize);
     tdt_hook_poll_end(attr: *const tdt_task_attr);
     tdt_hook_terminate(attr: *const tdt_task_attr);
     tdt_hook_adopt(handle: *mut tdt_handle, id: u64);

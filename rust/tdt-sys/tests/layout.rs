@@ -74,7 +74,8 @@ fn claims() -> String {
             size, id, name, file, line, column, state, leaves, leaves_elsewhere, leaves_lost,
             state_ns, polls, parent, woken_ns, woken_by, age_ns, polls_since, thread, n_waits,
             waits, syscall, leaves_unsure, requested, unknown_stack, asked,
-            spawned_ns, polled_ns, leaves_known, moved, busy_polls, busy_ns, lost_times, reserved
+            spawned_ns, polled_ns, leaves_known, moved, busy_polls, busy_ns, lost_times, untraced,
+            child, reserved
         }
         tdt_frame {
             size, kind, cut, pc, function, file, directory, line, column, module, module_offset,
@@ -90,6 +91,7 @@ fn claims() -> String {
     }
     constants! { out:
         TDT_READY TDT_PENDING TDT_PANICKED
+        TDT_ATTR_PARENT TDT_ATTR_PANICKED TDT_ATTR_CHILD
         TDT_MAX_FRAMES TDT_TASK_NAME_MAX TDT_WAIT_NAME_MAX TDT_WATCH_MIN_NS
         TDT_TASK_WAITING TDT_TASK_RUNNING TDT_TASK_READY TDT_TASK_PANICKED TDT_TASK_RUNNABLE
         TDT_WAIT_UNKNOWN TDT_WAIT_TASK TDT_WAIT_MUTEX TDT_WAIT_CHANNEL TDT_WAIT_TIMER TDT_WAIT_IO

@@ -341,6 +341,17 @@ fn hooked_polls() {
     let mut builder = Builder::new_current_thread();
     let hooked = tdt::register_hooks(&mut builder).unwrap().build().unwrap();
     compare("a poll on tokio with hooks", || polls_on(&bare), || polls_on(&hooked));
+
+    fn lives_on(runtime: &Runtime) -> f64 {
+        runtime.block_on(async {
+            let start = Instant::now();
+            for _ in 0..3000 {
+                tokio::spawn(async {}).await.unwrap();
+            }
+            start.elapsed().as_nanos() as f64 / 3000.0
+        })
+    }
+    compare("spawn, run and join with hooks", || lives_on(&bare), || lives_on(&hooked));
 }
 
 #[cfg(not(all(feature = "tokio-hooks", tokio_unstable)))]

@@ -31,13 +31,15 @@ thread_local! {
     pub(crate) static SPAWNED: Cell<*mut sys::tdt_handle> = const { Cell::new(ptr::null_mut()) };
 }
 
-/// Hooks are registered.
+/// Hooks are registered.  Returns whether these are the first ones.
 #[cfg(tokio_unstable)]
-pub(crate) fn begin() {
-    if !REGISTERED.swap(true, Relaxed) {
+pub(crate) fn begin() -> bool {
+    let first = !REGISTERED.swap(true, Relaxed);
+    if first {
         // SAFETY: it may be called anywhere.  If ids were picked above, it changes nothing.
         unsafe { sys::tdt_task_id_base(FIRST_PICKED) };
     }
+    first
 }
 
 /// For a new traced future: the newest task of tokio, which is not this one; or `None` if there are

@@ -10,8 +10,12 @@ use std::io;
 use tdt_sys as sys;
 use tokio::runtime::Builder;
 
-/// Have the runtime of `builder` report all its tasks and threads: eight probes fire for that, and
-/// the flight recorder records it.
+/// Have the runtime of `builder` report all its tasks and threads: eight probes fire for that, the
+/// flight recorder records it, and [`tasks`](crate::tasks), dumps and tdt(1) list all tasks.  Of a
+/// task that nobody traces they know all but the tree of a wait.
+///
+/// The first call adds a hook of panics before the program's, because tokio does not say how a task
+/// ended.
 ///
 /// The probes are those of tokio-dtrace, with the same arguments.  Only the provider is another
 /// one, `tdt`: `usdt:*:tdt:task__spawn`.  See the manual page tdt-probes(7).
@@ -34,6 +38,7 @@ use tokio::runtime::Builder;
 ///
 /// # Errors
 /// `Unsupported`, if the program was built without `--cfg tokio_unstable`.
+#[cfg_attr(docsrs, doc(cfg(feature = "tokio-hooks")))]
 pub fn register_hooks(builder: &mut Builder) -> io::Result<&mut Builder> {
     #[cfg(tokio_unstable)]
     {
@@ -61,16 +66,21 @@ pub fn register_hooks(builder: &mut Builder) -> io::Result<&mut Builder> {
 #[cfg(tokio_unstable)]
 fn begin() {
     crate::dump::listen_once();
-    crate::adopt::begin();
+    if crate::adopt::begin() {
+        with_tasks::note_panics();
+    }
 }
 
 #[cfg(tokio_unstable)]
+#[cfg_attr(docsrs, doc(cfg(tokio_unstable)))]
 pub use with_tasks::*;
 
 #[cfg(tokio_unstable)]
 mod with_tasks {
+    use std::cell::Cell;
     use std::hash::{Hash, Hasher};
     use std::mem;
+    use std::panic;
     use std::ptr;
     use std::sync::atomic::Ordering::Relaxed;
 
@@ -109,27 +119,56 @@ mod with_tasks {
         number.finish()
     }
 
+    const NONE: sys::tdt_task_attr = sys::tdt_task_attr {
+        size: mem::size_of::<sys::tdt_task_attr>(),
+        id: 0,
+        name: ptr::null(),
+        file: ptr::null(),
+        line: 0,
+        column: 0,
+        file_length: 0,
+        name_length: 0,
+        default_name: ptr::null(),
+        default_name_length: 0,
+        id_later: 0,
+        reserved: [0; 3],
+        flags: 0,
+        parent: 0,
+        entry: 0,
+    };
+
     #[inline]
     fn attr_of(meta: &TaskMeta<'_>) -> sys::tdt_task_attr {
         let place = meta.spawned_at();
         let (file, file_length) = file_of(place);
         sys::tdt_task_attr {
-            size: mem::size_of::<sys::tdt_task_attr>(),
             id: number_of(meta.id()),
-            name: ptr::null(),
             file,
             line: place.line(),
             column: place.column(),
             file_length,
-            name_length: 0,
-            default_name: ptr::null(),
-            default_name_length: 0,
-            id_later: 0,
-            reserved: [0; 3],
-            flags: 0,
-            parent: 0,
-            entry: 0,
+            ..NONE
         }
+    }
+
+    thread_local! {
+        /// The task of the last poll that began here.
+        static DESCRIBED: Cell<sys::tdt_task_attr> = const { Cell::new(NONE) };
+
+        /// Whether a panic began in the poll of this thread.
+        static PANICKED: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// Tokio does not say how a task ended.
+    pub(super) fn note_panics() {
+        if std::thread::panicking() {
+            return; // then hooks of panics cannot be changed
+        }
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            let _ = PANICKED.try_with(|panicked| panicked.set(true));
+            before(info);
+        }));
     }
 
     /// For `Builder::on_task_spawn`.
@@ -151,21 +190,37 @@ mod with_tasks {
     pub fn on_before_task_poll(meta: &TaskMeta<'_>) {
         let attr = attr_of(meta);
         POLLED.with(|polled| polled.set(attr.id));
-        // SAFETY: the strings are as long as it is said.
-        unsafe { sys::tdt_hook_poll_start(&attr) };
+        PANICKED.with(|panicked| panicked.set(false));
+        // The function of tokio that polls has the description in its frame.
+        let base = meta as *const TaskMeta<'_> as usize;
+        DESCRIBED.with(|described| {
+            described.set(attr);
+            // SAFETY: the strings are as long as it is said.
+            unsafe { sys::tdt_hook_poll_start_at(described.as_ptr(), base) };
+        });
     }
 
     /// For `Builder::on_after_task_poll`.
     pub fn on_after_task_poll(meta: &TaskMeta<'_>) {
         POLLED.with(|polled| polled.set(0));
-        // SAFETY: the strings are as long as it is said.
-        unsafe { sys::tdt_hook_poll_end(&attr_of(meta)) };
+        DESCRIBED.with(|described| {
+            // SAFETY: nothing else refers to it.
+            if unsafe { (*described.as_ptr()).id } != number_of(meta.id()) {
+                described.set(attr_of(meta)); // polls inside of this one have changed it
+            }
+            // SAFETY: the strings are as long as it is said.
+            unsafe { sys::tdt_hook_poll_end(described.as_ptr()) };
+        });
     }
 
     /// For `Builder::on_task_terminate`.
     pub fn on_task_terminate(meta: &TaskMeta<'_>) {
+        let mut attr = attr_of(meta);
+        if PANICKED.with(|panicked| panicked.replace(false)) {
+            attr.flags = sys::TDT_ATTR_PANICKED; // it counts if the task ends in its poll
+        }
         // SAFETY: the strings are as long as it is said.
-        unsafe { sys::tdt_hook_terminate(&attr_of(meta)) };
+        unsafe { sys::tdt_hook_terminate(&attr) };
     }
 }
 

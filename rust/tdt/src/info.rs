@@ -118,6 +118,10 @@ pub struct TaskInfo {
     pub polls: u64,
     /// The task that spawned it, if one did.
     pub parent: Option<u64>,
+    /// Whether it is a part of `parent`: see [`child`](crate::child).
+    pub child: bool,
+    /// Whether nobody traces it, so that it has no tree: it is known by `register_hooks`.
+    pub untraced: bool,
     /// The number of leaves in the tree; 0 if there is no tree.
     pub leaves: u32,
     /// Wakers that other threads cloned during the poll: they are not in the tree.
@@ -158,6 +162,8 @@ impl TaskInfo {
             state_time: Duration::from_nanos(info.state_ns),
             polls: info.polls,
             parent: id(info.parent),
+            child: info.child != 0,
+            untraced: info.untraced != 0,
             leaves: info.leaves,
             leaves_elsewhere: info.leaves_elsewhere,
             leaves_lost: info.leaves_lost,

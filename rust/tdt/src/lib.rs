@@ -12,6 +12,7 @@ mod dump;
 mod error;
 mod handle;
 #[cfg(feature = "tokio-hooks")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tokio-hooks")))]
 pub mod hooks;
 mod info;
 #[cfg(feature = "tracing")]
@@ -19,6 +20,7 @@ mod span;
 #[cfg(feature = "tokio")]
 mod spawn;
 #[cfg(feature = "tokio")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
 pub mod sync;
 mod text;
 mod trace;
@@ -39,4 +41,4 @@ pub use span::{in_span, InSpan};
 #[cfg(feature = "tokio")]
 pub use spawn::{spawn, spawn_local, JoinSetExt};
 pub use trace::{Frame, Frames, Trace};
-pub use traced::{traced, Builder, TraceExt, Traced};
+pub use traced::{child, traced, Builder, TraceExt, Traced};

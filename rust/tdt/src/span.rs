@@ -16,6 +16,7 @@ const FIELD: &str = "task";
 /// A future that is polled in a span.  [`in_span`] makes it.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless they are polled"]
+#[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
 pub struct InSpan<F> {
     future: Instrumented<F>,
     recorded: bool,
@@ -43,6 +44,7 @@ pub struct InSpan<F> {
 /// ```
 /// tracing::info!(task = tdt::current_id(), "accepted");
 /// ```
+#[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
 pub fn in_span<F: Future>(span: Span, future: F) -> InSpan<F> {
     InSpan { future: future.instrument(span), recorded: false }
 }

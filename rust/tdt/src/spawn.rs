@@ -64,6 +64,7 @@ impl Spawning {
 ///
 /// # Panics
 /// Outside of a runtime, as `tokio::spawn` does.
+#[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
 #[track_caller]
 pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
 where
@@ -79,6 +80,7 @@ where
 ///
 /// # Panics
 /// Outside of a `LocalSet`, as tokio's function does.
+#[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
 #[track_caller]
 pub fn spawn_local<F>(future: F) -> JoinHandle<F::Output>
 where
@@ -90,6 +92,7 @@ where
     tokio::task::spawn_local(traced)
 }
 
+#[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
 impl Builder<'_> {
     /// Trace a future, and have tokio spawn it.
     ///
@@ -126,6 +129,7 @@ impl Builder<'_> {
 /// assert_eq!(set.join_next().await.unwrap().unwrap(), 42);
 /// # }
 /// ```
+#[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
 pub trait JoinSetExt<T> {
     /// `JoinSet::spawn` for a traced future.
     ///

@@ -286,6 +286,7 @@ mod serialize {
     use serde::ser::{Serialize, SerializeStruct, Serializer};
 
     /// The task, and the frames in the order of [`Trace::frames`], each with its depth.
+    #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
     impl Serialize for Trace {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let frames: Vec<Frame<'_>> = self.frames().collect();
@@ -297,6 +298,7 @@ mod serialize {
         }
     }
 
+    #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
     impl Serialize for Frame<'_> {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let mut fields = serializer.serialize_struct("Frame", 8)?;

@@ -144,7 +144,7 @@ impl Task {
             default_name_length: default.len(),
             id_later,
             reserved: [0; 3],
-            flags: 0,
+            flags: if builder.is_child { sys::TDT_ATTR_CHILD } else { 0 },
             parent: 0,
             entry: 0,
         };
@@ -352,6 +352,29 @@ pub fn traced<F: Future>(future: F) -> (Traced<F>, Handle) {
     (traced, handle)
 }
 
+/// Trace a future that is a part of the task that calls this function: a dump shows its tree below
+/// that task, whose line says how many of its children are shown.
+///
+/// Some combinators poll their futures with wakers of their own, so that these are in no tree of
+/// the task: `FuturesUnordered`, `join_all` of more than 30, `buffer_unordered`, `Shared`.  The
+/// tasks of a `JoinSet` are tasks of their own.  Each of them is requested for itself, and has a
+/// state, a time and waits of its own.
+///
+/// ```
+/// # use futures::stream::{FuturesUnordered, StreamExt};
+/// # async fn fetch(_: usize) {}
+/// # futures::executor::block_on(tdt::traced(async {
+/// let mut all: FuturesUnordered<_> = (0..100).map(|page| tdt::child(fetch(page))).collect();
+/// while all.next().await.is_some() {}
+/// # }).0);
+/// ```
+///
+/// Call it in the task that awaits the future, which is traced, or known by hooks.
+#[track_caller]
+pub fn child<F: Future>(future: F) -> Traced<F> {
+    Builder::new().child().trace(future)
+}
+
 /// `.traced()` for every future.
 pub trait TraceExt: Future + Sized {
     /// Trace the future, as [`traced`](crate::traced) does; [`Traced::handle`] gives the handle.
@@ -381,6 +404,7 @@ pub struct Builder<'a> {
     name: Option<&'a str>,
     id: u64,
     lets_go: bool,
+    is_child: bool,
 }
 
 impl<'a> Builder<'a> {
@@ -412,6 +436,12 @@ impl<'a> Builder<'a> {
     /// recorded last ([`watch`](crate::watch)).
     pub fn without_waker(mut self) -> Self {
         self.lets_go = true;
+        self
+    }
+
+    /// Trace a part of the task that traces it: see [`child`](crate::child).
+    pub fn child(mut self) -> Self {
+        self.is_child = true;
         self
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A runtime with hooks: which id a task has, traced or not.
+//! A runtime with hooks: which id a task has, traced or not, and what is known of it.
 #![cfg(tokio_unstable)]
 
 use std::future::Future;
@@ -174,4 +174,135 @@ fn a_runtime_that_is_gone_has_dropped_its_tasks() {
     let _entered = handle.enter();
     let late = tdt::spawn(async {});
     assert!(futures::executor::block_on(late).unwrap_err().is_cancelled());
+}
+
+// --- Tasks that nobody traces. ---
+
+/// What is known of a task; `None`: it is not listed.
+fn info(id: tokio::task::Id) -> Option<tdt::TaskInfo> {
+    tdt::tasks().into_iter().map(|task| task.info).find(|info| info.id == number(id))
+}
+
+fn dump() -> String {
+    let mut text = Vec::new();
+    tdt::dump_to(&mut text).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn a_task_that_nobody_traces_is_listed_until_it_ends() {
+    run(|| async {
+        let line = line!() + 1;
+        let task = tokio::spawn(std::future::pending::<()>());
+        while info(task.id()).map_or(true, |info| info.polls == 0) {
+            tokio::task::yield_now().await;
+        }
+        let info_now = info(task.id()).unwrap();
+        assert!(info_now.untraced);
+        assert_eq!(info_now.line, Some(line));
+        assert!(info_now.file.unwrap().ends_with("tests/hooks.rs"));
+        task.abort();
+        let id = task.id();
+        assert!(task.await.unwrap_err().is_cancelled());
+        assert!(info(id).is_none());
+    });
+}
+
+#[test]
+fn one_that_is_traced_is_listed_once() {
+    run(|| async {
+        let before = tokio::spawn(std::future::pending::<()>().traced());
+        let spawned = tdt::spawn(std::future::pending::<()>());
+        for task in [before, spawned] {
+            while info(task.id()).map_or(true, |info| info.polls == 0) {
+                tokio::task::yield_now().await;
+            }
+            let of_id = |entry: &tdt::TaskEntry| entry.info.id == number(task.id());
+            assert_eq!(tdt::tasks().iter().filter(|entry| of_id(entry)).count(), 1);
+            assert!(!info(task.id()).unwrap().untraced);
+            task.abort();
+        }
+    });
+}
+
+fn blocks_in_a_poll(stay: &std::sync::mpsc::Receiver<()>) {
+    let _ = stay.recv();
+}
+
+#[test]
+fn a_poll_that_lasts_shows_its_stack_and_one_that_waits_says_that_it_has_no_tree() {
+    let runtime = runtime();
+    let (go_on, stay) = std::sync::mpsc::channel();
+    let (begun, begins) = std::sync::mpsc::channel();
+    let waits = runtime.spawn(std::future::pending::<()>());
+    let blocks = runtime.spawn(async move {
+        begun.send(()).unwrap();
+        blocks_in_a_poll(&stay)
+    });
+    begins.recv().unwrap();
+    let text = dump();
+    assert!(text.contains("blocks_in_a_poll"), "{text}");
+    assert!(text.contains("(not traced: no tree; tdt::spawn() or "), "{text}");
+    go_on.send(()).unwrap();
+    runtime.block_on(blocks).unwrap();
+    waits.abort();
+}
+
+#[test]
+fn a_panic_is_one_and_a_panic_that_was_caught_in_an_earlier_poll_is_none() {
+    run(|| async {
+        let task = tokio::spawn(async { panic!("a panic, for a test") });
+        let id = number(task.id());
+        assert!(task.await.unwrap_err().is_panic());
+        assert!(dump().contains(&format!("task {id} panicked")));
+        let task = tokio::spawn(async {
+            let _ = std::panic::catch_unwind(|| panic!("a panic that is caught, for a test"));
+            tokio::task::yield_now().await;
+        });
+        let id = number(task.id());
+        task.await.unwrap();
+        assert!(!dump().contains(&format!("task {id} panicked")));
+    });
+}
+
+#[test]
+fn a_lock_names_a_task_that_nobody_traces() {
+    run(|| async {
+        let lock = std::sync::Arc::new(tdt::sync::Mutex::new(()));
+        let taken = lock.clone();
+        let (has_it, has) = tokio::sync::oneshot::channel();
+        let holder = tokio::spawn(async move {
+            let _guard = taken.lock().await;
+            has_it.send(()).unwrap();
+            std::future::pending::<()>().await
+        });
+        has.await.unwrap();
+        let waits = tokio::spawn(async move { drop(lock.lock().await) });
+        while info(waits.id()).map_or(true, |info| info.waits.is_empty()) {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(info(waits.id()).unwrap().waits[0].owner, Some(number(holder.id())));
+        holder.abort();
+        waits.await.unwrap();
+    });
+}
+
+#[test]
+fn the_tasks_of_a_join_set_may_be_children_of_the_one_that_awaits_them() {
+    run(|| async {
+        let parent = tokio::spawn(async {
+            let mut set = JoinSet::new();
+            for _ in 0..3 {
+                set.spawn(tdt::child(tokio::time::sleep(Duration::from_secs(60))));
+            }
+            set.join_next().await;
+        });
+        let polled = |info: &tdt::TaskInfo| info.child && info.polls > 0;
+        let of_parent = |info: &tdt::TaskInfo| info.parent == Some(number(parent.id()));
+        while tdt::tasks().iter().filter(|t| of_parent(&t.info) && polled(&t.info)).count() < 3 {
+            tokio::task::yield_now().await;
+        }
+        parent.abort();
+        assert!(parent.await.unwrap_err().is_cancelled());
+    });
 }

@@ -132,6 +132,85 @@ TEST(a_group_tells_only_what_all_share)
 	    "2 tasks: 2 answered\n\n2 tasks pending: 1 and 2, spawned at x.c:3\n- a at x.c:1\n\n");
 }
 
+TEST(children_stand_below_their_parents)
+{
+	struct tdt_task_info parents[2] = { TASK(.id = 1, .name = "all"),
+					    TASK(.id = 2, .name = "all") },
+			     some[3] = { TASK(.id = 10, .parent = 1, .child = 1),
+					 TASK(.id = 11, .parent = 2, .child = 1),
+					 TASK(.id = 12, .parent = 1, .child = 1) },
+			     silent[1] = { TASK(.id = 13, .parent = 1, .child = 1) },
+			     inner[1] = { TASK(.id = 20, .parent = 10, .child = 1) },
+			     spawned[1] = { TASK(.id = 30, .parent = 1) };
+	struct dumped *dumped = dumped_new();
+
+	dumped_group(dumped, TDT_ANSWER_FRESH, "inner:9*", inner, 1);
+	dumped_group(dumped, TDT_ANSWER_FRESH, "some:4*", some, 3);
+	dumped_group(dumped, TDT_ANSWER_FRESH, "all:1*", parents, 2);
+	dumped_group(dumped, TDT_ANSWER_FRESH, "other:7*", spawned, 1);
+	dumped_group(dumped, TDT_ANSWER_NONE, NULL, silent, 1);
+	dumped_expect(dumped, PRINT(ASCII),
+		      "8 tasks: 7 answered, 1 without a tree\n\n"
+		      "2 tasks pending: 1 \"all\" and 2 \"all\"\n"
+		      "- all at x.c:1\n"
+		      "   3 of 4 children are shown below\n"
+		      "\n"
+		      "   3 tasks pending: 10, 11 and 12\n"
+		      "   - some at x.c:4\n"
+		      "      1 of 1 child is shown below\n"
+		      "\n"
+		      "      task 20 pending, 1 leaf, spawned by task 10\n"
+		      "      - inner at x.c:9\n"
+		      "\n"
+		      "   task 13 pending, did not answer, spawned by task 1\n"
+		      "\n"
+		      "task 30 pending, 1 leaf, spawned by task 1\n"
+		      "- other at x.c:7\n"
+		      "\n");
+}
+
+TEST(children_of_tasks_that_are_not_in_one_group_stand_alone)
+{
+	struct tdt_task_info a[1] = { TASK(.id = 1) }, b[1] = { TASK(.id = 2) },
+			     children[2] = { TASK(.id = 10, .parent = 1, .child = 1),
+					     TASK(.id = 11, .parent = 2, .child = 1) },
+			     orphan[1] = { TASK(.id = 12, .parent = 99, .child = 1) };
+	struct dumped *dumped = dumped_new();
+
+	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", a, 1);
+	dumped_group(dumped, TDT_ANSWER_FRESH, "b:2*", b, 1);
+	dumped_group(dumped, TDT_ANSWER_FRESH, "c:3*", children, 2);
+	dumped_group(dumped, TDT_ANSWER_FRESH, "d:4*", orphan, 1);
+	dumped_expect(dumped, PRINT(ASCII),
+		      "5 tasks: 5 answered\n\n"
+		      "task 1 pending, 1 leaf\n- a at x.c:1\n"
+		      "   0 of 1 child is shown below\n\n"
+		      "task 2 pending, 1 leaf\n- b at x.c:2\n"
+		      "   0 of 1 child is shown below\n\n"
+		      "2 tasks pending: 10 and 11\n- c at x.c:3\n\n"
+		      "task 12 pending, 1 leaf, spawned by task 99\n- d at x.c:4\n\n");
+}
+
+TEST(tasks_that_are_said_to_be_children_of_each_other_are_written_once)
+{
+	struct tdt_task_info a[1] = { TASK(.id = 1, .parent = 2, .child = 1) },
+			     b[1] = { TASK(.id = 2, .parent = 1, .child = 1) },
+			     own[1] = { TASK(.id = 3, .parent = 3, .child = 1) };
+	struct dumped *dumped = dumped_new();
+
+	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", a, 1);
+	dumped_group(dumped, TDT_ANSWER_FRESH, "b:2*", b, 1);
+	dumped_group(dumped, TDT_ANSWER_FRESH, "c:3*", own, 1);
+	dumped_expect(dumped, PRINT(ASCII),
+		      "3 tasks: 3 answered\n\n"
+		      "task 3 pending, 1 leaf, spawned by task 3\n- c at x.c:3\n"
+		      "   0 of 1 child is shown below\n\n"
+		      "task 1 pending, 1 leaf, spawned by task 2\n- a at x.c:1\n"
+		      "   1 of 1 child is shown below\n\n"
+		      "   task 2 pending, 1 leaf, spawned by task 1\n   - b at x.c:2\n"
+		      "      1 of 1 child is shown below\n\n");
+}
+
 TEST(times_of_a_group_are_a_range)
 {
 	static const struct {

@@ -43,6 +43,7 @@ impl<T> Mutex<T> {
 
     /// The same for a static.
     #[cfg(feature = "parking_lot")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "parking_lot")))]
     pub const fn const_new(value: T) -> Self {
         Mutex { ledger: One::new(Name::of_type::<T>()), inner: sync::Mutex::const_new(value) }
     }

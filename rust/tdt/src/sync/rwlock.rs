@@ -63,6 +63,7 @@ impl<T> RwLock<T> {
 
     /// The same for a static.
     #[cfg(feature = "parking_lot")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "parking_lot")))]
     pub const fn const_new(value: T) -> Self {
         let ledger = Several::new(Name::of_type::<Self>(), DependsOn::All);
         RwLock { ledger, inner: sync::RwLock::const_new(value) }

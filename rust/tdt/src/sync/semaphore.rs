@@ -48,6 +48,7 @@ impl Semaphore {
 
     /// The same for a static.
     #[cfg(feature = "parking_lot")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "parking_lot")))]
     pub const fn const_new(permits: usize) -> Self {
         let ledger = Several::new(Name::new("Semaphore"), DependsOn::Any(permits));
         Semaphore { ledger, inner: sync::Semaphore::const_new(permits) }
