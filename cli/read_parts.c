@@ -195,6 +195,7 @@ int reader_task(const struct json_place *place, struct tdt_task_info *info)
 	    reader_u32(place, "asked", &info->asked) || reader_u32(place, "moved", &info->moved) ||
 	    reader_number(place, "busy_polls", UINT64_MAX, &info->busy_polls) ||
 	    reader_number(place, "busy_ns", UINT64_MAX, &info->busy_ns) ||
+	    reader_u32(place, "aborted", &info->aborted) ||
 	    reader_u32(place, "requested", &info->requested) ||
 	    reader_number(place, "spawned_ns", UINT64_MAX, &info->spawned_ns) ||
 	    reader_number(place, "polled_ns", UINT64_MAX, &info->polled_ns) ||

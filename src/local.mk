@@ -281,6 +281,7 @@ libtdt_core_la_SOURCES = \
 	src/symbolize/ranges.h \
 	src/symbolize/symbolize.c \
 	src/symbolize/symbolize.h \
+	src/task/abort.c \
 	src/task/attr.c \
 	src/task/attr.h \
 	src/task/fibers.c \

@@ -82,6 +82,7 @@ void tdt__json_task_members(struct tdt__json *json, const struct tdt_task_info *
 	tdt__json_known_u64(json, "moved", info->moved);
 	tdt__json_known_u64(json, "busy_polls", info->busy_polls);
 	tdt__json_known_u64(json, "busy_ns", info->busy_ns);
+	tdt__json_known_u64(json, "aborted", info->aborted);
 	if (info->n_waits != 0 && info->waits != NULL)
 		print_waits(json, info);
 }

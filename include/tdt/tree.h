@@ -168,6 +168,9 @@ struct tdt_task_info {
 				      if `woken_by` is not the task, for a reason that is not known,
 				      because its runtime reports no wake-ups.  0: it is in none */
 	uint64_t busy_ns;
+	uint32_t aborted; /* 1: the task was aborted (tdt/join.h), by the task `woken_by`, or if
+			     that is 0, not by a task.  It is dropped at its next turn */
+	uint32_t reserved;
 };
 
 /*

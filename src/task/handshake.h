@@ -30,5 +30,9 @@
 
 #define TDT__REQUESTED 1u /* there are requests in the list */
 #define TDT__CLAIMED 2u /* the task is being woken, or was, for its requests: a poll will come */
+/*
+ * An abort (tdt_task_abort()) is a request, too, but in no list, and the bits of an aborted task
+ * stay set: the poll that sees them drops the task's future.  TDT__RECORD_ABORTED is the third bit.
+ */
 
 #endif

@@ -80,7 +80,7 @@ void tdt_task_woken(struct tdt_handle *handle)
 		return;
 	if (handle != tdt__thread.waking) { /* a wake-up for a request does not end the wait */
 		polls = TDT__PEEK(handle->record.polls);
-		if (tdt__was_woken(handle, polls))
+		if (tdt__was_woken(handle, polls) || tdt__record_aborted(&handle->record))
 			return;
 		TDT__POKE(handle->record.woken, tdt__now());
 		TDT__POKE(handle->record.woken_by, tdt_current_task_id());

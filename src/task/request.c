@@ -113,12 +113,12 @@ static uint8_t request_word(const struct tdt_handle *task)
 
 static bool unclaimed(const struct tdt_handle *task)
 {
-	return request_word(task) == TDT__REQUESTED;
+	return (request_word(task) & ~TDT__RECORD_ABORTED) == TDT__REQUESTED;
 }
 
 static void claim_wake(struct tdt_handle *task)
 {
-	TDT__POKE(task->record.own_request, TDT__REQUESTED | TDT__CLAIMED);
+	TDT__POKE(task->record.own_request, (uint8_t)(request_word(task) | TDT__CLAIMED));
 }
 
 bool tdt__requests_claim(struct tdt_handle *task)
@@ -207,7 +207,7 @@ void tdt__request_see(struct tdt_handle *task)
 	 */
 	switch (__atomic_load_n(&task->record.state, __ATOMIC_ACQUIRE)) {
 	case TDT_TASK_RECORD_IDLE:
-		if (tdt__leaf_answer(task))
+		if (!tdt__record_aborted(&task->record) && tdt__leaf_answer(task))
 			break;
 		if (tdt__thread_is_here(TDT__PEEK(task->record.thread)))
 			wake_idle(task);
@@ -287,7 +287,7 @@ static void unlist_request(struct tdt_handle *task, struct tdt__request *request
 	/*
 	 * A claim stays: the poll that it brings is made only for a request, and has to know that.
 	 */
-	if (task->requests == NULL)
+	if (task->requests == NULL && !tdt__record_aborted(&task->record))
 		TDT__POKE(task->record.own_request,
 			  (uint8_t)(request_word(task) & ~TDT__REQUESTED));
 }
@@ -328,7 +328,8 @@ struct tdt__request *tdt__requests_take(struct tdt_handle *task, int *claimed)
 	for (struct tdt__request *request = requests; request != NULL; request = request->next)
 		request->state = TDT__REQUEST_TAKEN;
 	word = request_word(task);
-	TDT__POKE(task->record.own_request, 0);
+	if (!(word & TDT__RECORD_ABORTED))
+		TDT__POKE(task->record.own_request, 0);
 	pthread_mutex_unlock(lock);
 	if (claimed != NULL)
 		*claimed = (word & TDT__CLAIMED) != 0;

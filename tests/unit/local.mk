@@ -99,6 +99,7 @@ tests_unit = \
 	tests/unit/recorder/check_recorder \
 	tests/unit/recorder/check_rings \
 	tests/unit/recorder/check_user \
+	tests/unit/task/check_abort \
 	tests/unit/task/check_attr \
 	tests/unit/task/check_concurrent \
 	tests/unit/task/check_fibers \

@@ -198,6 +198,8 @@ pub struct tdt_task_info {
     pub moved: u32,
     pub busy_polls: u64,
     pub busy_ns: u64,
+    pub aborted: u32,
+    pub reserved: u32,
 }
 
 pub type tdt_node_kind = c_uint;
@@ -435,6 +437,7 @@ extern "C" {
 
     // tdt/join.h
     pub fn tdt_join(handle: *mut tdt_handle, outcome: *mut c_int) -> tdt_future;
+    pub fn tdt_task_abort(handle: *mut tdt_handle) -> c_int;
 
     // tdt/integrate/hooks.h
     pub fn tdt_worker_thread_start(attr: *const tdt_worker_attr);
