@@ -37,6 +37,7 @@ tdtlayout_HEADERS = \
 	include/tdt/layout/registry.h
 tdtrtdir = $(tdtincludedir)/rt
 tdtrt_HEADERS = \
+	include/tdt/rt/channel.h \
 	include/tdt/rt/net.h \
 	include/tdt/rt/runtime.h \
 	include/tdt/rt/sync.h

@@ -7,16 +7,29 @@
 
 #include <config.h>
 
+#include <tdt/rt/channel.h>
 #include <tdt/rt/net.h>
 #include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
 
+#include "runtime/channel.h"
 #include "runtime/mutex.h"
 #include "runtime/oneshot.h"
+#include "runtime/semaphore.h"
 #include "runtime/sleep.h"
 #include "runtime/tcp.h"
 #include "runtime/timeout.h"
 #include "runtime/yield.h"
+
+struct tdt_future tdt_channel_receive(struct tdt_channel *channel, void **value, int *error)
+{
+	return tdt__channel_receive_new(channel, value, error);
+}
+
+struct tdt_future tdt_channel_send(struct tdt_channel *channel, void *value, int *error)
+{
+	return tdt__channel_send_new(channel, value, error);
+}
 
 struct tdt_future tdt_mutex_lock(struct tdt_mutex *mutex)
 {
@@ -28,10 +41,20 @@ struct tdt_future tdt_mutex_guard(struct tdt_mutex *mutex, struct tdt_future fut
 	return tdt__mutex_guard_new(mutex, future, __builtin_return_address(0));
 }
 
+struct tdt_future tdt_notify_wait(struct tdt_notify *notify)
+{
+	return tdt__notify_wait_new((struct tdt__semaphore *)notify);
+}
+
 struct tdt_future tdt_oneshot_receive(struct tdt_oneshot_receiver *receiver, void **value,
 				      int *error)
 {
 	return tdt__oneshot_receive_new(receiver, value, error);
+}
+
+struct tdt_future tdt_semaphore_acquire(struct tdt_semaphore *semaphore)
+{
+	return tdt__semaphore_acquire_new((struct tdt__semaphore *)semaphore);
 }
 
 struct tdt_future tdt_sleep_ms(uint64_t ms)

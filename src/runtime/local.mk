@@ -8,10 +8,15 @@ if RUNTIME
 noinst_LTLIBRARIES += libtdt-rt-core.la
 libtdt_rt_core_la_SOURCES = \
 	src/runtime/block_on.c \
+	src/runtime/channel.c \
+	src/runtime/channel.h \
 	src/runtime/current.h \
 	src/runtime/driver.c \
 	src/runtime/driver.h \
 	src/runtime/futures.c \
+	src/runtime/gate.c \
+	src/runtime/gate.h \
+	src/runtime/gate_futures.c \
 	src/runtime/idle.c \
 	src/runtime/idle.h \
 	src/runtime/inject.c \
@@ -32,6 +37,8 @@ libtdt_rt_core_la_SOURCES = \
 	src/runtime/run_queue.h \
 	src/runtime/rt.c \
 	src/runtime/rt.h \
+	src/runtime/semaphore.c \
+	src/runtime/semaphore.h \
 	src/runtime/sleep.c \
 	src/runtime/sleep.h \
 	src/runtime/slot.h \

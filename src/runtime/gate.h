@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_RUNTIME_GATE_H
+#define TDT_RUNTIME_GATE_H
+
+/*
+ * A gate: leaves wait in a line, and pass in their order, each with a permit.  It is what a
+ * semaphore, a notification, the two sides of a channel, and the ended tasks of a set have in
+ * common.  A permit is for the first place in the line, and is counted only if no leaf waits.  So
+ * no later leaf overtakes the line, one leaf is woken for one permit, and waiting allocates
+ * nothing.
+ *
+ * All calls are made under the lock of the gate's owner.  The wakers that they return are woken
+ * without it.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "runtime/slot.h"
+
+/* Where a leaf is.  All zero at first. */
+struct tdt__place {
+	struct tdt__place *previous, *next; /* while in the line */
+	enum {
+		TDT__PLACE_OUTSIDE,
+		TDT__PLACE_IN_LINE,
+		TDT__PLACE_ADMITTED, /* it has a permit, and passes at its next poll */
+		TDT__PLACE_RELEASED  /* it passes without a permit */
+	} at;
+	struct tdt__slot slot; /* the leaf's */
+};
+
+struct tdt__gate {
+	size_t permits; /* 0 while a leaf waits */
+	/* The head of a ring: `next` is the first place, `previous` the last. */
+	struct tdt__place line;
+};
+
+void tdt__gate_init(struct tdt__gate *gate, size_t permits);
+
+/* Take a permit, or the place's own.  False: the place is in the line now. */
+bool tdt__gate_pass(struct tdt__gate *gate, struct tdt__place *place);
+
+/* Add a permit: admit the first place in the line.  Returns the waker to wake. */
+TDT_MUST_USE
+const struct tdt_waker *tdt__gate_admit(struct tdt__gate *gate);
+
+/* Give up the place, and pass on its permit, if it has one.  Returns the waker to wake. */
+TDT_MUST_USE
+const struct tdt_waker *tdt__gate_leave(struct tdt__gate *gate, struct tdt__place *place);
+
+/* Let the first place pass without a permit.  False: there is none. */
+bool tdt__gate_release(struct tdt__gate *gate, const struct tdt_waker **waker);
+
+/* Move the line of `from` to `to`, which has none. */
+void tdt__gate_move(struct tdt__gate *from, struct tdt__gate *to);
+
+#endif
