@@ -38,6 +38,7 @@ tdtlayout_HEADERS = \
 tdtrtdir = $(tdtincludedir)/rt
 tdtrt_HEADERS = \
 	include/tdt/rt/channel.h \
+	include/tdt/rt/join_set.h \
 	include/tdt/rt/net.h \
 	include/tdt/rt/runtime.h \
 	include/tdt/rt/sync.h

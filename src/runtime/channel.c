@@ -81,12 +81,12 @@ void tdt_channel_unref(struct tdt_channel *channel)
 }
 
 /* A place that does not wait, for the calls that never do. */
-static bool may_pass(const struct tdt__gate *gate, const struct tdt__place *place)
+static bool may_pass(const struct tdt__gate *gate, const struct tdt__gate_place *place)
 {
 	return place != NULL || gate->permits != 0;
 }
 
-static int put_value(struct tdt_channel *channel, struct tdt__place *place, void *value)
+static int put_value(struct tdt_channel *channel, struct tdt__gate_place *place, void *value)
 {
 	size_t at = channel->first;
 
@@ -100,9 +100,9 @@ static int put_value(struct tdt_channel *channel, struct tdt__place *place, void
 	return 0;
 }
 
-int tdt__channel_put(struct tdt_channel *channel, struct tdt__place *place, void *value)
+int tdt__channel_put(struct tdt_channel *channel, struct tdt__gate_place *place, void *value)
 {
-	struct tdt__place passing = { .at = TDT__PLACE_OUTSIDE };
+	struct tdt__gate_place passing = { .at = TDT__PLACE_OUTSIDE };
 	const struct tdt_waker *waker = NULL;
 	int error = -EAGAIN;
 
@@ -117,15 +117,15 @@ int tdt__channel_put(struct tdt_channel *channel, struct tdt__place *place, void
 }
 
 /* Whether nothing will ever come for a receiver at `place`. */
-static bool is_drained(const struct tdt_channel *channel, const struct tdt__place *place)
+static bool is_drained(const struct tdt_channel *channel, const struct tdt__gate_place *place)
 {
 	return channel->closed && channel->filled.permits == 0 && place->at != TDT__PLACE_ADMITTED;
 }
 
-int tdt__channel_get(struct tdt_channel *channel, struct tdt__place *place, void **value)
+int tdt__channel_get(struct tdt_channel *channel, struct tdt__gate_place *place, void **value)
 {
-	struct tdt__place passing = { .at = TDT__PLACE_OUTSIDE };
-	struct tdt__place *ours = place != NULL ? place : &passing;
+	struct tdt__gate_place passing = { .at = TDT__PLACE_OUTSIDE };
+	struct tdt__gate_place *ours = place != NULL ? place : &passing;
 	const struct tdt_waker *waker = NULL;
 	int error = -EAGAIN;
 
@@ -145,7 +145,7 @@ int tdt__channel_get(struct tdt_channel *channel, struct tdt__place *place, void
 }
 
 void tdt__channel_leave(struct tdt_channel *channel, struct tdt__gate *gate,
-			struct tdt__place *place)
+			struct tdt__gate_place *place)
 {
 	const struct tdt_waker *waker;
 

@@ -31,12 +31,12 @@ struct tdt_channel {
  * Send a value, or receive one, without waiting.  0: done.  -EAGAIN: `place` is in the line.
  * -EPIPE: the channel is closed, and has no value for this receiver; `place` is outside.
  */
-int tdt__channel_put(struct tdt_channel *channel, struct tdt__place *place, void *value);
-int tdt__channel_get(struct tdt_channel *channel, struct tdt__place *place, void **value);
+int tdt__channel_put(struct tdt_channel *channel, struct tdt__gate_place *place, void *value);
+int tdt__channel_get(struct tdt_channel *channel, struct tdt__gate_place *place, void **value);
 
 /* Give up the place at one of the gates. */
 void tdt__channel_leave(struct tdt_channel *channel, struct tdt__gate *gate,
-			struct tdt__place *place);
+			struct tdt__gate_place *place);
 
 /* Free a value that will not be received. */
 void tdt__channel_waste(struct tdt_channel *channel, void *value);

@@ -8,11 +8,13 @@
 #include <config.h>
 
 #include <tdt/rt/channel.h>
+#include <tdt/rt/join_set.h>
 #include <tdt/rt/net.h>
 #include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
 
 #include "runtime/channel.h"
+#include "runtime/join_set.h"
 #include "runtime/mutex.h"
 #include "runtime/oneshot.h"
 #include "runtime/semaphore.h"
@@ -29,6 +31,17 @@ struct tdt_future tdt_channel_receive(struct tdt_channel *channel, void **value,
 struct tdt_future tdt_channel_send(struct tdt_channel *channel, void *value, int *error)
 {
 	return tdt__channel_send_new(channel, value, error);
+}
+
+struct tdt_future tdt_join_set_next(struct tdt_join_set *set, struct tdt_joined *joined)
+{
+	return joined != NULL ? tdt__join_set_next_new(set, &joined->id, &joined->outcome)
+			      : tdt__join_set_next_new(set, NULL, NULL);
+}
+
+struct tdt_future tdt_join_set_wait(struct tdt_join_set *set)
+{
+	return tdt__join_set_wait_new(set);
 }
 
 struct tdt_future tdt_mutex_lock(struct tdt_mutex *mutex)

@@ -11,13 +11,13 @@ void tdt__gate_init(struct tdt__gate *gate, size_t permits)
 	gate->line.previous = gate->line.next = &gate->line;
 }
 
-static void take_place(struct tdt__place *place)
+static void take_place(struct tdt__gate_place *place)
 {
 	place->previous->next = place->next;
 	place->next->previous = place->previous;
 }
 
-bool tdt__gate_pass(struct tdt__gate *gate, struct tdt__place *place)
+bool tdt__gate_pass(struct tdt__gate *gate, struct tdt__gate_place *place)
 {
 	switch (place->at) {
 	case TDT__PLACE_IN_LINE:
@@ -42,7 +42,7 @@ bool tdt__gate_pass(struct tdt__gate *gate, struct tdt__place *place)
 
 const struct tdt_waker *tdt__gate_admit(struct tdt__gate *gate)
 {
-	struct tdt__place *first = gate->line.next;
+	struct tdt__gate_place *first = gate->line.next;
 
 	if (first == &gate->line) {
 		gate->permits++;
@@ -53,7 +53,7 @@ const struct tdt_waker *tdt__gate_admit(struct tdt__gate *gate)
 	return tdt__slot_take(&first->slot);
 }
 
-const struct tdt_waker *tdt__gate_leave(struct tdt__gate *gate, struct tdt__place *place)
+const struct tdt_waker *tdt__gate_leave(struct tdt__gate *gate, struct tdt__gate_place *place)
 {
 	bool admitted = place->at == TDT__PLACE_ADMITTED;
 
@@ -65,7 +65,7 @@ const struct tdt_waker *tdt__gate_leave(struct tdt__gate *gate, struct tdt__plac
 
 bool tdt__gate_release(struct tdt__gate *gate, const struct tdt_waker **waker)
 {
-	struct tdt__place *first = gate->line.next;
+	struct tdt__gate_place *first = gate->line.next;
 
 	if (first == &gate->line)
 		return false;

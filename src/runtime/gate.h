@@ -19,8 +19,8 @@
 #include "runtime/slot.h"
 
 /* Where a leaf is.  All zero at first. */
-struct tdt__place {
-	struct tdt__place *previous, *next; /* while in the line */
+struct tdt__gate_place {
+	struct tdt__gate_place *previous, *next; /* while in the line */
 	enum {
 		TDT__PLACE_OUTSIDE,
 		TDT__PLACE_IN_LINE,
@@ -33,13 +33,13 @@ struct tdt__place {
 struct tdt__gate {
 	size_t permits; /* 0 while a leaf waits */
 	/* The head of a ring: `next` is the first place, `previous` the last. */
-	struct tdt__place line;
+	struct tdt__gate_place line;
 };
 
 void tdt__gate_init(struct tdt__gate *gate, size_t permits);
 
 /* Take a permit, or the place's own.  False: the place is in the line now. */
-bool tdt__gate_pass(struct tdt__gate *gate, struct tdt__place *place);
+bool tdt__gate_pass(struct tdt__gate *gate, struct tdt__gate_place *place);
 
 /* Add a permit: admit the first place in the line.  Returns the waker to wake. */
 TDT_MUST_USE
@@ -47,7 +47,7 @@ const struct tdt_waker *tdt__gate_admit(struct tdt__gate *gate);
 
 /* Give up the place, and pass on its permit, if it has one.  Returns the waker to wake. */
 TDT_MUST_USE
-const struct tdt_waker *tdt__gate_leave(struct tdt__gate *gate, struct tdt__place *place);
+const struct tdt_waker *tdt__gate_leave(struct tdt__gate *gate, struct tdt__gate_place *place);
 
 /* Let the first place pass without a permit.  False: there is none. */
 bool tdt__gate_release(struct tdt__gate *gate, const struct tdt_waker **waker);

@@ -24,7 +24,7 @@ void tdt_channel_unref(struct tdt_channel *channel);
 
 struct acquiring {
 	struct tdt__semaphore *semaphore; /* NULL: the future has ended */
-	struct tdt__place place;
+	struct tdt__gate_place place;
 };
 
 static bool pass_semaphore(struct acquiring *acquiring)
@@ -114,7 +114,7 @@ struct tdt_future tdt__notify_wait_new(struct tdt__semaphore *semaphore)
 
 struct passing {
 	struct tdt_channel *channel; /* a reference */
-	struct tdt__place place;
+	struct tdt__gate_place place;
 	void *value; /* to send; owned until the future has ended */
 	void **out;  /* where a received value goes */
 	int *error;  /* may be NULL */

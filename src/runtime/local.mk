@@ -21,6 +21,9 @@ libtdt_rt_core_la_SOURCES = \
 	src/runtime/idle.h \
 	src/runtime/inject.c \
 	src/runtime/inject.h \
+	src/runtime/join_set.c \
+	src/runtime/join_set.h \
+	src/runtime/join_set_next.c \
 	src/runtime/live.c \
 	src/runtime/live.h \
 	src/runtime/loop.h \

@@ -153,6 +153,7 @@ tests_unit_rt = \
 	tests/unit/dump/check_snapshot_rt \
 	tests/unit/runtime/check_driver \
 	tests/unit/runtime/check_gate \
+	tests/unit/runtime/check_join_set \
 	tests/unit/runtime/check_mutex \
 	tests/unit/runtime/check_net \
 	tests/unit/runtime/check_oneshot \
@@ -438,6 +439,7 @@ tests_unit_runtime_check_driver_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
 tests_unit_runtime_check_driver_LDFLAGS = -Wl,--wrap=pthread_create
 tests_unit_runtime_check_driver_LDADD = $(tests_memory) $(on_rt_core)
 tests_unit_runtime_check_gate_LDADD = $(tests_memory) $(on_rt)
+tests_unit_runtime_check_join_set_LDADD = $(tests_memory) $(on_rt)
 tests_unit_runtime_check_mutex_LDADD = $(tests_memory) $(on_rt)
 tests_unit_runtime_check_net_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
 tests_unit_runtime_check_net_LDFLAGS = -Wl,--wrap=poll -Wl,--wrap=uv_poll_init

@@ -61,8 +61,8 @@ void tdt_channel_unref(struct tdt_channel *channel);
  * `value` was freed, as it is if the future is dropped before it is ready.  `error` may be NULL.
  * Otherwise it must outlive the future; only the future's poll writes to it.
  *
- * Returns TDT_FUTURE_NONE and sets errno: EINVAL (`channel` is NULL), ENOMEM.  Then `value` is still
- * the caller's.
+ * Returns TDT_FUTURE_NONE and sets errno: EINVAL (`channel` is NULL), ENOMEM.  Then `value` still
+ * belongs to the caller.
  */
 TDT_MUST_USE
 struct tdt_future tdt_channel_send(struct tdt_channel *channel, void *value, int *error);
