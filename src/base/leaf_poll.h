@@ -15,6 +15,14 @@
 		__attribute__((visibility("default")))
 
 /*
+ * Say which call makes the future, in a declaration of the function that does so.  Where the poll
+ *is defined, the call's own name is the poll's, and so the function has another one there:
+ *
+ *	struct tdt_future tdt__sleep_ms_new(uint64_t ms) TDT__LEAF_CALL(tdt_sleep_ms);
+ */
+#define TDT__LEAF_CALL(call) __asm__(#call) __attribute__((visibility("default")))
+
+/*
  * Export a second name of a function that stands in trees and is known there by its name
  * (tree/over.c): tdt.coroutine_main for tdt__coroutine_main.  No call goes by the second name, so
  * the code is as it would be without it.

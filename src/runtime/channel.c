@@ -144,17 +144,6 @@ int tdt__channel_get(struct tdt_channel *channel, struct tdt__gate_place *place,
 	return error;
 }
 
-void tdt__channel_leave(struct tdt_channel *channel, struct tdt__gate *gate,
-			struct tdt__gate_place *place)
-{
-	const struct tdt_waker *waker;
-
-	pthread_mutex_lock(&channel->lock);
-	waker = tdt__gate_leave(gate, place);
-	pthread_mutex_unlock(&channel->lock);
-	tdt_waker_wake(waker);
-}
-
 int tdt_channel_try_send(struct tdt_channel *channel, void *value)
 {
 	return tdt__result(channel != NULL ? tdt__channel_put(channel, NULL, value) : -EINVAL);

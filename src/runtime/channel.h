@@ -34,14 +34,7 @@ struct tdt_channel {
 int tdt__channel_put(struct tdt_channel *channel, struct tdt__gate_place *place, void *value);
 int tdt__channel_get(struct tdt_channel *channel, struct tdt__gate_place *place, void **value);
 
-/* Give up the place at one of the gates. */
-void tdt__channel_leave(struct tdt_channel *channel, struct tdt__gate *gate,
-			struct tdt__gate_place *place);
-
 /* Free a value that will not be received. */
 void tdt__channel_waste(struct tdt_channel *channel, void *value);
-
-struct tdt_future tdt__channel_send_new(struct tdt_channel *channel, void *value, int *error);
-struct tdt_future tdt__channel_receive_new(struct tdt_channel *channel, void **value, int *error);
 
 #endif

@@ -53,14 +53,18 @@ const struct tdt_waker *tdt__gate_admit(struct tdt__gate *gate)
 	return tdt__slot_take(&first->slot);
 }
 
-const struct tdt_waker *tdt__gate_leave(struct tdt__gate *gate, struct tdt__gate_place *place)
+void tdt__gate_leave(struct tdt__gate *gate, struct tdt__gate_place *place, pthread_mutex_t *lock)
 {
-	bool admitted = place->at == TDT__PLACE_ADMITTED;
+	const struct tdt_waker *waker = NULL;
 
+	pthread_mutex_lock(lock);
 	if (place->at == TDT__PLACE_IN_LINE)
 		take_place(place);
+	else if (place->at == TDT__PLACE_ADMITTED)
+		waker = tdt__gate_admit(gate);
 	place->at = TDT__PLACE_OUTSIDE;
-	return admitted ? tdt__gate_admit(gate) : NULL;
+	pthread_mutex_unlock(lock);
+	tdt_waker_wake(waker);
 }
 
 bool tdt__gate_release(struct tdt__gate *gate, const struct tdt_waker **waker)

@@ -13,6 +13,7 @@
  * without it.
  */
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -45,14 +46,44 @@ bool tdt__gate_pass(struct tdt__gate *gate, struct tdt__gate_place *place);
 TDT_MUST_USE
 const struct tdt_waker *tdt__gate_admit(struct tdt__gate *gate);
 
-/* Give up the place, and pass on its permit, if it has one.  Returns the waker to wake. */
-TDT_MUST_USE
-const struct tdt_waker *tdt__gate_leave(struct tdt__gate *gate, struct tdt__gate_place *place);
-
 /* Let the first place pass without a permit.  False: there is none. */
 bool tdt__gate_release(struct tdt__gate *gate, const struct tdt_waker **waker);
 
 /* Move the line of `from` to `to`, which has none. */
 void tdt__gate_move(struct tdt__gate *from, struct tdt__gate *to);
+
+/* Give up the place, and pass on its permit, if it has one.  Takes the lock itself. */
+void tdt__gate_leave(struct tdt__gate *gate, struct tdt__gate_place *place, pthread_mutex_t *lock);
+
+/* The first member of the state of a future that waits at a gate.  All zero at first. */
+struct tdt__gate_leaf {
+	struct tdt__gate_place place;
+	bool ended;
+};
+
+/*
+ * The poll of such a future.  `pass` takes the lock, and returns whether the future is ready;
+ * `report` reports what it waits for.  Always inlined, so that the leaf's own poll clones the
+ * waker.
+ */
+static inline __attribute__((always_inline)) tdt_poll_t
+tdt__gate_leaf_poll(void *state, struct tdt_context *cx, bool (*pass)(void *state),
+		    void (*report)(void *state))
+{
+	struct tdt__gate_leaf *leaf = state;
+
+	if (leaf->ended)
+		return TDT_PANICKED;
+	leaf->ended = pass(state);
+	if (!leaf->ended) {
+		tdt__slot_register(&leaf->place.slot, cx->waker);
+		/* It may have been admitted before the waker was registered. */
+		leaf->ended = pass(state);
+	}
+	if (leaf->ended)
+		return TDT_READY;
+	report(state);
+	return TDT_PENDING;
+}
 
 #endif

@@ -23,66 +23,50 @@ void tdt_channel_unref(struct tdt_channel *channel);
 /* --- A permit ------------------------------------------------------------------- */
 
 struct acquiring {
-	struct tdt__semaphore *semaphore; /* NULL: the future has ended */
-	struct tdt__gate_place place;
+	struct tdt__gate_leaf leaf;
+	struct tdt__semaphore *semaphore; /* not used once the future has ended */
 };
 
-static bool pass_semaphore(struct acquiring *acquiring)
+static bool pass_semaphore(void *state)
 {
-	struct tdt__semaphore *semaphore = acquiring->semaphore;
+	struct acquiring *acquiring = state;
 	bool passed;
 
-	pthread_mutex_lock(&semaphore->lock);
-	passed = tdt__gate_pass(&semaphore->gate, &acquiring->place);
-	pthread_mutex_unlock(&semaphore->lock);
-	if (passed)
-		acquiring->semaphore = NULL;
+	pthread_mutex_lock(&acquiring->semaphore->lock);
+	passed = tdt__gate_pass(&acquiring->semaphore->gate, &acquiring->leaf.place);
+	pthread_mutex_unlock(&acquiring->semaphore->lock);
 	return passed;
 }
 
-/* Always inlined, so that the leaf's own poll clones the waker (slot.h). */
-static inline __attribute__((always_inline)) tdt_poll_t poll_semaphore(struct acquiring *acquiring,
-								       struct tdt_context *cx)
+static void report_semaphore(void *state)
 {
-	if (acquiring->semaphore == NULL)
-		return TDT_PANICKED;
-	if (pass_semaphore(acquiring))
-		return TDT_READY;
-	tdt__slot_register(&acquiring->place.slot, cx->waker);
-	if (pass_semaphore(acquiring)) /* it was admitted before the waker was registered */
-		return TDT_READY;
-	tdt_leaf_waits_on_named(TDT_WAIT_OTHER, acquiring->semaphore, 0,
-				acquiring->semaphore->name);
-	return TDT_PENDING;
+	const struct tdt__semaphore *semaphore = ((struct acquiring *)state)->semaphore;
+
+	tdt_leaf_waits_on_named(TDT_WAIT_OTHER, semaphore, 0, semaphore->name);
 }
 
 TDT__LEAF_POLL(tdt_semaphore_acquire);
 
 tdt_poll_t tdt_semaphore_acquire(void *state, struct tdt_context *cx)
 {
-	return poll_semaphore(state, cx);
+	return tdt__gate_leaf_poll(state, cx, pass_semaphore, report_semaphore);
 }
 
 TDT__LEAF_POLL(tdt_notify_wait);
 
 tdt_poll_t tdt_notify_wait(void *state, struct tdt_context *cx)
 {
-	return poll_semaphore(state, cx);
+	return tdt__gate_leaf_poll(state, cx, pass_semaphore, report_semaphore);
 }
 
 static void drop_acquiring(void *state)
 {
 	struct acquiring *acquiring = state;
-	struct tdt__semaphore *semaphore = acquiring->semaphore;
-	const struct tdt_waker *waker = NULL;
 
-	if (semaphore != NULL) {
-		pthread_mutex_lock(&semaphore->lock);
-		waker = tdt__gate_leave(&semaphore->gate, &acquiring->place);
-		pthread_mutex_unlock(&semaphore->lock);
-	}
-	tdt_waker_wake(waker);
-	tdt__slot_clear(&acquiring->place.slot);
+	if (!acquiring->leaf.ended)
+		tdt__gate_leave(&acquiring->semaphore->gate, &acquiring->leaf.place,
+				&acquiring->semaphore->lock);
+	tdt__slot_clear(&acquiring->leaf.place.slot);
 	free(acquiring);
 }
 
@@ -101,146 +85,134 @@ static struct tdt_future acquiring_new(struct tdt__semaphore *semaphore,
 }
 
 struct tdt_future tdt__semaphore_acquire_new(struct tdt__semaphore *semaphore)
+    TDT__LEAF_CALL(tdt_semaphore_acquire);
+struct tdt_future tdt__notify_wait_new(struct tdt__semaphore *notify)
+    TDT__LEAF_CALL(tdt_notify_wait);
+
+struct tdt_future tdt__semaphore_acquire_new(struct tdt__semaphore *semaphore)
 {
 	return acquiring_new(semaphore, tdt_semaphore_acquire);
 }
 
-struct tdt_future tdt__notify_wait_new(struct tdt__semaphore *semaphore)
+struct tdt_future tdt__notify_wait_new(struct tdt__semaphore *notify)
 {
-	return acquiring_new(semaphore, tdt_notify_wait);
+	return acquiring_new(notify, tdt_notify_wait);
 }
 
 /* --- A value -------------------------------------------------------------------- */
 
 struct passing {
+	struct tdt__gate_leaf leaf;
 	struct tdt_channel *channel; /* a reference */
-	struct tdt__gate_place place;
-	void *value; /* to send; owned until the future has ended */
-	void **out;  /* where a received value goes */
-	int *error;  /* may be NULL */
-	bool ended;
+	void *value;		     /* to send; owned until the future has ended */
+	void **out;		     /* where a received value goes; NULL: this is a sender */
+	int *error;		     /* may be NULL */
 };
 
-static struct passing *passing_new(struct tdt_channel *channel, int *error)
+static bool pass_value(void *state)
 {
-	struct passing *passing = calloc(1, sizeof *passing);
-
-	if (passing == NULL)
-		return NULL;
-	passing->channel = tdt_channel_ref(channel);
-	passing->error = error;
-	return passing;
-}
-
-static void passing_free(struct passing *passing, struct tdt__gate *gate)
-{
-	if (!passing->ended)
-		tdt__channel_leave(passing->channel, gate, &passing->place);
-	tdt__slot_clear(&passing->place.slot);
-	tdt_channel_unref(passing->channel);
-	free(passing);
-}
-
-static bool try_send(struct passing *sending)
-{
-	int error = tdt__channel_put(sending->channel, &sending->place, sending->value);
+	struct passing *passing = state;
+	bool sends = passing->out == NULL;
+	int error = sends
+			? tdt__channel_put(passing->channel, &passing->leaf.place, passing->value)
+			: tdt__channel_get(passing->channel, &passing->leaf.place, &passing->value);
 
 	if (error == -EAGAIN)
 		return false;
-	sending->ended = true;
-	if (sending->error != NULL)
-		*sending->error = error;
-	if (error != 0)
-		tdt__channel_waste(sending->channel, sending->value);
+	if (!sends)
+		*passing->out = passing->value;
+	else if (error != 0)
+		tdt__channel_waste(passing->channel, passing->value);
+	if (passing->error != NULL)
+		*passing->error = error;
 	return true;
+}
+
+static void report_channel(void *state)
+{
+	const struct tdt_channel *channel = ((struct passing *)state)->channel;
+
+	tdt_leaf_waits_on_named(TDT_WAIT_CHANNEL, channel, 0, channel->name);
 }
 
 TDT__LEAF_POLL(tdt_channel_send);
 
 tdt_poll_t tdt_channel_send(void *state, struct tdt_context *cx)
 {
-	struct passing *sending = state;
-
-	if (sending->ended)
-		return TDT_PANICKED;
-	if (try_send(sending))
-		return TDT_READY;
-	tdt__slot_register(&sending->place.slot, cx->waker);
-	if (try_send(sending))
-		return TDT_READY;
-	tdt_leaf_waits_on_named(TDT_WAIT_CHANNEL, sending->channel, 0, sending->channel->name);
-	return TDT_PENDING;
-}
-
-static void drop_sending(void *state)
-{
-	struct passing *sending = state;
-
-	if (!sending->ended)
-		tdt__channel_waste(sending->channel, sending->value);
-	passing_free(sending, &sending->channel->room);
-}
-
-struct tdt_future tdt__channel_send_new(struct tdt_channel *channel, void *value, int *error)
-{
-	struct passing *sending;
-
-	if (channel == NULL)
-		return tdt__no_future(-EINVAL);
-	sending = passing_new(channel, error);
-	if (sending == NULL)
-		return TDT_FUTURE_NONE;
-	sending->value = value;
-	return (struct tdt_future){ sending, tdt_channel_send, drop_sending };
-}
-
-static bool try_receive(struct passing *receiving)
-{
-	void *value = NULL;
-	int error = tdt__channel_get(receiving->channel, &receiving->place, &value);
-
-	if (error == -EAGAIN)
-		return false;
-	receiving->ended = true;
-	*receiving->out = value;
-	if (receiving->error != NULL)
-		*receiving->error = error;
-	return true;
+	return tdt__gate_leaf_poll(state, cx, pass_value, report_channel);
 }
 
 TDT__LEAF_POLL(tdt_channel_receive);
 
 tdt_poll_t tdt_channel_receive(void *state, struct tdt_context *cx)
 {
-	struct passing *receiving = state;
-
-	if (receiving->ended)
-		return TDT_PANICKED;
-	if (try_receive(receiving))
-		return TDT_READY;
-	tdt__slot_register(&receiving->place.slot, cx->waker);
-	if (try_receive(receiving))
-		return TDT_READY;
-	tdt_leaf_waits_on_named(TDT_WAIT_CHANNEL, receiving->channel, 0, receiving->channel->name);
-	return TDT_PENDING;
+	return tdt__gate_leaf_poll(state, cx, pass_value, report_channel);
 }
 
-static void drop_receiving(void *state)
-{
-	struct passing *receiving = state;
+TDT__LEAF_POLL(tdt_oneshot_receive);
 
-	passing_free(receiving, &receiving->channel->filled);
+tdt_poll_t tdt_oneshot_receive(void *state, struct tdt_context *cx)
+{
+	return tdt__gate_leaf_poll(state, cx, pass_value, report_channel);
+}
+
+static void drop_passing(void *state)
+{
+	struct passing *passing = state;
+	struct tdt_channel *channel = passing->channel;
+	bool sends = passing->out == NULL;
+
+	if (!passing->leaf.ended) {
+		tdt__gate_leave(sends ? &channel->room : &channel->filled, &passing->leaf.place,
+				&channel->lock);
+		if (sends)
+			tdt__channel_waste(channel, passing->value);
+	}
+	tdt__slot_clear(&passing->leaf.place.slot);
+	tdt_channel_unref(channel);
+	free(passing);
+}
+
+static struct tdt_future passing_new(struct passing fields,
+				     tdt_poll_t (*poll)(void *state, struct tdt_context *cx))
+{
+	struct passing *passing;
+
+	if (fields.channel == NULL)
+		return tdt__no_future(-EINVAL);
+	passing = malloc(sizeof *passing);
+	if (passing == NULL)
+		return TDT_FUTURE_NONE;
+	tdt_channel_ref(fields.channel);
+	*passing = fields;
+	return (struct tdt_future){ passing, poll, drop_passing };
+}
+
+struct tdt_future tdt__channel_send_new(struct tdt_channel *channel, void *value, int *error)
+    TDT__LEAF_CALL(tdt_channel_send);
+struct tdt_future tdt__channel_receive_new(struct tdt_channel *channel, void **value, int *error)
+    TDT__LEAF_CALL(tdt_channel_receive);
+struct tdt_future tdt__oneshot_receive_new(struct tdt_channel *receiver, void **value, int *error)
+    TDT__LEAF_CALL(tdt_oneshot_receive);
+
+struct tdt_future tdt__channel_send_new(struct tdt_channel *channel, void *value, int *error)
+{
+	return passing_new((struct passing){ .channel = channel, .value = value, .error = error },
+			   tdt_channel_send);
 }
 
 struct tdt_future tdt__channel_receive_new(struct tdt_channel *channel, void **value, int *error)
 {
-	struct passing *receiving;
-
-	if (channel == NULL || value == NULL)
+	if (value == NULL)
 		return tdt__no_future(-EINVAL);
-	receiving = passing_new(channel, error);
-	if (receiving == NULL)
-		return TDT_FUTURE_NONE;
-	receiving->out = value;
-	return (struct tdt_future){ receiving, tdt_channel_receive, drop_receiving };
+	return passing_new((struct passing){ .channel = channel, .out = value, .error = error },
+			   tdt_channel_receive);
+}
+
+struct tdt_future tdt__oneshot_receive_new(struct tdt_channel *receiver, void **value, int *error)
+{
+	if (value == NULL)
+		return tdt__no_future(-EINVAL);
+	return passing_new((struct passing){ .channel = receiver, .out = value, .error = error },
+			   tdt_oneshot_receive);
 }

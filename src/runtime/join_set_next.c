@@ -11,25 +11,25 @@
 #include "runtime/join_set.h"
 
 struct joining {
+	struct tdt__gate_leaf leaf;
 	struct tdt_join_set *set; /* a reference */
-	struct tdt__gate_place place;
 	/* Of a struct tdt_joined, whose header has calls of the same names as polls below; or NULL.
 	 */
 	uint64_t *id;
 	int *outcome;
-	bool all, ended;
+	bool all;
 };
 
-static bool try_join(struct joining *joining)
+static bool pass_set(void *state)
 {
+	struct joining *joining = state;
 	uint64_t id;
 	int outcome;
 
 	do
-		if (!tdt__join_set_take(joining->set, &joining->place, &id, &outcome))
+		if (!tdt__join_set_take(joining->set, &joining->leaf.place, &id, &outcome))
 			return false;
 	while (joining->all && id != 0);
-	joining->ended = true;
 	if (joining->id != NULL) {
 		*joining->id = id;
 		*joining->outcome = outcome;
@@ -37,47 +37,34 @@ static bool try_join(struct joining *joining)
 	return true;
 }
 
-/* Always inlined, so that the leaf's own poll clones the waker (slot.h). */
-static inline __attribute__((always_inline)) tdt_poll_t poll_join_set(struct joining *joining,
-								      struct tdt_context *cx)
+static void report_set(void *state)
 {
-	if (joining->ended)
-		return TDT_PANICKED;
-	if (try_join(joining))
-		return TDT_READY;
-	tdt__slot_register(&joining->place.slot, cx->waker);
-	if (try_join(joining)) /* a task ended before the waker was registered */
-		return TDT_READY;
+	const struct joining *joining = state;
+
 	tdt__join_set_report(joining->set, joining->all);
-	return TDT_PENDING;
 }
 
 TDT__LEAF_POLL(tdt_join_set_next);
 
 tdt_poll_t tdt_join_set_next(void *state, struct tdt_context *cx)
 {
-	return poll_join_set(state, cx);
+	return tdt__gate_leaf_poll(state, cx, pass_set, report_set);
 }
 
 TDT__LEAF_POLL(tdt_join_set_wait);
 
 tdt_poll_t tdt_join_set_wait(void *state, struct tdt_context *cx)
 {
-	return poll_join_set(state, cx);
+	return tdt__gate_leaf_poll(state, cx, pass_set, report_set);
 }
 
 static void drop_joining(void *state)
 {
 	struct joining *joining = state;
-	struct tdt_join_set *set = joining->set;
-	const struct tdt_waker *waker;
 
-	pthread_mutex_lock(&set->lock);
-	waker = tdt__gate_leave(&set->gate, &joining->place);
-	pthread_mutex_unlock(&set->lock);
-	tdt_waker_wake(waker);
-	tdt__slot_clear(&joining->place.slot);
-	tdt__join_set_unref(set);
+	tdt__gate_leave(&joining->set->gate, &joining->leaf.place, &joining->set->lock);
+	tdt__slot_clear(&joining->leaf.place.slot);
+	tdt__join_set_unref(joining->set);
 	free(joining);
 }
 
@@ -97,10 +84,17 @@ static struct tdt_future joining_new(struct tdt_join_set *set, struct joining fi
 	return (struct tdt_future){ joining, poll, drop_joining };
 }
 
-struct tdt_future tdt__join_set_next_new(struct tdt_join_set *set, uint64_t *id, int *outcome)
+struct tdt_future tdt__join_set_next_new(struct tdt_join_set *set, struct tdt_joined *joined)
+    TDT__LEAF_CALL(tdt_join_set_next);
+struct tdt_future tdt__join_set_wait_new(struct tdt_join_set *set)
+    TDT__LEAF_CALL(tdt_join_set_wait);
+
+struct tdt_future tdt__join_set_next_new(struct tdt_join_set *set, struct tdt_joined *joined)
 {
-	return joining_new(set, (struct joining){ .id = id, .outcome = outcome },
-			   tdt_join_set_next);
+	struct joining fields = { .all = false };
+
+	tdt__joined_fields(joined, &fields.id, &fields.outcome);
+	return joining_new(set, fields, tdt_join_set_next);
 }
 
 struct tdt_future tdt__join_set_wait_new(struct tdt_join_set *set)

@@ -13,7 +13,6 @@ libtdt_rt_core_la_SOURCES = \
 	src/runtime/current.h \
 	src/runtime/driver.c \
 	src/runtime/driver.h \
-	src/runtime/futures.c \
 	src/runtime/gate.c \
 	src/runtime/gate.h \
 	src/runtime/gate_futures.c \
@@ -34,8 +33,6 @@ libtdt_rt_core_la_SOURCES = \
 	src/runtime/name.h \
 	src/runtime/net.c \
 	src/runtime/oneshot.c \
-	src/runtime/oneshot.h \
-	src/runtime/oneshot_receive.c \
 	src/runtime/run_queue.c \
 	src/runtime/run_queue.h \
 	src/runtime/rt.c \
@@ -52,14 +49,12 @@ libtdt_rt_core_la_SOURCES = \
 	src/runtime/tcp.c \
 	src/runtime/tcp.h \
 	src/runtime/timeout.c \
-	src/runtime/timeout.h \
 	src/runtime/timer.c \
 	src/runtime/timer.h \
 	src/runtime/wait.h \
 	src/runtime/worker.c \
 	src/runtime/worker.h \
-	src/runtime/yield.c \
-	src/runtime/yield.h
+	src/runtime/yield.c
 libtdt_rt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(ONCE_CFLAGS) $(LIBUV_CFLAGS)
 libtdt_rt_core_la_LIBADD = $(LIBUV_LIBS) -lpthread
 

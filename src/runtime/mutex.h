@@ -41,8 +41,6 @@ void tdt__lock_place_leave(struct tdt__lock_place *place);
 void tdt__mutex_report(const struct tdt_mutex *mutex);
 
 /* `taken_at`: the return address of the user's call. */
-struct tdt_future tdt__mutex_lock_new(struct tdt_mutex *mutex, const void *taken_at);
-struct tdt_future tdt__mutex_guard_new(struct tdt_mutex *mutex, struct tdt_future child,
-				       const void *taken_at);
+struct tdt_future tdt__mutex_lock_at(struct tdt_mutex *mutex, const void *taken_at);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * The future that waits for a mutex.  For backtraces its poll has the name of the public call that
- * makes it.  So that call is in futures.c, and <tdt/rt/sync.h>, its header, is not included here.
+ * makes it.  So that call has another name here, and <tdt/rt/sync.h>, its header, is not included.
  */
 
 #include <config.h>
@@ -43,7 +43,7 @@ static void drop_lock(void *state)
 	free(place);
 }
 
-struct tdt_future tdt__mutex_lock_new(struct tdt_mutex *mutex, const void *taken_at)
+struct tdt_future tdt__mutex_lock_at(struct tdt_mutex *mutex, const void *taken_at)
 {
 	struct tdt__lock_place *place;
 
@@ -55,4 +55,11 @@ struct tdt_future tdt__mutex_lock_new(struct tdt_mutex *mutex, const void *taken
 	place->mutex = mutex;
 	place->taken_at = taken_at;
 	return (struct tdt_future){ place, tdt_mutex_lock, drop_lock };
+}
+
+struct tdt_future tdt__mutex_lock_new(struct tdt_mutex *mutex) TDT__LEAF_CALL(tdt_mutex_lock);
+
+struct tdt_future tdt__mutex_lock_new(struct tdt_mutex *mutex)
+{
+	return tdt__mutex_lock_at(mutex, __builtin_return_address(0));
 }

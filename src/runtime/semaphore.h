@@ -15,7 +15,4 @@ struct tdt__semaphore {
 	char *name;	       /* set before a task waits; NULL: none */
 };
 
-struct tdt_future tdt__semaphore_acquire_new(struct tdt__semaphore *semaphore);
-struct tdt_future tdt__notify_wait_new(struct tdt__semaphore *semaphore);
-
 #endif

@@ -240,10 +240,9 @@ void tdt_oneshot_sender_free(struct tdt_oneshot_sender *sender);
  * future's poll writes to them.  `error` may be NULL.
  *
  * `receiver` still belongs to the caller, who frees it.  If the future is dropped before it is
- * ready, a later future of the same receiver gets the value.  A receiver has one future at a time.
+ * ready, another future of the same receiver gets the value.
  *
- * Returns TDT_FUTURE_NONE and sets errno: EINVAL (`receiver` or `value` is NULL), EBUSY (the
- * receiver's last future has not been dropped yet).
+ * Returns TDT_FUTURE_NONE and sets errno: EINVAL (`receiver` or `value` is NULL), ENOMEM.
  */
 TDT_MUST_USE
 struct tdt_future tdt_oneshot_receive(struct tdt_oneshot_receiver *receiver, void **value,
