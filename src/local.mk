@@ -163,10 +163,7 @@ libtdt_core_la_SOURCES = \
 	src/fork.c \
 	src/future/await_ready.c \
 	src/future/combine.c \
-	src/future/combine.h \
-	src/future/combine_new.c \
 	src/future/coroutine.c \
-	src/future/join_new.c \
 	src/future/sanitizers.h \
 	src/future/switch.c \
 	src/future/switch.h \

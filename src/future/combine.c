@@ -3,14 +3,12 @@
  * Join and select.
  *
  * While children wait, the polls stand on the stack, and so in backtraces; but the user knows the
- * names of the calls that made the futures.  So here the polls have those names, as statics.  The
- * calls themselves are in another file (combine_new.c), the only one that includes <tdt/combine.h>.
- * In this way the name is the same in the debug information, in the symbol table, and to a tracer.
+ * names of the calls that made the futures.  So here the polls have those names, and the calls have
+ * others (base/leaf_poll.h); <tdt/combine.h> is not included.  In this way the name is the same in
+ * the debug information, in the symbol table, and to a tracer.
  */
 
 #include <config.h>
-
-#include "future/combine.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -121,6 +119,11 @@ static struct combined *combined_new(const struct tdt_future *futures, size_t n)
 		memcpy(combined->children, futures, n * sizeof(*futures));
 	return combined;
 }
+
+struct tdt_future tdt__join_all_new(const struct tdt_future *futures, size_t n)
+    TDT__LEAF_CALL(tdt_join_all);
+struct tdt_future tdt__select_new(const struct tdt_future *futures, size_t n, size_t *winner)
+    TDT__LEAF_CALL(tdt_select);
 
 struct tdt_future tdt__join_all_new(const struct tdt_future *futures, size_t n)
 {

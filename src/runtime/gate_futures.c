@@ -24,7 +24,7 @@ void tdt_channel_unref(struct tdt_channel *channel);
 
 struct acquiring {
 	struct tdt__gate_leaf leaf;
-	struct tdt__semaphore *semaphore; /* not used once the future has ended */
+	struct tdt_semaphore *semaphore; /* not used once the future has ended */
 };
 
 static bool pass_semaphore(void *state)
@@ -40,7 +40,7 @@ static bool pass_semaphore(void *state)
 
 static void report_semaphore(void *state)
 {
-	const struct tdt__semaphore *semaphore = ((struct acquiring *)state)->semaphore;
+	const struct tdt_semaphore *semaphore = ((struct acquiring *)state)->semaphore;
 
 	tdt_leaf_waits_on_named(TDT_WAIT_OTHER, semaphore, 0, semaphore->name);
 }
@@ -70,7 +70,7 @@ static void drop_acquiring(void *state)
 	free(acquiring);
 }
 
-static struct tdt_future acquiring_new(struct tdt__semaphore *semaphore,
+static struct tdt_future acquiring_new(struct tdt_semaphore *semaphore,
 				       tdt_poll_t (*poll)(void *state, struct tdt_context *cx))
 {
 	struct acquiring *acquiring;
@@ -84,17 +84,17 @@ static struct tdt_future acquiring_new(struct tdt__semaphore *semaphore,
 	return (struct tdt_future){ acquiring, poll, drop_acquiring };
 }
 
-struct tdt_future tdt__semaphore_acquire_new(struct tdt__semaphore *semaphore)
+struct tdt_future tdt__semaphore_acquire_new(struct tdt_semaphore *semaphore)
     TDT__LEAF_CALL(tdt_semaphore_acquire);
-struct tdt_future tdt__notify_wait_new(struct tdt__semaphore *notify)
+struct tdt_future tdt__notify_wait_new(struct tdt_semaphore *notify)
     TDT__LEAF_CALL(tdt_notify_wait);
 
-struct tdt_future tdt__semaphore_acquire_new(struct tdt__semaphore *semaphore)
+struct tdt_future tdt__semaphore_acquire_new(struct tdt_semaphore *semaphore)
 {
 	return acquiring_new(semaphore, tdt_semaphore_acquire);
 }
 
-struct tdt_future tdt__notify_wait_new(struct tdt__semaphore *notify)
+struct tdt_future tdt__notify_wait_new(struct tdt_semaphore *notify)
 {
 	return acquiring_new(notify, tdt_notify_wait);
 }

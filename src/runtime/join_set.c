@@ -168,12 +168,6 @@ bool tdt__join_set_take(struct tdt_join_set *set, struct tdt__gate_place *place,
 	return passed;
 }
 
-void tdt__joined_fields(struct tdt_joined *joined, uint64_t **id, int **outcome)
-{
-	*id = joined != NULL ? &joined->id : NULL;
-	*outcome = joined != NULL ? &joined->outcome : NULL;
-}
-
 void tdt__join_set_report(struct tdt_join_set *set, bool all)
 {
 	const struct tdt__member *first;

@@ -19,7 +19,6 @@
 #include "runtime/gate.h"
 
 struct tdt_handle;
-struct tdt_joined;
 
 struct tdt__member {
 	struct tdt_join_set *set;	/* a reference */
@@ -56,9 +55,6 @@ void tdt__member_begin(struct tdt__member *member, struct tdt_handle *handle);
  */
 bool tdt__join_set_take(struct tdt_join_set *set, struct tdt__gate_place *place, uint64_t *id,
 			int *outcome);
-
-/* The members of `joined`, which may be NULL. */
-void tdt__joined_fields(struct tdt_joined *joined, uint64_t **id, int **outcome);
 
 /* Report, from the poll of a leaf, that it waits for any task, or for all. */
 void tdt__join_set_report(struct tdt_join_set *set, bool all);

@@ -13,9 +13,7 @@
 struct joining {
 	struct tdt__gate_leaf leaf;
 	struct tdt_join_set *set; /* a reference */
-	/* Of a struct tdt_joined, whose header has calls of the same names as polls below; or NULL.
-	 */
-	uint64_t *id;
+	uint64_t *id;		  /* may be NULL, as `outcome` */
 	int *outcome;
 	bool all;
 };
@@ -30,10 +28,10 @@ static bool pass_set(void *state)
 		if (!tdt__join_set_take(joining->set, &joining->leaf.place, &id, &outcome))
 			return false;
 	while (joining->all && id != 0);
-	if (joining->id != NULL) {
+	if (joining->id != NULL)
 		*joining->id = id;
+	if (joining->outcome != NULL)
 		*joining->outcome = outcome;
-	}
 	return true;
 }
 
@@ -84,17 +82,15 @@ static struct tdt_future joining_new(struct tdt_join_set *set, struct joining fi
 	return (struct tdt_future){ joining, poll, drop_joining };
 }
 
-struct tdt_future tdt__join_set_next_new(struct tdt_join_set *set, struct tdt_joined *joined)
+struct tdt_future tdt__join_set_next_new(struct tdt_join_set *set, uint64_t *id, int *outcome)
     TDT__LEAF_CALL(tdt_join_set_next);
 struct tdt_future tdt__join_set_wait_new(struct tdt_join_set *set)
     TDT__LEAF_CALL(tdt_join_set_wait);
 
-struct tdt_future tdt__join_set_next_new(struct tdt_join_set *set, struct tdt_joined *joined)
+struct tdt_future tdt__join_set_next_new(struct tdt_join_set *set, uint64_t *id, int *outcome)
 {
-	struct joining fields = { .all = false };
-
-	tdt__joined_fields(joined, &fields.id, &fields.outcome);
-	return joining_new(set, fields, tdt_join_set_next);
+	return joining_new(set, (struct joining){ .id = id, .outcome = outcome },
+			   tdt_join_set_next);
 }
 
 struct tdt_future tdt__join_set_wait_new(struct tdt_join_set *set)

@@ -13,9 +13,9 @@
 #include "base/result.h"
 #include "runtime/name.h"
 
-static struct tdt__semaphore *semaphore_new(size_t permits)
+struct tdt_semaphore *tdt_semaphore_new(size_t permits)
 {
-	struct tdt__semaphore *semaphore = calloc(1, sizeof *semaphore);
+	struct tdt_semaphore *semaphore = calloc(1, sizeof *semaphore);
 
 	if (semaphore == NULL)
 		return NULL;
@@ -24,7 +24,14 @@ static struct tdt__semaphore *semaphore_new(size_t permits)
 	return semaphore;
 }
 
-static void semaphore_free(struct tdt__semaphore *semaphore)
+int tdt_semaphore_set_name(struct tdt_semaphore *semaphore, const char *name)
+{
+	if (semaphore != NULL)
+		return tdt__name_set(&semaphore->name, name);
+	return tdt__result(-EINVAL);
+}
+
+void tdt_semaphore_free(struct tdt_semaphore *semaphore)
 {
 	if (semaphore == NULL)
 		return;
@@ -33,75 +40,54 @@ static void semaphore_free(struct tdt__semaphore *semaphore)
 	free(semaphore);
 }
 
-static int semaphore_set_name(struct tdt__semaphore *semaphore, const char *name)
-{
-	if (semaphore != NULL)
-		return tdt__name_set(&semaphore->name, name);
-	return tdt__result(-EINVAL);
-}
-
-/* --- Semaphores ------------------------------------------------------------------- */
-
-struct tdt_semaphore *tdt_semaphore_new(size_t permits)
-{
-	return (struct tdt_semaphore *)semaphore_new(permits);
-}
-
-int tdt_semaphore_set_name(struct tdt_semaphore *semaphore, const char *name)
-{
-	return semaphore_set_name((struct tdt__semaphore *)semaphore, name);
-}
-
 bool tdt_semaphore_try_acquire(struct tdt_semaphore *semaphore)
 {
-	struct tdt__semaphore *ours = (struct tdt__semaphore *)semaphore;
 	bool got;
 
-	if (ours == NULL) {
+	if (semaphore == NULL) {
 		errno = EINVAL;
 		return false;
 	}
-	pthread_mutex_lock(&ours->lock);
-	got = ours->gate.permits != 0;
-	ours->gate.permits -= got;
-	pthread_mutex_unlock(&ours->lock);
+	pthread_mutex_lock(&semaphore->lock);
+	got = semaphore->gate.permits != 0;
+	semaphore->gate.permits -= got;
+	pthread_mutex_unlock(&semaphore->lock);
 	return got;
 }
 
 int tdt_semaphore_release(struct tdt_semaphore *semaphore)
 {
-	struct tdt__semaphore *ours = (struct tdt__semaphore *)semaphore;
 	const struct tdt_waker *waker;
 
-	if (ours == NULL)
+	if (semaphore == NULL)
 		return tdt__result(-EINVAL);
-	pthread_mutex_lock(&ours->lock);
-	waker = tdt__gate_admit(&ours->gate);
-	pthread_mutex_unlock(&ours->lock);
+	pthread_mutex_lock(&semaphore->lock);
+	waker = tdt__gate_admit(&semaphore->gate);
+	pthread_mutex_unlock(&semaphore->lock);
 	tdt_waker_wake(waker);
 	return 0;
 }
 
-void tdt_semaphore_free(struct tdt_semaphore *semaphore)
-{
-	semaphore_free((struct tdt__semaphore *)semaphore);
-}
-
-/* --- Notifications ---------------------------------------------------------------- */
+/* --- Notifications: a semaphore without permits ----------------------------------- */
 
 struct tdt_notify *tdt_notify_new(void)
 {
-	return (struct tdt_notify *)semaphore_new(0);
+	return (struct tdt_notify *)tdt_semaphore_new(0);
 }
 
 int tdt_notify_set_name(struct tdt_notify *notify, const char *name)
 {
-	return semaphore_set_name((struct tdt__semaphore *)notify, name);
+	return tdt_semaphore_set_name((struct tdt_semaphore *)notify, name);
+}
+
+void tdt_notify_free(struct tdt_notify *notify)
+{
+	tdt_semaphore_free((struct tdt_semaphore *)notify);
 }
 
 int tdt_notify_one(struct tdt_notify *notify)
 {
-	struct tdt__semaphore *ours = (struct tdt__semaphore *)notify;
+	struct tdt_semaphore *ours = (struct tdt_semaphore *)notify;
 	const struct tdt_waker *waker = NULL;
 
 	if (ours == NULL)
@@ -116,7 +102,7 @@ int tdt_notify_one(struct tdt_notify *notify)
 
 int tdt_notify_all(struct tdt_notify *notify)
 {
-	struct tdt__semaphore *ours = (struct tdt__semaphore *)notify;
+	struct tdt_semaphore *ours = (struct tdt_semaphore *)notify;
 	struct tdt__gate present;
 	const struct tdt_waker *waker;
 	bool more;
@@ -136,9 +122,4 @@ int tdt_notify_all(struct tdt_notify *notify)
 			tdt_waker_wake(waker);
 	} while (more);
 	return 0;
-}
-
-void tdt_notify_free(struct tdt_notify *notify)
-{
-	semaphore_free((struct tdt__semaphore *)notify);
 }

@@ -8,8 +8,8 @@
 
 #include "runtime/gate.h"
 
-/* A struct tdt_semaphore and a struct tdt_notify are this. */
-struct tdt__semaphore {
+/* A struct tdt_notify is this, too. */
+struct tdt_semaphore {
 	pthread_mutex_t lock;
 	struct tdt__gate gate; /* under `lock` */
 	char *name;	       /* set before a task waits; NULL: none */

@@ -197,21 +197,15 @@ static struct tdt__task *spawned_new(struct tdt_rt *rt)
 	return task;
 }
 
-/*
- * Put the traced future into the task, and return a reference of its handle to the caller.  NULL
- * and errno if that fails; `fut` is then unchanged.
- */
-static struct tdt_handle *trace_task(struct tdt__task *task, struct tdt_future fut,
-				     const struct tdt_task_attr *attr)
+struct tdt_handle *tdt__task_trace(struct tdt_future *fut, const struct tdt_task_attr *attr)
 {
-	struct tdt_traced traced = { fut, tdt_future_handle(&fut) };
+	struct tdt_traced traced = { *fut, tdt_future_handle(fut) };
 
 	if (traced.handle != NULL)
 		tdt_handle_ref(traced.handle);
 	else
-		traced = tdt_traced_with(fut, attr);
-	task->future = traced.future;
-	task->handle = traced.handle;
+		traced = tdt_traced_with(*fut, attr);
+	*fut = traced.future;
 	return traced.handle;
 }
 
@@ -232,11 +226,13 @@ struct tdt_handle *tdt__task_spawn(struct tdt_rt *rt, struct tdt_future fut,
 	task = spawned_new(rt);
 	if (task == NULL)
 		return NULL;
-	handle = trace_task(task, fut, attr);
+	handle = tdt__task_trace(&fut, attr);
 	if (handle == NULL) {
 		free(task);
 		return NULL;
 	}
+	task->future = fut;
+	task->handle = handle;
 	task->member = member;
 	if (member != NULL)
 		tdt__member_begin(member, handle);

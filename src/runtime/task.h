@@ -75,6 +75,12 @@ void tdt__task_run(struct tdt__task *task);
 void tdt__task_drop(struct tdt__task *task, tdt_poll_t result);
 
 /*
+ * Trace `*fut`, unless it is a traced future already, and return a reference of its handle.  NULL
+ * and errno: that failed, and `*fut` is as before.
+ */
+struct tdt_handle *tdt__task_trace(struct tdt_future *fut, const struct tdt_task_attr *attr);
+
+/*
  * Spawn a task, as tdt_rt_spawn() does, into the set of `member` (may be NULL), which the task then
  * takes over.
  */

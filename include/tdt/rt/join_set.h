@@ -45,22 +45,17 @@ int tdt_join_set_set_name(struct tdt_join_set *set, const char *name);
 int tdt_join_set_go(struct tdt_join_set *set, struct tdt_future fut,
 		    const struct tdt_task_attr *attr);
 
-/* A task of the set that has ended. */
-struct tdt_joined {
-	uint64_t id; /* of the task; 0: the set has no task */
-	int outcome; /* as of tdt_join(): 0, -ENOTRECOVERABLE or -ECANCELED */
-};
-
 /*
  * Make a future that waits until a task of the set has ended, and takes that task out of the set;
- * or that is ready at once if the set has no task.  `*joined`, which may be NULL, then says which;
- * otherwise it must outlive the future, and only the future's poll writes to it.  The task's future
- * has been dropped by then.  Tasks are taken in the order in which they ended.
+ * or that is ready at once if the set has no task.  `*id` is then the task's id, or 0 if there was
+ * none, and `*outcome` as of tdt_join(): 0, -ENOTRECOVERABLE or -ECANCELED.  Both may be NULL, or
+ * must outlive the future; only the future's poll writes to them.  The task's future has been
+ * dropped by then.  Tasks are taken in the order in which they ended.
  *
  * Returns TDT_FUTURE_NONE and sets errno: EINVAL (`set` is NULL), ENOMEM.
  */
 TDT_MUST_USE
-struct tdt_future tdt_join_set_next(struct tdt_join_set *set, struct tdt_joined *joined);
+struct tdt_future tdt_join_set_next(struct tdt_join_set *set, uint64_t *id, int *outcome);
 
 /* The same until the set has no task; their outcomes are lost. */
 TDT_MUST_USE

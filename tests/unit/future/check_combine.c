@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers future/combine, future/combine_new.  Join and select: which child is polled when, which is
+ * Covers future/combine.  Join and select: which child is polled when, which is
  * dropped when, and what comes out.
  */
 

@@ -30,6 +30,11 @@ static struct tdt_join_set *set;
 static struct leaf leaf[TASKS];
 static struct bell *bell;
 
+struct joined {
+	uint64_t id;
+	int outcome;
+};
+
 static void setup(void)
 {
 	rt = tdt_rt_new(
@@ -71,11 +76,11 @@ static void await(struct tdt_future future)
 	tdt_future_drop(&future);
 }
 
-static struct tdt_joined next(void)
+static struct joined next(void)
 {
-	struct tdt_joined joined = { .id = 99, .outcome = 99 };
+	struct joined joined = { .id = 99, .outcome = 99 };
 
-	await(tdt_join_set_next(set, &joined));
+	await(tdt_join_set_next(set, &joined.id, &joined.outcome));
 	return joined;
 }
 
@@ -85,14 +90,14 @@ TEST(an_empty_set_is_not_waited_for)
 {
 	ck_assert_uint_eq(next().id, 0);
 	await(tdt_join_set_wait(set));
-	await(tdt_join_set_next(set, NULL));
+	await(tdt_join_set_next(set, NULL, NULL));
 }
 
 /* 0: ready, 1: panicked, 2: aborted */
 TEST(it_says_how_a_task_ended, .to = 3)
 {
 	static const int outcomes[] = { 0, -ENOTRECOVERABLE, -ECANCELED };
-	struct tdt_joined joined;
+	struct joined joined;
 
 	leaf[0].result = _i == 1 ? TDT_PANICKED : TDT_READY;
 	go(1);
@@ -143,11 +148,11 @@ TEST(who_is_dropped_loses_no_task)
 {
 	struct tdt_context cx = { &bell->waker };
 	struct tdt_future first, second;
-	struct tdt_joined joined = { 0, 0 };
+	struct joined joined = { 0, 0 };
 
 	go(1);
-	first = tdt_join_set_next(set, NULL);
-	second = tdt_join_set_next(set, &joined);
+	first = tdt_join_set_next(set, NULL, NULL);
+	second = tdt_join_set_next(set, &joined.id, &joined.outcome);
 	ck_assert_uint_eq(tdt_future_poll(&first, &cx), TDT_PENDING);
 	ck_assert_uint_eq(tdt_future_poll(&second, &cx), TDT_PENDING);
 	leaf_open(&leaf[0]);
@@ -163,11 +168,11 @@ TEST(the_last_task_lets_all_go_that_wait_for_another)
 {
 	struct tdt_context cx = { &bell->waker };
 	struct tdt_future first, second;
-	struct tdt_joined joined = { 99, 99 };
+	struct joined joined = { 99, 99 };
 
 	go(1);
-	first = tdt_join_set_next(set, NULL);
-	second = tdt_join_set_next(set, &joined);
+	first = tdt_join_set_next(set, NULL, NULL);
+	second = tdt_join_set_next(set, &joined.id, &joined.outcome);
 	ck_assert_uint_eq(tdt_future_poll(&first, &cx), TDT_PENDING);
 	ck_assert_uint_eq(tdt_future_poll(&second, &cx), TDT_PENDING);
 	leaf_open(&leaf[0]);
@@ -331,7 +336,7 @@ TEST(tasks_that_run_are_aborted_at_any_moment)
 	unsigned choices = seed_of_run();
 
 	for (int round = 0; round < ROUNDS; round++) {
-		struct tdt_joined joined;
+		struct joined joined;
 		pthread_t thread;
 		int n = 1 + (int)random_below(&choices, 20), seen = 0;
 
