@@ -42,9 +42,9 @@ bool tdt__gate_pass(struct tdt__gate *gate, struct tdt__gate_place *place)
 
 const struct tdt_waker *tdt__gate_admit(struct tdt__gate *gate)
 {
-	struct tdt__gate_place *first = gate->line.next;
+	struct tdt__gate_place *first = tdt__gate_first(gate);
 
-	if (first == &gate->line) {
+	if (first == NULL) {
 		gate->permits++;
 		return NULL;
 	}
@@ -53,25 +53,32 @@ const struct tdt_waker *tdt__gate_admit(struct tdt__gate *gate)
 	return tdt__slot_take(&first->slot);
 }
 
+bool tdt__gate_take_out(struct tdt__gate_place *place)
+{
+	bool admitted = place->at == TDT__PLACE_ADMITTED;
+
+	if (place->at == TDT__PLACE_IN_LINE)
+		take_place(place);
+	place->at = TDT__PLACE_OUTSIDE;
+	return admitted;
+}
+
 void tdt__gate_leave(struct tdt__gate *gate, struct tdt__gate_place *place, pthread_mutex_t *lock)
 {
 	const struct tdt_waker *waker = NULL;
 
 	pthread_mutex_lock(lock);
-	if (place->at == TDT__PLACE_IN_LINE)
-		take_place(place);
-	else if (place->at == TDT__PLACE_ADMITTED)
+	if (tdt__gate_take_out(place))
 		waker = tdt__gate_admit(gate);
-	place->at = TDT__PLACE_OUTSIDE;
 	pthread_mutex_unlock(lock);
 	tdt_waker_wake(waker);
 }
 
 bool tdt__gate_release(struct tdt__gate *gate, const struct tdt_waker **waker)
 {
-	struct tdt__gate_place *first = gate->line.next;
+	struct tdt__gate_place *first = tdt__gate_first(gate);
 
-	if (first == &gate->line)
+	if (first == NULL)
 		return false;
 	take_place(first);
 	first->at = TDT__PLACE_RELEASED;
@@ -81,7 +88,7 @@ bool tdt__gate_release(struct tdt__gate *gate, const struct tdt_waker **waker)
 
 void tdt__gate_move(struct tdt__gate *from, struct tdt__gate *to)
 {
-	if (from->line.next == &from->line)
+	if (tdt__gate_first(from) == NULL)
 		return;
 	to->line.next = from->line.next;
 	to->line.previous = from->line.previous;

@@ -42,6 +42,12 @@ void tdt__gate_init(struct tdt__gate *gate, size_t permits);
 /* Take a permit, or the place's own.  False: the place is in the line now. */
 bool tdt__gate_pass(struct tdt__gate *gate, struct tdt__gate_place *place);
 
+/* The first place in the line; NULL: none. */
+static inline struct tdt__gate_place *tdt__gate_first(struct tdt__gate *gate)
+{
+	return gate->line.next != &gate->line ? gate->line.next : NULL;
+}
+
 /* Add a permit: admit the first place in the line.  Returns the waker to wake. */
 TDT_MUST_USE
 const struct tdt_waker *tdt__gate_admit(struct tdt__gate *gate);
@@ -51,6 +57,9 @@ bool tdt__gate_release(struct tdt__gate *gate, const struct tdt_waker **waker);
 
 /* Move the line of `from` to `to`, which has none. */
 void tdt__gate_move(struct tdt__gate *from, struct tdt__gate *to);
+
+/* Take the place out of the line.  Returns whether it has a permit, which the caller passes on. */
+bool tdt__gate_take_out(struct tdt__gate_place *place);
 
 /* Give up the place, and pass on its permit, if it has one.  Takes the lock itself. */
 void tdt__gate_leave(struct tdt__gate *gate, struct tdt__gate_place *place, pthread_mutex_t *lock);
