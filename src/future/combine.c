@@ -146,3 +146,52 @@ struct tdt_future tdt__select_new(const struct tdt_future *futures, size_t n, si
 	combined->winner = winner;
 	return (struct tdt_future){ combined, tdt_select, drop_combined };
 }
+
+/* --- A select that keeps its losers ------------------------------------------------ */
+
+struct keeping {
+	struct tdt_future *futures; /* the caller's; NULL: it has ended */
+	size_t n, *winner;	    /* `winner` may be NULL */
+};
+
+TDT__LEAF_POLL(tdt_select_keep);
+
+tdt_poll_t tdt_select_keep(void *state, struct tdt_context *cx)
+{
+	struct keeping *keeping = state;
+	struct tdt_future *futures = keeping->futures;
+	bool pending = false;
+
+	for (size_t i = 0; futures != NULL && i < keeping->n; i++) {
+		tdt_poll_t result;
+
+		if (tdt_future_is_none(&futures[i]))
+			continue;
+		result = tdt_future_poll(&futures[i], cx);
+		pending = true;
+		if (result == TDT_PENDING)
+			continue;
+		keeping->futures = NULL;
+		tdt_future_drop(&futures[i]);
+		if (keeping->winner != NULL)
+			*keeping->winner = i;
+		return result == TDT_READY ? TDT_READY : TDT_PANICKED;
+	}
+	return pending ? TDT_PENDING : TDT_PANICKED;
+}
+
+struct tdt_future tdt__select_keep_new(struct tdt_future *futures, size_t n, size_t *winner)
+    TDT__LEAF_CALL(tdt_select_keep);
+
+struct tdt_future tdt__select_keep_new(struct tdt_future *futures, size_t n, size_t *winner)
+{
+	struct keeping *keeping;
+
+	if (futures == NULL || n == 0)
+		return tdt__no_future(-EINVAL);
+	keeping = malloc(sizeof *keeping);
+	if (keeping == NULL)
+		return TDT_FUTURE_NONE;
+	*keeping = (struct keeping){ futures, n, winner };
+	return (struct tdt_future){ keeping, tdt_select_keep, free };
+}

@@ -413,6 +413,14 @@ CALL(tdt_select)
 	FUTURE_REFUSED(tdt_select(&none, 1, NULL));
 }
 
+CALL(tdt_select_keep)
+{
+	struct tdt_future kept[] = { future_of(pending, NULL) };
+
+	FUTURE_REFUSED(tdt_select_keep(NULL, 1, NULL));
+	drop_made(tdt_select_keep(kept, 1, NULL));
+}
+
 CALL(tdt_snapshot_free)
 {
 	tdt_snapshot_free(NULL);
@@ -1004,6 +1012,7 @@ static const struct {
 	TRIED(tdt_recorder_summary),
 	NO_POINTER(tdt_recorder_stop),
 	TRIED(tdt_select),
+	TRIED(tdt_select_keep),
 	TRIED(tdt_snapshot_free),
 	TRIED(tdt_snapshot_print),
 	TRIED(tdt_snapshot_take),

@@ -406,7 +406,7 @@ tests_unit_task_check_unwound_CFLAGS = $(tests_cflags) -fexceptions
 
 tests_unit_future_check_abi_LDADD = $(on_nothing)
 tests_unit_future_check_async_LDADD = $(on_nothing)
-tests_unit_future_check_combine_LDADD = $(on_lib)
+tests_unit_future_check_combine_LDADD = $(tests_memory) $(on_lib)
 tests_unit_future_check_coroutine_LDADD = $(on_rt)
 tests_unit_future_check_coroutine_trees_LDADD = $(on_lib)
 tests_unit_future_check_future_LDADD = $(on_nothing)

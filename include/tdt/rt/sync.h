@@ -181,23 +181,8 @@ int tdt_notify_all(struct tdt_notify *notify);
  *	TDT_AWAIT(tdt_oneshot_receive(receiver, &result, &error));
  *	tdt_oneshot_receiver_free(receiver);
  *
- * The receiver outlives the futures that await the value.  A task that works until it is stopped
- * makes a new one for each turn:
- *
- *	static struct tdt_future work_or_stop(struct server *server)
- *	{
- *		struct tdt_future either[] = {
- *			work(server), tdt_oneshot_receive(server->stop, &server->why, NULL)
- *		};
- *
- *		return tdt_select(either, 2, &server->winner);  // drops the one that has lost
- *	}
- *
- *	do {                                    // in the server's poll
- *		TDT_AWAIT(work_or_stop(server));
- *	} while (server->winner == 0);
- *
- *	tdt_oneshot_receiver_free(server->stop);        // in the server's fini
+ * The receiver outlives the futures that await the value.  tdt_select_keep() in tdt/combine.h has a
+ * task that works until it is stopped by such a value.
  */
 struct tdt_oneshot_sender;
 struct tdt_oneshot_receiver;
