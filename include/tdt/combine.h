@@ -41,8 +41,8 @@ struct tdt_future tdt_join_all(const struct tdt_future *futures, size_t n);
  * writes `*winner`.  Children are polled in order, so if several are ready in one poll, the first
  * of them in the array wins.  The other children are dropped before the poll returns.  What they
  * waited for (a mutex, a connection, the receiver of a channel) still belongs to the caller, who
- * can make new futures of it; or see tdt_select_keep().  If a child panics before one is ready, the remaining children are dropped, the result is TDT_PANICKED,
- * and `*winner` is not written.
+ * can make new futures of it; or see tdt_select_keep().  If a child panics before one is ready, the
+ * remaining children are dropped, the result is TDT_PANICKED, and `*winner` is not written.
  *
  * Returns TDT_FUTURE_NONE and sets errno as tdt_join_all() does.  `n` = 0 gives EINVAL, because
  * such a future could never be ready.  Any thread.

@@ -80,61 +80,59 @@ void tdt_channel_unref(struct tdt_channel *channel)
 	free(channel);
 }
 
-/* A place that does not wait, for the calls that never do. */
-static bool may_pass(const struct tdt__gate *gate, const struct tdt__gate_place *place)
+/* Pass, or if `place` is NULL, pass if no wait is needed. */
+static bool pass_gate(struct tdt__gate *gate, struct tdt__gate_place *place)
 {
-	return place != NULL || gate->permits != 0;
-}
+	struct tdt__gate_place passing = { .at = TDT__PLACE_OUTSIDE };
 
-static int put_value(struct tdt_channel *channel, struct tdt__gate_place *place, void *value)
-{
-	size_t at = channel->first;
-
-	if (channel->closed)
-		return -EPIPE;
-	if (!tdt__gate_pass(&channel->room, place))
-		return -EAGAIN;
-	at += channel->n < channel->capacity - at ? channel->n : channel->n - channel->capacity;
-	channel->value[at] = value;
-	channel->n++;
-	return 0;
+	if (place == NULL && gate->permits == 0)
+		return false;
+	return tdt__gate_pass(gate, place != NULL ? place : &passing);
 }
 
 int tdt__channel_put(struct tdt_channel *channel, struct tdt__gate_place *place, void *value)
 {
-	struct tdt__gate_place passing = { .at = TDT__PLACE_OUTSIDE };
 	const struct tdt_waker *waker = NULL;
 	int error = -EAGAIN;
 
 	pthread_mutex_lock(&channel->lock);
-	if (channel->closed || may_pass(&channel->room, place))
-		error = put_value(channel, place != NULL ? place : &passing, value);
-	if (error == 0)
+	if (channel->closed) {
+		error = -EPIPE;
+	} else if (pass_gate(&channel->room, place)) {
+		size_t behind = channel->capacity - channel->first;
+
+		channel->value[channel->n < behind ? channel->first + channel->n
+						   : channel->n - behind] = value;
+		channel->n++;
 		waker = tdt__gate_admit(&channel->filled);
+		error = 0;
+	}
 	pthread_mutex_unlock(&channel->lock);
 	tdt_waker_wake(waker);
 	return error;
 }
 
-/* Whether nothing will ever come for a receiver at `place`. */
-static bool is_drained(const struct tdt_channel *channel, const struct tdt__gate_place *place)
+/*
+ * The last value is taken, or promised to other receivers, and no more will come.  A place that the
+ * close has released is outside then.
+ */
+static bool is_drained(const struct tdt_channel *channel, struct tdt__gate_place *place)
 {
-	return channel->closed && channel->filled.permits == 0 && place->at != TDT__PLACE_ADMITTED;
+	if (place != NULL && place->at == TDT__PLACE_RELEASED)
+		place->at = TDT__PLACE_OUTSIDE;
+	return channel->closed && channel->filled.permits == 0 &&
+	       (place == NULL || place->at != TDT__PLACE_ADMITTED);
 }
 
 int tdt__channel_get(struct tdt_channel *channel, struct tdt__gate_place *place, void **value)
 {
-	struct tdt__gate_place passing = { .at = TDT__PLACE_OUTSIDE };
-	struct tdt__gate_place *ours = place != NULL ? place : &passing;
 	const struct tdt_waker *waker = NULL;
 	int error = -EAGAIN;
 
 	pthread_mutex_lock(&channel->lock);
-	if (ours->at == TDT__PLACE_RELEASED)
-		ours->at = TDT__PLACE_OUTSIDE;
-	if (is_drained(channel, ours)) {
+	if (is_drained(channel, place)) {
 		error = -EPIPE;
-	} else if (may_pass(&channel->filled, place) && tdt__gate_pass(&channel->filled, ours)) {
+	} else if (pass_gate(&channel->filled, place)) {
 		*value = take_value(channel);
 		waker = tdt__gate_admit(&channel->room);
 		error = 0;

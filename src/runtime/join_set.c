@@ -41,9 +41,9 @@ int tdt_join_set_set_name(struct tdt_join_set *set, const char *name)
 	return tdt__result(-EINVAL);
 }
 
-static void free_members(struct tdt__members *members)
+static void free_members(struct tdt__set_members *members)
 {
-	struct tdt__member *member;
+	struct tdt__set_member *member;
 
 	while ((member = TAILQ_FIRST(members)) != NULL) {
 		TAILQ_REMOVE(members, member, entry);
@@ -71,7 +71,7 @@ void tdt__join_set_unref(struct tdt_join_set *set)
 int tdt_join_set_go(struct tdt_join_set *set, struct tdt_future fut,
 		    const struct tdt_task_attr *attr)
 {
-	struct tdt__member *member = NULL;
+	struct tdt__set_member *member = NULL;
 	struct tdt_handle *handle = NULL;
 	int error = -EINVAL;
 
@@ -92,7 +92,7 @@ int tdt_join_set_go(struct tdt_join_set *set, struct tdt_future fut,
 	return tdt__result(error);
 }
 
-void tdt__member_begin(struct tdt__member *member, struct tdt_handle *handle)
+void tdt__set_member_begin(struct tdt__set_member *member, struct tdt_handle *handle)
 {
 	struct tdt_join_set *set = member->set;
 
@@ -103,7 +103,7 @@ void tdt__member_begin(struct tdt__member *member, struct tdt_handle *handle)
 	pthread_mutex_unlock(&set->lock);
 }
 
-void tdt__member_end(struct tdt__member *member, int outcome)
+void tdt__set_member_end(struct tdt__set_member *member, int outcome)
 {
 	struct tdt_join_set *set = member->set;
 	const struct tdt_waker *waker;
@@ -127,7 +127,7 @@ static bool is_empty(const struct tdt_join_set *set)
 }
 
 /* Let all leaves go on that wait for a task of a set that has none. */
-static void release_all(struct tdt_join_set *set)
+static void release_waiters(struct tdt_join_set *set)
 {
 	const struct tdt_waker *waker;
 	bool more;
@@ -144,7 +144,7 @@ static void release_all(struct tdt_join_set *set)
 bool tdt__join_set_take(struct tdt_join_set *set, struct tdt__gate_place *place, uint64_t *id,
 			int *outcome)
 {
-	struct tdt__member *member = NULL;
+	struct tdt__set_member *member = NULL;
 	bool passed = true, last = false;
 
 	pthread_mutex_lock(&set->lock);
@@ -159,7 +159,7 @@ bool tdt__join_set_take(struct tdt_join_set *set, struct tdt__gate_place *place,
 	}
 	pthread_mutex_unlock(&set->lock);
 	if (last)
-		release_all(set);
+		release_waiters(set);
 	*id = member != NULL ? tdt_handle_id(member->handle) : 0;
 	*outcome = member != NULL ? member->outcome : 0;
 	if (member != NULL)
@@ -170,7 +170,7 @@ bool tdt__join_set_take(struct tdt_join_set *set, struct tdt__gate_place *place,
 
 void tdt__join_set_report(struct tdt_join_set *set, bool all)
 {
-	const struct tdt__member *first;
+	const struct tdt__set_member *first;
 	const void *object = set;
 	uint64_t task = 0;
 
@@ -191,7 +191,7 @@ void tdt__join_set_report(struct tdt_join_set *set, bool all)
 static struct tdt_handle *next_to_abort(struct tdt_join_set *set, unsigned round)
 {
 	struct tdt_handle *handle = NULL;
-	struct tdt__member *member;
+	struct tdt__set_member *member;
 
 	pthread_mutex_lock(&set->lock);
 	member = TAILQ_FIRST(&set->living);
@@ -231,7 +231,7 @@ void tdt_join_set_free(struct tdt_join_set *set)
 	pthread_mutex_lock(&set->lock);
 	set->freed = true;
 	pthread_mutex_unlock(&set->lock);
-	release_all(set);
+	release_waiters(set);
 	tdt_join_set_abort(set);
 	tdt__join_set_unref(set);
 }

@@ -20,15 +20,15 @@
 
 struct tdt_handle;
 
-struct tdt__member {
-	struct tdt_join_set *set;	/* a reference */
-	struct tdt_handle *handle;	/* a reference */
-	TAILQ_ENTRY(tdt__member) entry; /* under the set's lock, as what follows */
-	unsigned aborts;		/* `aborts` of the set when it was aborted last */
-	int outcome;			/* once it has ended */
+struct tdt__set_member {
+	struct tdt_join_set *set;	    /* a reference */
+	struct tdt_handle *handle;	    /* a reference */
+	TAILQ_ENTRY(tdt__set_member) entry; /* under the set's lock, as what follows */
+	unsigned aborts;		    /* `aborts` of the set when it was aborted last */
+	int outcome;			    /* once it has ended */
 };
 
-TAILQ_HEAD(tdt__members, tdt__member);
+TAILQ_HEAD(tdt__set_members, tdt__set_member);
 
 struct tdt_join_set {
 	atomic_uint refs; /* of the caller, of members that live, and of futures */
@@ -38,17 +38,17 @@ struct tdt_join_set {
 	pthread_mutex_t lock; /* protects what follows */
 	bool freed;
 	unsigned aborts; /* the number of calls of tdt_join_set_abort() */
-	struct tdt__members living, ended;
+	struct tdt__set_members living, ended;
 	struct tdt__gate gate;
 };
 
 void tdt__join_set_unref(struct tdt_join_set *set);
 
 /* The task of `member` has ended, and its future has been dropped.  Frees what is not needed. */
-void tdt__member_end(struct tdt__member *member, int outcome);
+void tdt__set_member_end(struct tdt__set_member *member, int outcome);
 
 /* Enter the task of `handle`, which is about to be scheduled, into the member's set. */
-void tdt__member_begin(struct tdt__member *member, struct tdt_handle *handle);
+void tdt__set_member_begin(struct tdt__set_member *member, struct tdt_handle *handle);
 
 /*
  * Take a task out that has ended.  False: `place` is in the line.  An empty set gives the id 0.

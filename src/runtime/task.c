@@ -115,20 +115,20 @@ static int note_aborted(struct tdt_handle *handle, const struct tdt_task_info *i
 }
 
 /* The future has been dropped, and the task may be gone: report its end to the set. */
-static void end_member(struct tdt__member *member, tdt_poll_t result)
+static void end_member(struct tdt__set_member *member, tdt_poll_t result)
 {
 	bool aborted = false;
 
 	if (result == TDT_PANICKED)
 		tdt_task_inspect(member->handle, note_aborted, &aborted);
-	tdt__member_end(member, result == TDT_READY		   ? 0
-				: result == TDT_PENDING || aborted ? -ECANCELED
-								   : -ENOTRECOVERABLE);
+	tdt__set_member_end(member, result == TDT_READY		       ? 0
+				    : result == TDT_PENDING || aborted ? -ECANCELED
+								       : -ENOTRECOVERABLE);
 }
 
 void tdt__task_drop(struct tdt__task *task, tdt_poll_t result)
 {
-	struct tdt__member *member = task->member;
+	struct tdt__set_member *member = task->member;
 
 	/*
 	 * Acquire: what the holders of wakers did.  Pairs with unref_task().  If there is no waker
@@ -210,7 +210,7 @@ struct tdt_handle *tdt__task_trace(struct tdt_future *fut, const struct tdt_task
 }
 
 struct tdt_handle *tdt__task_spawn(struct tdt_rt *rt, struct tdt_future fut,
-				   const struct tdt_task_attr *attr, struct tdt__member *member)
+				   const struct tdt_task_attr *attr, struct tdt__set_member *member)
 {
 	struct tdt_handle *handle;
 	struct tdt__task *task;
@@ -235,7 +235,7 @@ struct tdt_handle *tdt__task_spawn(struct tdt_rt *rt, struct tdt_future fut,
 	task->handle = handle;
 	task->member = member;
 	if (member != NULL)
-		tdt__member_begin(member, handle);
+		tdt__set_member_begin(member, handle);
 	task->number = atomic_fetch_add_explicit(&rt->spawned, 1, memory_order_relaxed);
 	/*
 	 * If tdt_rt_free() has begun, it is too late to give the future back, since it is traced.

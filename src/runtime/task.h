@@ -39,7 +39,7 @@ struct tdt_handle;
 struct tdt_rt;
 struct tdt_task_attr;
 struct tdt__live;
-struct tdt__member;
+struct tdt__set_member;
 
 enum tdt__task_state { TDT__IDLE, TDT__SCHEDULED, TDT__RUNNING, TDT__NOTIFIED, TDT__DONE };
 
@@ -52,7 +52,7 @@ struct tdt__task {
 	struct tdt_handle *handle; /* constant, as is `rt` */
 	struct tdt_rt *rt;
 
-	struct tdt__member *member; /* of the set that the task is in; NULL: none.  Constant */
+	struct tdt__set_member *member; /* of the set that the task is in; NULL: none.  Constant */
 
 	struct tdt__task *next; /* the next in a queue; the owner of the queue uses this */
 
@@ -85,6 +85,7 @@ struct tdt_handle *tdt__task_trace(struct tdt_future *fut, const struct tdt_task
  * takes over.
  */
 struct tdt_handle *tdt__task_spawn(struct tdt_rt *rt, struct tdt_future fut,
-				   const struct tdt_task_attr *attr, struct tdt__member *member);
+				   const struct tdt_task_attr *attr,
+				   struct tdt__set_member *member);
 
 #endif
