@@ -12,7 +12,14 @@
  */
 #define TDT__LEAF_POLL(future)                                                                     \
 	tdt_poll_t future(void *state, struct tdt_context *cx) __asm__(#future ".poll")            \
-		__attribute__((visibility("default")))
+		__attribute__((visibility("default"))) TDT__NO_ICF
+
+/* Polls with the same code stay apart: each has its name. */
+#if __has_attribute(no_icf)
+#define TDT__NO_ICF __attribute__((no_icf))
+#else
+#define TDT__NO_ICF
+#endif
 
 /*
  * Say which call makes the future, in a declaration of the function that does so.  Where the poll

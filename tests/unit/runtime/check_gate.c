@@ -148,28 +148,6 @@ TEST(a_release_in_the_middle_of_a_poll_is_not_lost)
 	expect_ready(tdt_semaphore_acquire(semaphore));
 }
 
-TEST(its_name_is_what_the_task_waits_for)
-{
-	const struct tdt_task_info *info;
-	struct tdt_future acquire;
-	struct test_requester requester;
-	struct test_task task = { 0 };
-
-	ck_assert_int_eq(tdt_semaphore_set_name(semaphore, "slots"), 0);
-	ck_assert(tdt_semaphore_try_acquire(semaphore));
-	acquire = tdt_semaphore_acquire(semaphore);
-	test_task_init(&task, &acquire);
-	ck_assert_uint_eq(test_task_poll(&task), TDT_PENDING);
-	test_ask(&requester, task.handle);
-	ck_assert_int_eq(test_task_run(&task), 1);
-	info = test_answer(&requester);
-	ck_assert_uint_eq(info->n_waits, 1);
-	ck_assert_str_eq(info->waits[0]->name, "slots");
-	ck_assert_int_eq(test_nodes_of(requester.trace, "tdt_semaphore_acquire"), 1);
-	test_requester_fini(&requester);
-	test_task_fini(&task);
-}
-
 /* --- Notifications ---------------------------------------------------------------- */
 
 static struct tdt_notify *notify;
@@ -426,6 +404,56 @@ TEST(what_is_missing_is_refused)
 	ck_assert_int_eq(tdt_notify_all(NULL), -EINVAL);
 	ck_assert_int_eq(tdt_semaphore_release(NULL), -EINVAL);
 	ck_assert(!tdt_semaphore_try_acquire(NULL));
+}
+
+/* --- What traces say -------------------------------------------------------------- */
+
+static void expect_said(struct tdt_future future, const char *poll, enum tdt_wait_kind kind)
+{
+	const struct tdt_task_info *info;
+	struct test_requester requester;
+	struct test_task task = { 0 };
+
+	test_task_init(&task, &future);
+	ck_assert_uint_eq(test_task_poll(&task), TDT_PENDING);
+	test_ask(&requester, task.handle);
+	ck_assert_int_eq(test_task_run(&task), 1);
+	info = test_answer(&requester);
+	ck_assert_uint_eq(info->n_waits, 1);
+	ck_assert_uint_eq(info->waits[0]->kind, kind);
+	ck_assert_str_eq(info->waits[0]->name, "its name");
+	ck_assert_int_eq(test_nodes_of(requester.trace, poll), 1);
+	test_requester_fini(&requester);
+	test_task_fini(&task);
+}
+
+CASE(gate_said, .setup = channel_setup, .teardown = channel_teardown)
+
+TEST(each_leaf_has_its_own_name_and_says_that_of_its_object)
+{
+	struct tdt_semaphore *permits = tdt_semaphore_new(0);
+	struct tdt_notify *news = tdt_notify_new();
+	struct tdt_oneshot_sender *sender;
+	struct tdt_oneshot_receiver *receiver;
+
+	ck_assert_int_eq(tdt_semaphore_set_name(permits, "its name"), 0);
+	ck_assert_int_eq(tdt_notify_set_name(news, "its name"), 0);
+	ck_assert_int_eq(tdt_channel_set_name(channel, "its name"), 0);
+	ck_assert_int_eq(tdt_oneshot(&sender, &receiver, NULL), 0);
+	ck_assert_int_eq(tdt_oneshot_set_name(receiver, "its name"), 0);
+	expect_said(tdt_semaphore_acquire(permits), "tdt_semaphore_acquire", TDT_WAIT_OTHER);
+	expect_said(tdt_notify_wait(news), "tdt_notify_wait", TDT_WAIT_OTHER);
+	expect_said(tdt_channel_receive(channel, &received, NULL), "tdt_channel_receive",
+		    TDT_WAIT_CHANNEL);
+	expect_said(tdt_oneshot_receive(receiver, &received, NULL), "tdt_oneshot_receive",
+		    TDT_WAIT_CHANNEL);
+	fill_channel();
+	expect_said(tdt_channel_send(channel, &values[2], NULL), "tdt_channel_send",
+		    TDT_WAIT_CHANNEL);
+	tdt_oneshot_sender_free(sender);
+	tdt_oneshot_receiver_free(receiver);
+	tdt_notify_free(news);
+	tdt_semaphore_free(permits);
 }
 
 /* --- Memory ----------------------------------------------------------------------- */

@@ -19,6 +19,7 @@
 #include "lib/leaf.h"
 #include "lib/must.h"
 #include "lib/no_memory.h"
+#include "lib/requester.h"
 #include "lib/seeded.h"
 #include "lib/test.h"
 
@@ -226,22 +227,28 @@ TEST(a_runtime_that_is_freed_ends_the_tasks_of_a_set)
 	ck_assert_uint_eq(next().id, 0);
 }
 
-/* The one future that is awaited is that of the whole set: the first of its tasks is the reason. */
-TEST(a_task_that_waits_for_all_depends_on_the_first)
+/* 0: for all, so the first of its tasks is a reason; 1: for any, so none of two is */
+TEST(a_task_depends_on_one_that_it_cannot_do_without, .to = 2)
 {
+	static const char *const poll[] = { "tdt_join_set_wait", "tdt_join_set_next" };
 	struct tdt_handle *waits;
 	struct tdt_trace *trace;
 	const struct tdt_task_info *info;
 
 	go(2);
-	waits = tdt_rt_spawn(rt, tdt_join_set_wait(set), TDT_TASK_ATTR());
+	ck_assert_int_eq(tdt_join_set_set_name(set, "requests"), 0);
+	waits =
+	    tdt_rt_spawn(rt, _i == 0 ? tdt_join_set_wait(set) : tdt_join_set_next(set, NULL, NULL),
+			 TDT_TASK_ATTR());
 	ck_assert_ptr_nonnull(waits);
 	trace = tdt_backtrace(waits);
 	ck_assert_ptr_nonnull(trace);
 	info = tdt_trace_info(trace);
 	ck_assert_uint_eq(info->n_waits, 1);
-	ck_assert_uint_eq(info->waits[0]->kind, TDT_WAIT_TASK);
-	ck_assert_uint_ne(info->waits[0]->owner, 0);
+	ck_assert_uint_eq(info->waits[0]->kind, _i == 0 ? TDT_WAIT_TASK : TDT_WAIT_OTHER);
+	ck_assert_int_eq(info->waits[0]->owner != 0, _i == 0);
+	ck_assert_str_eq(info->waits[0]->name, "requests");
+	ck_assert_int_eq(test_nodes_of(trace, poll[_i]), 1);
 	tdt_trace_free(trace);
 	ck_assert_int_eq(tdt_task_abort(waits), 0);
 	await(tdt_join(waits, NULL));
