@@ -161,6 +161,30 @@ TEST(the_poll_goes_on, .to = 2)
 	test_task_fini(&own);
 }
 
+static void abort_and_ask_in_vain(void *argument)
+{
+	struct test_requester requester;
+
+	abort_itself(argument);
+	test_ask(&requester, *(struct tdt_handle **)argument);
+	test_requester_fini(&requester);
+}
+
+TEST(a_request_that_comes_and_goes_in_the_poll_takes_no_abort_along)
+{
+	struct test_task own = { .leaf = { .name = 'x' } };
+	struct test_busy busy = { .act = abort_and_ask_in_vain,
+				  .argument = &own.handle,
+				  .result = TDT_PENDING };
+	struct tdt_future child = test_busy_future(&busy);
+
+	test_task_init(&own, &child);
+	ck_assert_uint_eq(test_task_poll(&own), TDT_PENDING);
+	ck_assert_int_eq(own.waker.wakes, 1);
+	ck_assert_uint_eq(test_task_poll(&own), TDT_PANICKED);
+	test_task_fini(&own);
+}
+
 static uint64_t dropped_as;
 
 static void note_current(void *state)
