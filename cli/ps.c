@@ -14,6 +14,7 @@
 #include "reader/dump.h"
 #include "reader/recorded.h"
 #include "tree-printer/terminal.h"
+#include "tree-printer/words.h"
 
 /* --- Options ------------------------------------------------------------------------ */
 
@@ -48,8 +49,13 @@ static unsigned state_index(const struct tdt__seen_task *task)
 void ps_state(struct tdt__string *string, const struct tdt__seen_task *task)
 {
 	tdt__string_puts(string, task_states[state_index(task)]);
-	if (task->outcome != NULL)
+	if (task->member.info.aborted != 0) {
+		tdt__string_puts(string, " (");
+		tdt__aborted(string, task->member.info.woken_by);
+		tdt__string_puts(string, ")");
+	} else if (task->outcome != NULL) {
 		tdt__string_printf(string, " (%s)", task->outcome);
+	}
 	if (task->last != NULL)
 		tdt__string_printf(string, " (was %s)", task->last);
 }

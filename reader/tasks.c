@@ -232,11 +232,13 @@ static uint64_t target_now(const struct tdt__tasks *tasks)
 	return now;
 }
 
-static const char *seen_outcome(const struct tdt_task_record *record)
+static const char *seen_outcome(const struct tdt_task_record *record,
+				const struct tdt_task_info *info)
 {
 	if (record->state != TDT_TASK_RECORD_ENDED)
 		return NULL;
-	return record->outcome == TDT_READY     ? "ready"
+	return record->outcome == TDT_READY	? "ready"
+	       : info->aborted != 0		? "aborted"
 	       : record->outcome == TDT_PENDING ? "dropped"
 						: "panicked";
 }
@@ -252,7 +254,7 @@ static void set_task(struct tdt__seen_task *task, const struct tdt__seen *seen, 
 	info->requested = tdt__requested_polls(&seen->record);
 	info->spawned_ns = tdt__time_since(now, seen->record.spawned);
 	info->polled_ns = tdt__time_since(now, seen->record.since);
-	task->outcome = seen_outcome(&seen->record);
+	task->outcome = seen_outcome(&seen->record, info);
 	task->wait = tdt__wait_of_record(&seen->record);
 	if (info->state == TDT_TASK_WAITING && seen->still && tdt__record_has_wait(&seen->record)) {
 		info->n_waits = 1;

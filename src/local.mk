@@ -37,6 +37,8 @@ tdtlayout_HEADERS = \
 	include/tdt/layout/registry.h
 tdtrtdir = $(tdtincludedir)/rt
 tdtrt_HEADERS = \
+	include/tdt/rt/channel.h \
+	include/tdt/rt/join_set.h \
 	include/tdt/rt/net.h \
 	include/tdt/rt/runtime.h \
 	include/tdt/rt/sync.h
@@ -160,10 +162,7 @@ libtdt_core_la_SOURCES = \
 	src/facts/wait.h \
 	src/fork.c \
 	src/future/combine.c \
-	src/future/combine.h \
-	src/future/combine_new.c \
 	src/future/coroutine.c \
-	src/future/join_new.c \
 	src/future/sanitizers.h \
 	src/future/switch.c \
 	src/future/switch.h \
@@ -280,6 +279,7 @@ libtdt_core_la_SOURCES = \
 	src/symbolize/ranges.h \
 	src/symbolize/symbolize.c \
 	src/symbolize/symbolize.h \
+	src/task/abort.c \
 	src/task/attr.c \
 	src/task/attr.h \
 	src/task/fibers.c \

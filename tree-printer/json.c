@@ -82,6 +82,7 @@ void tdt__json_task_members(struct tdt__json *json, const struct tdt_task_info *
 	tdt__json_known_u64(json, "lost_times", info->lost_times);
 	tdt__json_known_u64(json, "untraced", info->untraced);
 	tdt__json_known_u64(json, "child", info->child);
+	tdt__json_known_u64(json, "aborted", info->aborted);
 	if (info->n_waits != 0 && info->waits != NULL)
 		print_waits(json, info);
 }

@@ -124,10 +124,15 @@ static void put_spawn(struct tdt__exporter *exporter, const struct tdt__step *st
 
 static void put_end(struct tdt__exporter *exporter, const struct tdt__step *step)
 {
-	uint8_t outcome = step->item.event.detail;
+	const struct tdt_event *event = &step->item.event;
+	uint8_t outcome = event->detail & 3;
+	bool aborted = (event->detail & TDT_EVENT_END_ABORTED) != 0;
 
+	if (aborted)
+		tdt__export_annotate(exporter, "by task", event->a | (uint64_t)event->b << 32);
 	tdt__export_mark(exporter, step->item.ns, tdt__export_task(exporter, step->task),
 			 outcome == TDT_PANICKED  ? "panicked"
+			 : aborted		  ? "aborted"
 			 : outcome == TDT_PENDING ? "dropped"
 						  : "ready");
 }

@@ -91,12 +91,17 @@ static void age(struct tdt__string *string, const struct tdt_task_info *info)
 }
 
 /*
- * When the task was last woken, and by which task.  The line of a runnable task has the time
- * already.  For a waiting task, a wake-up by no known task that ended the wait before this one is
- * no news.  A wake-up during this wait is news: the task was polled in vain.
+ * When the task was last woken, and by which task; or that it was aborted.  The line of a runnable
+ * task has the time already.  For a waiting task, a wake-up by no known task that ended the wait
+ * before this one is no news.  A wake-up during this wait is news: the task was polled in vain.
  */
 static void woken(struct tdt__string *string, const struct tdt_task_info *info)
 {
+	if (info->aborted != 0) {
+		tdt__string_puts(string, ", ");
+		tdt__aborted(string, info->woken_by);
+		return;
+	}
 	if (info->state == TDT_TASK_RUNNABLE && info->woken_by != 0)
 		tdt__string_printf(string, ", woken by task %" PRIu64, info->woken_by);
 	if (info->state != TDT_TASK_WAITING || info->woken_ns == 0 ||

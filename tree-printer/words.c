@@ -218,6 +218,13 @@ void tdt__task_syscall(struct tdt__string *string, const char *syscall,
 	tdt__string_puts(string, "()");
 }
 
+void tdt__aborted(struct tdt__string *string, uint64_t by)
+{
+	tdt__string_puts(string, "aborted");
+	if (by != 0)
+		tdt__string_printf(string, " by task %" PRIu64, by);
+}
+
 void tdt__no_leaves(struct tdt__string *string, const struct tdt_task_info *info)
 {
 	/* Only of a fiber the stack is read before it has run. */

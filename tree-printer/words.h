@@ -83,6 +83,8 @@ void tdt__ring_line(struct tdt__string *string, const struct tdt_snapshot_cycle 
 const char *tdt__for(enum tdt_task_state state);
 void tdt__task_syscall(struct tdt__string *string, const char *syscall,
 		       const struct tdt_print_options *options);
+/* "aborted by task 7"; `by` is 0 if no task did it. */
+void tdt__aborted(struct tdt__string *string, uint64_t by);
 /* Why there is no leaf, of a task that waits and whose tree has none. */
 void tdt__no_leaves(struct tdt__string *string, const struct tdt_task_info *info);
 

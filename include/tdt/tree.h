@@ -177,6 +177,8 @@ struct tdt_task_info {
 				      future is whose combinator has a waker of its own, so that
 				      it is in no tree of the parent.  The text of a dump has it
 				      below that one */
+	uint32_t aborted; /* 1: the task was aborted (tdt/join.h), by the task `woken_by`, or if
+			     that is 0, not by a task.  It is dropped at its next turn */
 	uint32_t reserved;
 };
 

@@ -11,7 +11,22 @@
  */
 #define TDT__LEAF_POLL(future)                                                                     \
 	tdt_poll_t future(void *state, struct tdt_context *cx) __asm__(#future ".poll")            \
-		__attribute__((visibility("default")))
+		__attribute__((visibility("default"))) TDT__NO_ICF
+
+/* Polls with the same code stay apart: each has its name. */
+#if __has_attribute(no_icf)
+#define TDT__NO_ICF __attribute__((no_icf))
+#else
+#define TDT__NO_ICF
+#endif
+
+/*
+ * Say which call makes the future, in a declaration of the function that does so.  Where the poll
+ *is defined, the call's own name is the poll's, and so the function has another one there:
+ *
+ *	struct tdt_future tdt__sleep_ms_new(uint64_t ms) TDT__LEAF_CALL(tdt_sleep_ms);
+ */
+#define TDT__LEAF_CALL(call) __asm__(#call) __attribute__((visibility("default")))
 
 /*
  * Export a second name of a function that stands in trees and is known there by its name

@@ -26,6 +26,14 @@ static inline bool tdt__woken_since(uint64_t woken, uint32_t woken_polls, uint64
 	return woken != 0 && woken_polls == (uint32_t)polls;
 }
 
+/* A bit of `own_request`: the task was aborted, by the task `woken_by`. */
+#define TDT__RECORD_ABORTED 16u
+
+static inline bool tdt__record_aborted(const struct tdt_task_record *record)
+{
+	return (__atomic_load_n(&record->own_request, __ATOMIC_RELAXED) & TDT__RECORD_ABORTED) != 0;
+}
+
 /* The state of the record's task; TDT_TASK_UNKNOWN: it has none. */
 static inline enum tdt_task_state tdt__record_state(const struct tdt_task_record *record)
 {
@@ -123,6 +131,8 @@ static inline struct tdt_task_info tdt__record_info(const struct tdt_task_record
 		.woken_by = record->woken_by,
 		.untraced = record->poll == TDT_TASK_RECORD_REPORTED,
 		.child = (record->own_hint & TDT__HINT_CHILD) != 0,
+		.aborted = tdt__record_aborted(record) && (record->state != TDT_TASK_RECORD_ENDED ||
+							   record->outcome == TDT_PENDING),
 	};
 
 	if (info.state == TDT_TASK_RUNNABLE)

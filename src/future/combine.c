@@ -3,12 +3,11 @@
  * Join and select.
  *
  * While children wait, the polls stand on the stack, and so in backtraces; but the user knows the
- * names of the calls that made the futures.  So here the polls have those names, as statics.  The
- * calls themselves are in another file (combine_new.c), the only one that includes <tdt/combine.h>.
- * In this way the name is the same in the debug information, in the symbol table, and to a tracer.
+ * names of the calls that made the futures.  So here the polls have those names, and the calls have
+ * others (base/leaf_poll.h); <tdt/combine.h> is not included.  In this way the name is the same in
+ * the debug information, in the symbol table, and to a tracer.
  */
 
-#include "future/combine.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -121,6 +120,11 @@ static struct combined *combined_new(const struct tdt_future *futures, size_t n)
 }
 
 struct tdt_future tdt__join_all_new(const struct tdt_future *futures, size_t n)
+    TDT__LEAF_CALL(tdt_join_all);
+struct tdt_future tdt__select_new(const struct tdt_future *futures, size_t n, size_t *winner)
+    TDT__LEAF_CALL(tdt_select);
+
+struct tdt_future tdt__join_all_new(const struct tdt_future *futures, size_t n)
 {
 	struct combined *combined = combined_new(futures, n);
 
@@ -140,4 +144,53 @@ struct tdt_future tdt__select_new(const struct tdt_future *futures, size_t n, si
 		return TDT_FUTURE_NONE;
 	combined->winner = winner;
 	return (struct tdt_future){ combined, tdt_select, drop_combined };
+}
+
+/* --- A select that keeps its losers ------------------------------------------------ */
+
+struct keeping {
+	struct tdt_future *futures; /* the caller's; NULL: it has ended */
+	size_t n, *winner;	    /* `winner` may be NULL */
+};
+
+TDT__LEAF_POLL(tdt_select_keep);
+
+tdt_poll_t tdt_select_keep(void *state, struct tdt_context *cx)
+{
+	struct keeping *keeping = state;
+	struct tdt_future *futures = keeping->futures;
+	bool pending = false;
+
+	for (size_t i = 0; futures != NULL && i < keeping->n; i++) {
+		tdt_poll_t result;
+
+		if (tdt_future_is_none(&futures[i]))
+			continue;
+		result = tdt_future_poll(&futures[i], cx);
+		pending = true;
+		if (result == TDT_PENDING)
+			continue;
+		keeping->futures = NULL;
+		tdt_future_drop(&futures[i]);
+		if (keeping->winner != NULL)
+			*keeping->winner = i;
+		return result == TDT_READY ? TDT_READY : TDT_PANICKED;
+	}
+	return pending ? TDT_PENDING : TDT_PANICKED;
+}
+
+struct tdt_future tdt__select_keep_new(struct tdt_future *futures, size_t n, size_t *winner)
+    TDT__LEAF_CALL(tdt_select_keep);
+
+struct tdt_future tdt__select_keep_new(struct tdt_future *futures, size_t n, size_t *winner)
+{
+	struct keeping *keeping;
+
+	if (futures == NULL || n == 0)
+		return tdt__no_future(-EINVAL);
+	keeping = malloc(sizeof *keeping);
+	if (keeping == NULL)
+		return TDT_FUTURE_NONE;
+	*keeping = (struct keeping){ futures, n, winner };
+	return (struct tdt_future){ keeping, tdt_select_keep, free };
 }

@@ -200,9 +200,15 @@ void tdt__record_spawn(const struct tdt_handle *task)
 void tdt__record_ended(const struct tdt_handle *task, uint8_t outcome)
 {
 	struct tdt_event event = { .kind = TDT_EVENT_END, .detail = outcome };
+	bool aborted = outcome == TDT_PENDING && tdt__record_aborted(&task->record);
+	uint64_t by = aborted ? TDT__PEEK(task->record.woken_by) : 0;
 	struct tdt_recording_ring *ring;
 	char payload[TDT__IDENTITY_MAX];
 
+	if (aborted)
+		event.detail |= TDT_EVENT_END_ABORTED;
+	event.a = (uint32_t)by;
+	event.b = (uint16_t)(by >> 32);
 	put_identity(&event, task);
 	if (outcome != TDT_PANICKED)
 		return;

@@ -89,7 +89,7 @@ static void task_ended(struct tdt__summing *summing, const struct tdt__recorded_
 	struct tdt__summary_panic *panic;
 
 	summing->summary->ended += summing->counts && !item->remarkable;
-	if (item->event.detail != TDT_PANICKED || !summing->counts)
+	if ((item->event.detail & 3) != TDT_PANICKED || !summing->counts)
 		return;
 	summing->summary->panicked++;
 	panic =

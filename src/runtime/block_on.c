@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "runtime/current.h"
 #include "runtime/rt.h"
+#include "runtime/task.h"
 #include "runtime/wait.h"
 
 /* What wakers and the blocked thread share.  On the heap: wakers may outlive the call. */
@@ -114,23 +115,10 @@ static int check_arguments(struct tdt_rt *rt, const struct tdt_future *fut)
 	return 0;
 }
 
-/* Return the future, traced if that is possible.  The caller owns a reference of `*handle`. */
-static struct tdt_future trace_future(struct tdt_future fut, struct tdt_handle **handle)
-{
-	struct tdt_task_attr attr = { .size = sizeof attr, .name = "block_on" };
-	struct tdt_traced traced = { fut, tdt_future_handle(&fut) };
-
-	if (traced.handle != NULL)
-		tdt_handle_ref(traced.handle);
-	else
-		traced = tdt_traced_with(fut, &attr);
-	*handle = traced.handle;
-	return traced.future;
-}
-
 int tdt_rt_block_on(struct tdt_rt *rt, struct tdt_future fut)
 {
 	int error = check_arguments(rt, &fut);
+	const struct tdt_task_attr attr = { .size = sizeof attr, .name = "block_on" };
 	struct blocker *blocker = NULL;
 
 	if (error == 0) {
@@ -138,7 +126,7 @@ int tdt_rt_block_on(struct tdt_rt *rt, struct tdt_future fut)
 		error = blocker != NULL ? 0 : -ENOMEM;
 	}
 	if (error == 0) {
-		fut = trace_future(fut, &blocker->handle);
+		blocker->handle = tdt__task_trace(&fut, &attr);
 		tdt__current = (struct tdt__current){ .rt = rt, .driver = rt->driver };
 		error = run_future(blocker, &fut) == TDT_READY ? 0 : -ENOTRECOVERABLE;
 		tdt_future_drop(&fut);

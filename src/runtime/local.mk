@@ -8,14 +8,21 @@ if RUNTIME
 noinst_LTLIBRARIES += libtdt-rt-core.la
 libtdt_rt_core_la_SOURCES = \
 	src/runtime/block_on.c \
+	src/runtime/channel.c \
+	src/runtime/channel.h \
 	src/runtime/current.h \
 	src/runtime/driver.c \
 	src/runtime/driver.h \
-	src/runtime/futures.c \
+	src/runtime/gate.c \
+	src/runtime/gate.h \
+	src/runtime/gate_futures.c \
 	src/runtime/idle.c \
 	src/runtime/idle.h \
 	src/runtime/inject.c \
 	src/runtime/inject.h \
+	src/runtime/join_set.c \
+	src/runtime/join_set.h \
+	src/runtime/join_set_next.c \
 	src/runtime/live.c \
 	src/runtime/live.h \
 	src/runtime/loop.h \
@@ -26,12 +33,12 @@ libtdt_rt_core_la_SOURCES = \
 	src/runtime/name.h \
 	src/runtime/net.c \
 	src/runtime/oneshot.c \
-	src/runtime/oneshot.h \
-	src/runtime/oneshot_receive.c \
 	src/runtime/run_queue.c \
 	src/runtime/run_queue.h \
 	src/runtime/rt.c \
 	src/runtime/rt.h \
+	src/runtime/semaphore.c \
+	src/runtime/semaphore.h \
 	src/runtime/sleep.c \
 	src/runtime/sleep.h \
 	src/runtime/slot.h \
@@ -42,14 +49,12 @@ libtdt_rt_core_la_SOURCES = \
 	src/runtime/tcp.c \
 	src/runtime/tcp.h \
 	src/runtime/timeout.c \
-	src/runtime/timeout.h \
 	src/runtime/timer.c \
 	src/runtime/timer.h \
 	src/runtime/wait.h \
 	src/runtime/worker.c \
 	src/runtime/worker.h \
-	src/runtime/yield.c \
-	src/runtime/yield.h
+	src/runtime/yield.c
 libtdt_rt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(ONCE_CFLAGS) $(LIBUV_CFLAGS)
 libtdt_rt_core_la_LIBADD = $(LIBUV_LIBS) -lpthread
 

@@ -2,12 +2,8 @@
 /*
  * The mutex, and the line of lock futures that wait for it.
  *
- * An unlock hands the mutex over to the first future in the line.  So the mutex is never free
- * while a future waits, no later caller can overtake the line, and only one task is woken.  A
- * place in the line is the lock future's own memory: waiting allocates nothing.
- *
- * The pthread lock inside is held for a few instructions.  Wakers are taken out of their slots
- * under this lock, and are woken after it is released.
+ * The line is a gate (gate.h) with one permit: an unlock hands the mutex over to the first future
+ * in the line.  The pthread lock inside is held for a few instructions.
  */
 
 #include <config.h>
@@ -29,14 +25,9 @@
 struct tdt_mutex {
 	/* It is written under `lock`; waiting tasks and dumps read it at any time. */
 	struct tdt_lock head;
-	pthread_mutex_t lock; /* protects the owner, all below, and the places in the line */
-	bool held;
-	char *name; /* set before a task waits for the mutex; NULL: none */
-	/*
-	 * The head of a ring: `next` is the first place, `previous` the last.  Both are the head
-	 * itself if no future waits.
-	 */
-	struct tdt__lock_place line;
+	pthread_mutex_t lock;  /* protects the owner, and what follows */
+	struct tdt__gate gate; /* with a permit while the mutex is free */
+	char *name;	       /* set before a task waits for the mutex; NULL: none */
 };
 
 struct tdt_mutex *tdt_mutex_new(void)
@@ -47,7 +38,7 @@ struct tdt_mutex *tdt_mutex_new(void)
 		return NULL;
 	memcpy(mutex->head.magic, TDT_LOCK_MAGIC, sizeof(mutex->head.magic));
 	pthread_mutex_init(&mutex->lock, NULL);
-	mutex->line.previous = mutex->line.next = &mutex->line;
+	tdt__gate_init(&mutex->gate, 1);
 	return mutex;
 }
 
@@ -72,38 +63,19 @@ void tdt__mutex_report(const struct tdt_mutex *mutex)
 	tdt_leaf_waits_on_lock(&mutex->head, mutex->name);
 }
 
-static void append_place(struct tdt_mutex *mutex, struct tdt__lock_place *place)
-{
-	place->at = TDT__IN_LINE;
-	place->next = &mutex->line;
-	place->previous = mutex->line.previous;
-	place->previous->next = place;
-	mutex->line.previous = place;
-}
-
-static void take_out(struct tdt__lock_place *place)
-{
-	place->previous->next = place->next;
-	place->next->previous = place->previous;
-}
-
 /*
- * Give the mutex to the first place in the line, or make it free.  Returns the waker to wake once
- * the caller has released the lock.
+ * Give the mutex to the first future in the line, or make it free.  Under the lock; returns the
+ * waker to wake without it.
  */
 static const struct tdt_waker *hand_over(struct tdt_mutex *mutex)
 {
-	struct tdt__lock_place *first = mutex->line.next;
+	struct tdt__gate_place *first = tdt__gate_first(&mutex->gate);
 
-	if (first == &mutex->line) {
-		mutex->held = false;
+	if (first == NULL)
 		tdt_lock_take(&mutex->head, 0);
-		return NULL;
-	}
-	tdt_lock_hand(&mutex->head, first->task);
-	take_out(first);
-	first->at = TDT__HOLDS;
-	return tdt__slot_take(&first->slot);
+	else
+		tdt_lock_hand(&mutex->head, ((struct tdt__locking *)first)->task);
+	return tdt__gate_admit(&mutex->gate);
 }
 
 /* Under the lock. */
@@ -113,38 +85,29 @@ static void note_taken(struct tdt_mutex *mutex, uint64_t task, const void *taken
 	tdt_lock_take(&mutex->head, task);
 }
 
-bool tdt__lock_place_take(struct tdt__lock_place *place)
+bool tdt__mutex_pass(struct tdt__locking *locking)
 {
-	struct tdt_mutex *mutex = place->mutex;
+	struct tdt_mutex *mutex = locking->mutex;
 	uint64_t task = tdt_current_task_id();
 	bool holds;
 
 	pthread_mutex_lock(&mutex->lock);
-	place->task = task;
-	if (place->at == TDT__OUTSIDE && mutex->held) {
-		append_place(mutex, place);
-	} else if (place->at == TDT__OUTSIDE) {
-		mutex->held = true;
-		place->at = TDT__HOLDS;
-	}
-	holds = place->at == TDT__HOLDS;
+	locking->task = task;
+	holds = tdt__gate_pass(&mutex->gate, &locking->leaf.place);
 	if (holds)
-		note_taken(mutex, task, place->taken_at);
+		note_taken(mutex, task, locking->taken_at);
 	pthread_mutex_unlock(&mutex->lock);
 	return holds;
 }
 
-void tdt__lock_place_leave(struct tdt__lock_place *place)
+void tdt__mutex_leave(struct tdt__locking *locking)
 {
-	struct tdt_mutex *mutex = place->mutex;
+	struct tdt_mutex *mutex = locking->mutex;
 	const struct tdt_waker *waker = NULL;
 
 	pthread_mutex_lock(&mutex->lock);
-	if (place->at == TDT__IN_LINE)
-		take_out(place);
-	else if (place->at == TDT__HOLDS)
+	if (tdt__gate_take_out(&locking->leaf.place))
 		waker = hand_over(mutex);
-	place->at = TDT__OUTSIDE;
 	pthread_mutex_unlock(&mutex->lock);
 	tdt_waker_wake(waker);
 }
@@ -159,8 +122,8 @@ bool tdt_mutex_try_lock(struct tdt_mutex *mutex)
 		return false;
 	}
 	pthread_mutex_lock(&mutex->lock);
-	got = !mutex->held;
-	mutex->held = true;
+	got = mutex->gate.permits != 0;
+	mutex->gate.permits = 0;
 	if (got)
 		note_taken(mutex, task, __builtin_return_address(0));
 	pthread_mutex_unlock(&mutex->lock);
@@ -175,7 +138,7 @@ int tdt_mutex_unlock(struct tdt_mutex *mutex)
 	if (mutex == NULL)
 		return tdt__result(-EINVAL);
 	pthread_mutex_lock(&mutex->lock);
-	held = mutex->held;
+	held = mutex->gate.permits == 0;
 	if (held)
 		waker = hand_over(mutex);
 	pthread_mutex_unlock(&mutex->lock);

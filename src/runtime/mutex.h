@@ -6,40 +6,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/slot.h"
+#include "runtime/gate.h"
 
 struct tdt_mutex;
 
-/* The state of a lock future.  At the beginning all members but `mutex` are zero. */
-struct tdt__lock_place {
-	struct tdt_mutex *mutex; /* NULL: the future has ended.  Only the future uses it */
-	struct tdt__slot slot;	 /* woken when the mutex is handed over */
-
-	/* Under the mutex's lock. */
-	struct tdt__lock_place *previous, *next; /* while in the line */
-	enum {
-		TDT__OUTSIDE,
-		TDT__IN_LINE,
-		TDT__HOLDS /* this future holds the mutex */
-	} at;
-	uint64_t task; /* the id of the task that polled the future last; 0: none */
-
+/* The state of a lock future. */
+struct tdt__locking {
+	struct tdt__gate_leaf leaf;
+	struct tdt_mutex *mutex;
+	uint64_t task; /* the id of the task that polled the future last; under the mutex's lock */
 	const void *taken_at; /* the place in the user's code that made the future; constant */
 };
 
-/*
- * Take the mutex if it is free or was handed over to `place`, and return true.  Otherwise put
- * `place` at the end of the line, or leave it where it is in the line.
- */
-bool tdt__lock_place_take(struct tdt__lock_place *place);
+/* Take the mutex if it is free or was handed over; otherwise the future is in the line. */
+bool tdt__mutex_pass(struct tdt__locking *locking);
 
-/* Leave the line.  If the mutex was handed over to `place`, hand it over to the next place. */
-void tdt__lock_place_leave(struct tdt__lock_place *place);
+/* Leave the line.  If the mutex was handed over to this future, hand it over to the next one. */
+void tdt__mutex_leave(struct tdt__locking *locking);
 
 /* Report, from the poll of a leaf, that it waits for the mutex. */
 void tdt__mutex_report(const struct tdt_mutex *mutex);
 
 /* `taken_at`: the return address of the user's call. */
-struct tdt_future tdt__mutex_lock_new(struct tdt_mutex *mutex, const void *taken_at);
-struct tdt_future tdt__mutex_guard_new(struct tdt_mutex *mutex, struct tdt_future child,
-				       const void *taken_at);
+struct tdt_future tdt__mutex_lock_at(struct tdt_mutex *mutex, const void *taken_at);

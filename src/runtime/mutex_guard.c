@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The future that holds a mutex while its child works: futures.c says why it has that name. */
+/* The future that holds a mutex while its child works: mutex_lock.c says why it has that name. */
 
 #include <config.h>
 
@@ -56,8 +56,10 @@ static void drop_guard(void *state)
 	free(state);
 }
 
-struct tdt_future tdt__mutex_guard_new(struct tdt_mutex *mutex, struct tdt_future child,
-				       const void *taken_at)
+struct tdt_future tdt__mutex_guard_new(struct tdt_mutex *mutex, struct tdt_future child)
+    TDT__LEAF_CALL(tdt_mutex_guard);
+
+struct tdt_future tdt__mutex_guard_new(struct tdt_mutex *mutex, struct tdt_future child)
 {
 	struct guard *guard;
 
@@ -68,7 +70,7 @@ struct tdt_future tdt__mutex_guard_new(struct tdt_mutex *mutex, struct tdt_futur
 	guard = calloc(1, sizeof *guard);
 	if (guard == NULL)
 		return TDT_FUTURE_NONE;
-	guard->lock = tdt__mutex_lock_new(mutex, taken_at);
+	guard->lock = tdt__mutex_lock_at(mutex, __builtin_return_address(0));
 	if (tdt_future_is_none(&guard->lock)) {
 		free(guard);
 		return TDT_FUTURE_NONE;

@@ -219,7 +219,7 @@ void tdt_rt_free(struct tdt_rt *rt)
 	stop_workers(rt, rt->n_workers);
 	for (task = take_all_tasks(rt); task != NULL; task = newer) {
 		newer = task->newer;
-		tdt__task_drop(task);
+		tdt__task_drop(task, TDT_PENDING);
 	}
 	tdt__driver_stop(rt->driver);
 	tdt__rt_unref(rt);

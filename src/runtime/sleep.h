@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #pragma once
 
-/* The function behind tdt_sleep_ms(): futures.c says why. */
+/* tdt_sleep_ms(): leaf_poll.h says why it has another name here. */
 
 #include <tdt/future.h>
 
-struct tdt_future tdt__sleep_ms_new(uint64_t ms);
+#include "base/leaf_poll.h"
+
+struct tdt_future tdt__sleep_ms_new(uint64_t ms) TDT__LEAF_CALL(tdt_sleep_ms);

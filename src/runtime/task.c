@@ -11,9 +11,11 @@
 #include <stdlib.h>
 
 #include <tdt/integrate/hooks.h>
+#include <tdt/tasks.h>
 
 #include "base/result.h"
 #include "runtime/current.h"
+#include "runtime/join_set.h"
 #include "runtime/rt.h"
 
 /* --- The waker ------------------------------------------------------------------ */
@@ -78,9 +80,8 @@ static void waker_wake_by_ref(const struct tdt_waker *waker)
 		if (state != TDT__IDLE && state != told)
 			tdt_task_woken(task->handle);
 		told = state;
-	} while (!atomic_compare_exchange_weak_explicit(&task->state, &state, after[state],
-							memory_order_acq_rel,
-							memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(
+	    &task->state, &state, after[state], memory_order_acq_rel, memory_order_relaxed));
 	if (state != TDT__IDLE)
 		return;
 	tdt_task_woken(task->handle); /* the task belongs to this thread, and is not polled yet */
@@ -108,8 +109,29 @@ bool tdt__task_has_waker(const struct tdt_waker *waker)
 
 /* --- Polls ------------------------------------------------------------------------ */
 
-void tdt__task_drop(struct tdt__task *task)
+static int note_aborted(struct tdt_handle *handle, const struct tdt_task_info *info, void *aborted)
 {
+	(void)handle;
+	*(bool *)aborted = info->aborted != 0;
+	return 0;
+}
+
+/* The future has been dropped, and the task may be gone: report its end to the set. */
+static void end_member(struct tdt__set_member *member, tdt_poll_t result)
+{
+	bool aborted = false;
+
+	if (result == TDT_PANICKED)
+		tdt_task_inspect(member->handle, note_aborted, &aborted);
+	tdt__set_member_end(member, result == TDT_READY		       ? 0
+				    : result == TDT_PENDING || aborted ? -ECANCELED
+								       : -ENOTRECOVERABLE);
+}
+
+void tdt__task_drop(struct tdt__task *task, tdt_poll_t result)
+{
+	struct tdt__set_member *member = task->member;
+
 	/*
 	 * Acquire: what the holders of wakers did.  Pairs with unref_task().  If there is no waker
 	 * now, there will never be one again.
@@ -117,6 +139,8 @@ void tdt__task_drop(struct tdt__task *task)
 	if (atomic_load_explicit(&task->refs, memory_order_acquire) == 1) {
 		tdt_future_drop(&task->future);
 		free(task);
+		if (member != NULL)
+			end_member(member, result);
 		return;
 	}
 	tdt_handle_ref(task->handle);
@@ -125,19 +149,23 @@ void tdt__task_drop(struct tdt__task *task)
 	atomic_exchange_explicit(&task->state, TDT__DONE, memory_order_acq_rel);
 	tdt_future_drop(&task->future);
 	unref_task(task);
+	if (member != NULL)
+		end_member(member, result);
 }
 
 void tdt__task_run(struct tdt__task *task)
 {
 	struct tdt_context cx = { &task->waker };
 	unsigned state = TDT__RUNNING;
+	tdt_poll_t result;
 
 	/* Acquire: what came before each wake-up.  Pairs with waker_wake_by_ref(). */
 	atomic_exchange_explicit(&task->state, TDT__RUNNING, memory_order_acquire);
-	if (tdt_future_poll(&task->future, &cx) != TDT_PENDING) {
+	result = tdt_future_poll(&task->future, &cx);
+	if (result != TDT_PENDING) {
 		if (task->live != NULL)
 			tdt__live_remove(task);
-		tdt__task_drop(task);
+		tdt__task_drop(task, result);
 		return;
 	}
 	if (task->live == NULL)
@@ -171,26 +199,20 @@ static struct tdt__task *spawned_new(struct tdt_rt *rt)
 	return task;
 }
 
-/*
- * Put the traced future into the task, and return a reference of its handle to the caller.  NULL
- * and errno if that fails; `fut` is then unchanged.
- */
-static struct tdt_handle *trace_task(struct tdt__task *task, struct tdt_future fut,
-				     const struct tdt_task_attr *attr)
+struct tdt_handle *tdt__task_trace(struct tdt_future *fut, const struct tdt_task_attr *attr)
 {
-	struct tdt_traced traced = { fut, tdt_future_handle(&fut) };
+	struct tdt_traced traced = { *fut, tdt_future_handle(fut) };
 
 	if (traced.handle != NULL)
 		tdt_handle_ref(traced.handle);
 	else
-		traced = tdt_traced_with(fut, attr);
-	task->future = traced.future;
-	task->handle = traced.handle;
+		traced = tdt_traced_with(*fut, attr);
+	*fut = traced.future;
 	return traced.handle;
 }
 
-struct tdt_handle *tdt_rt_spawn(struct tdt_rt *rt, struct tdt_future fut,
-				const struct tdt_task_attr *attr)
+struct tdt_handle *tdt__task_spawn(struct tdt_rt *rt, struct tdt_future fut,
+				   const struct tdt_task_attr *attr, struct tdt__set_member *member)
 {
 	struct tdt_handle *handle;
 	struct tdt__task *task;
@@ -206,17 +228,39 @@ struct tdt_handle *tdt_rt_spawn(struct tdt_rt *rt, struct tdt_future fut,
 	task = spawned_new(rt);
 	if (task == NULL)
 		return NULL;
-	handle = trace_task(task, fut, attr);
+	handle = tdt__task_trace(&fut, attr);
 	if (handle == NULL) {
 		free(task);
 		return NULL;
 	}
+	task->future = fut;
+	task->handle = handle;
+	task->member = member;
+	if (member != NULL)
+		tdt__set_member_begin(member, handle);
 	task->number = atomic_fetch_add_explicit(&rt->spawned, 1, memory_order_relaxed);
 	/*
 	 * If tdt_rt_free() has begun, it is too late to give the future back, since it is traced.
 	 * So the task is dropped, as tdt_rt_free() would have done a little later.
 	 */
 	if (!tdt__worker_schedule(rt, task))
-		tdt__task_drop(task);
+		tdt__task_drop(task, TDT_PENDING);
 	return handle;
+}
+
+struct tdt_handle *tdt_rt_spawn(struct tdt_rt *rt, struct tdt_future fut,
+				const struct tdt_task_attr *attr)
+{
+	return tdt__task_spawn(rt, fut, attr, NULL);
+}
+
+int tdt_rt_go(struct tdt_rt *rt, struct tdt_future fut, const struct tdt_task_attr *attr)
+{
+	struct tdt_handle *handle = tdt_rt_spawn(rt, fut, attr);
+	int error = handle != NULL ? 0 : -errno;
+
+	if (error != 0)
+		tdt_future_drop(&fut);
+	tdt_handle_unref(handle);
+	return tdt__result(error);
 }

@@ -36,18 +36,22 @@
 
 struct tdt_handle;
 struct tdt_rt;
+struct tdt_task_attr;
 struct tdt__live;
+struct tdt__set_member;
 
 enum tdt__task_state { TDT__IDLE, TDT__SCHEDULED, TDT__RUNNING, TDT__NOTIFIED, TDT__DONE };
 
 struct tdt__task {
 	atomic_uint refs;
-	atomic_uint state; /* enum tdt__task_state */
+	atomic_uint state;	/* enum tdt__task_state */
 	struct tdt_waker waker; /* wakers are pointers to this; not first, as future.h says */
 
 	struct tdt_future future;  /* used by the worker that polls the task, or by tdt_rt_free() */
 	struct tdt_handle *handle; /* constant, as is `rt` */
 	struct tdt_rt *rt;
+
+	struct tdt__set_member *member; /* of the set that the task is in; NULL: none.  Constant */
 
 	struct tdt__task *next; /* the next in a queue; the owner of the queue uses this */
 
@@ -63,5 +67,22 @@ bool tdt__task_has_waker(const struct tdt_waker *waker);
 /* Poll a task that was taken out of a queue, on a worker.  The task may be gone afterwards. */
 void tdt__task_run(struct tdt__task *task);
 
-/* Drop a task that is in no queue and no list, is not being polled, and never will be. */
-void tdt__task_drop(struct tdt__task *task);
+/*
+ * Drop a task that is in no queue and no list, is not being polled, and never will be.  `result` is
+ * that of its last poll; TDT_PENDING: it has not ended.
+ */
+void tdt__task_drop(struct tdt__task *task, tdt_poll_t result);
+
+/*
+ * Trace `*fut`, unless it is a traced future already, and return a reference of its handle.  NULL
+ * and errno: that failed, and `*fut` is as before.
+ */
+struct tdt_handle *tdt__task_trace(struct tdt_future *fut, const struct tdt_task_attr *attr);
+
+/*
+ * Spawn a task, as tdt_rt_spawn() does, into the set of `member` (may be NULL), which the task then
+ * takes over.
+ */
+struct tdt_handle *tdt__task_spawn(struct tdt_rt *rt, struct tdt_future fut,
+				   const struct tdt_task_attr *attr,
+				   struct tdt__set_member *member);

@@ -168,6 +168,9 @@ static struct tdt_future transfer_new(struct tdt_tcp *tcp, const struct transfer
 }
 
 struct tdt_future tdt__tcp_read_new(struct tdt_tcp *tcp, void *buffer, size_t size, ssize_t *n)
+    TDT__LEAF_CALL(tdt_tcp_read);
+
+struct tdt_future tdt__tcp_read_new(struct tdt_tcp *tcp, void *buffer, size_t size, ssize_t *n)
 {
 	const struct transfer transfer = {
 		.operation.side = TDT__READ, .buffer = buffer, .size = size, .n = n
@@ -175,6 +178,9 @@ struct tdt_future tdt__tcp_read_new(struct tdt_tcp *tcp, void *buffer, size_t si
 
 	return transfer_new(tcp, &transfer, tdt_tcp_read);
 }
+
+struct tdt_future tdt__tcp_write_new(struct tdt_tcp *tcp, const void *data, size_t size, ssize_t *n)
+    TDT__LEAF_CALL(tdt_tcp_write);
 
 struct tdt_future tdt__tcp_write_new(struct tdt_tcp *tcp, const void *data, size_t size, ssize_t *n)
 {
@@ -359,6 +365,9 @@ static struct opening *opening_new(struct tdt_tcp **tcp, int *error)
 }
 
 struct tdt_future tdt__tcp_accept_new(struct tdt_tcp_listener *listener, struct tdt_tcp **tcp,
+				      int *error) TDT__LEAF_CALL(tdt_tcp_accept);
+
+struct tdt_future tdt__tcp_accept_new(struct tdt_tcp_listener *listener, struct tdt_tcp **tcp,
 				      int *error)
 {
 	struct opening *opening;
@@ -372,6 +381,9 @@ struct tdt_future tdt__tcp_accept_new(struct tdt_tcp_listener *listener, struct 
 	opening->operation.side = TDT__READ;
 	return (struct tdt_future){ opening, tdt_tcp_accept, drop_opening };
 }
+
+struct tdt_future tdt__tcp_connect_new(const char *host, uint16_t port, struct tdt_tcp **tcp,
+				       int *error) TDT__LEAF_CALL(tdt_tcp_connect);
 
 struct tdt_future tdt__tcp_connect_new(const char *host, uint16_t port, struct tdt_tcp **tcp,
 				       int *error)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #pragma once
 
-/* TCP sockets, and the functions behind the futures of tdt/rt/net.h: futures.c says why. */
+/* TCP sockets: what the calls of tdt/rt/net.h (net.c) and its futures (tcp.c) share. */
 
 #include <netinet/in.h>
 #include <sys/types.h>
@@ -33,10 +33,3 @@ int tdt__address(const char *host, uint16_t port, union tdt__address *address);
  */
 int tdt__tcp_socket(const union tdt__address *address);
 
-struct tdt_future tdt__tcp_accept_new(struct tdt_tcp_listener *listener, struct tdt_tcp **tcp,
-				      int *error);
-struct tdt_future tdt__tcp_connect_new(const char *host, uint16_t port, struct tdt_tcp **tcp,
-				       int *error);
-struct tdt_future tdt__tcp_read_new(struct tdt_tcp *tcp, void *buffer, size_t size, ssize_t *n);
-struct tdt_future tdt__tcp_write_new(struct tdt_tcp *tcp, const void *data, size_t size,
-				     ssize_t *n);

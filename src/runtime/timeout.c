@@ -3,9 +3,8 @@
 
 #include <config.h>
 
-#include "runtime/timeout.h"
-
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/leaf_poll.h"
@@ -58,6 +57,9 @@ static void drop_timeout(void *state)
 	end_timeout(timeout, TDT_READY);
 	free(timeout);
 }
+
+struct tdt_future tdt__timeout_new(struct tdt_future future, uint64_t ms, bool *elapsed)
+    TDT__LEAF_CALL(tdt_timeout_ms);
 
 struct tdt_future tdt__timeout_new(struct tdt_future future, uint64_t ms, bool *elapsed)
 {

@@ -12,8 +12,6 @@
 
 #include "base/leaf_poll.h"
 
-#include "runtime/yield.h"
-
 enum stage { NEW, YIELDED, ENDED };
 
 TDT__LEAF_POLL(tdt_yield_now);
@@ -35,6 +33,8 @@ tdt_poll_t tdt_yield_now(void *state, struct tdt_context *cx)
 	}
 	return TDT_PANICKED;
 }
+
+struct tdt_future tdt__yield_now_new(void) TDT__LEAF_CALL(tdt_yield_now);
 
 struct tdt_future tdt__yield_now_new(void)
 {

@@ -31,3 +31,7 @@
 #define TDT__CLAIMED 2u /* the task is being woken, or was, for its requests: a poll will come */
 #define TDT__TOLD 4u /* ... and the runtime has reported that wake-up (tdt_task_woken()) */
 #define TDT__FOLLOWED 8u /* leaves get counted clones in each poll: see task/lost.h */
+/*
+ * An abort (tdt_task_abort()) is a request, too, but in no list, and the bits of an aborted task
+ * stay set: the poll that sees them drops the task's future.  TDT__RECORD_ABORTED is one more bit.
+ */

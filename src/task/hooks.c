@@ -79,7 +79,7 @@ static bool note_woken_task(struct tdt_handle *handle)
 {
 	uint64_t polls = TDT__PEEK(handle->record.polls);
 
-	if (tdt__was_woken(handle, polls))
+	if (tdt__was_woken(handle, polls) || tdt__record_aborted(&handle->record))
 		return false;
 	TDT__POKE(handle->record.woken, tdt__now());
 	TDT__POKE(handle->record.woken_by, tdt_current_task_id());

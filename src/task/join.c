@@ -175,6 +175,8 @@ static void drop_joiner(void *state)
 	free(joiner);
 }
 
+struct tdt_future tdt__join_new(struct tdt_handle *task, int *outcome) TDT__LEAF_CALL(tdt_join);
+
 struct tdt_future tdt__join_new(struct tdt_handle *task, int *outcome)
 {
 	struct tdt__joiner *joiner;

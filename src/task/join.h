@@ -10,4 +10,3 @@ struct tdt_handle;
 /* Wake all joiners of `task`, whose `outcome` is set already. */
 void tdt__joiners_wake(struct tdt_handle *task);
 
-struct tdt_future tdt__join_new(struct tdt_handle *task, int *outcome);

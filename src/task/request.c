@@ -233,7 +233,7 @@ void tdt__request_see(struct tdt_handle *task)
 	 */
 	switch (__atomic_load_n(&task->record.state, __ATOMIC_ACQUIRE)) {
 	case TDT_TASK_RECORD_IDLE:
-		if (tdt__leaf_answer(task))
+		if (!tdt__record_aborted(&task->record) && tdt__leaf_answer(task))
 			break;
 		if (tdt__thread_is_here(TDT__PEEK(task->record.thread)))
 			wake_idle(task);
@@ -313,7 +313,7 @@ static void unlist_request(struct tdt_handle *task, struct tdt__request *request
 	/*
 	 * A claim stays: the poll that it brings is made only for a request, and has to know that.
 	 */
-	if (task->requests == NULL)
+	if (task->requests == NULL && !tdt__record_aborted(&task->record))
 		clear_bits(task, TDT__REQUESTED);
 }
 
@@ -353,7 +353,8 @@ struct tdt__request *tdt__requests_take(struct tdt_handle *task, unsigned *word)
 		request->state = TDT__REQUEST_TAKEN;
 	if (word != NULL)
 		*word = request_word(task);
-	clear_bits(task, ~TDT__FOLLOWED);
+	if (!tdt__record_aborted(&task->record))
+		clear_bits(task, ~TDT__FOLLOWED);
 	pthread_mutex_unlock(lock);
 	return requests;
 }

@@ -435,6 +435,37 @@ tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t sin
 	return result;
 }
 
+static void dropped_already(void *state)
+{
+	(void)state;
+}
+
+/*
+ * In place of a poll of a task that was aborted: drop its future.  To the runtime the task has
+ * panicked, and to its joiners it was dropped.  Never inlined, as note_end().
+ */
+static __attribute__((noinline, cold)) tdt_poll_t tdt__abort_poll(struct tdt_handle *task)
+{
+	struct recorded recorded __attribute__((cleanup(left_recorded)));
+	struct tdt__poll *poll = init_recorded(&recorded);
+
+	/* Takes the lock, which orders what the aborting thread did before the drop. */
+	tdt__requests_answer(task, tdt__requests_take(task, NULL), NULL, -ESRCH);
+	TDT__PROBE_UNHOOKED(task__poll__start, task);
+	if (tdt__recording())
+		tdt__record_begin(&recorded.record, task);
+	enter_poll(poll, task);
+	task->child_drop((void *)(uintptr_t)task->record.child_state);
+	task->child_drop = dropped_already;
+	leave_poll(poll);
+	end_record(&recorded, task, TDT_PENDING);
+	tdt__task_end(task, TDT__OUTCOME_DROPPED, NULL);
+	poll->task = NULL;
+	TDT__PROBE_UNHOOKED(task__poll__end, task);
+	errno = ECANCELED;
+	return TDT_PANICKED;
+}
+
 /* Whether the poll that has begun has to be made by tdt__observed_poll(). */
 static inline bool is_observed(const struct tdt_handle *task)
 {
@@ -522,8 +553,9 @@ tdt_poll_t tdt__traced_poll(void *state, struct tdt_context *cx)
 	tdt__barrier_light();
 	if (LIKELY(!is_observed(task)))
 		return plain_poll(task, cx);
-	result = is_only_recorded(task) ? tdt__recorded_poll(task, cx)
-					: tdt__observed_poll(task, cx, since);
+	result = tdt__record_aborted(&task->record) ? tdt__abort_poll(task)
+		 : is_only_recorded(task)	    ? tdt__recorded_poll(task, cx)
+						    : tdt__observed_poll(task, cx, since);
 	TDT_KEEP_FRAME();
 	return result;
 }

@@ -41,8 +41,7 @@ try() {
 	claim="$number - every frame has its name and line with $*"
 	if ! "$@" -g -std=gnu11 -no-pie -DJOIN_LINE="$join_line" -DSELECT_LINE="$select_line" \
 		-I"$top_builddir" -I"$top_srcdir/include" -I"$top_srcdir/src" -o "$work/lines" \
-		"$top_srcdir/tests/outside/lines.c" "$combine" \
-		"$top_srcdir/src/future/combine_new.c" >"$work/log" 2>&1; then
+		"$top_srcdir/tests/outside/lines.c" "$combine" >"$work/log" 2>&1; then
 		echo "not ok $claim"
 		sed 's/^/# /' "$work/log"
 		return

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # The first comment of each suite in tests/unit begins with the modules that the suite covers, as in
-# `Covers task/join, future/join_new.`  Each of them exists, and no module is left out.
+# `Covers task/join, task/tasks.`  Each of them exists, and no module is left out.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 

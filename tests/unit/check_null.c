@@ -18,6 +18,8 @@
 #include <tdt/integrate/hooks.h>
 #include <tdt/integrate/leaf.h>
 #include <tdt/integrate/stack.h>
+#include <tdt/rt/channel.h>
+#include <tdt/rt/join_set.h>
 #include <tdt/rt/net.h>
 #include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
@@ -411,6 +413,14 @@ CALL(tdt_select)
 	FUTURE_REFUSED(tdt_select(&none, 1, NULL));
 }
 
+CALL(tdt_select_keep)
+{
+	struct tdt_future kept[] = { future_of(pending, NULL) };
+
+	FUTURE_REFUSED(tdt_select_keep(NULL, 1, NULL));
+	drop_made(tdt_select_keep(kept, 1, NULL));
+}
+
 CALL(tdt_snapshot_free)
 {
 	tdt_snapshot_free(NULL);
@@ -442,6 +452,11 @@ CALL(tdt_stack_enter)
 CALL(tdt_stack_leave)
 {
 	tdt_stack_leave(NULL);
+}
+
+CALL(tdt_task_abort)
+{
+	INT_REFUSED(tdt_task_abort(NULL));
 }
 
 CALL(tdt_task_end)
@@ -594,6 +609,105 @@ CALL(tdt_traced_with)
 
 /* --- libtdt-rt ------------------------------------------------------------------------ */
 
+CALL(tdt_channel_close)
+{
+	INT_REFUSED(tdt_channel_close(NULL));
+}
+
+CALL(tdt_channel_new)
+{
+	struct tdt_channel *channel = tdt_channel_new(1, NULL);
+
+	ck_assert_ptr_nonnull(channel);
+	tdt_channel_unref(channel);
+}
+
+CALL(tdt_channel_receive)
+{
+	struct tdt_channel *channel = tdt_channel_new(1, NULL);
+	void *value;
+
+	FUTURE_REFUSED(tdt_channel_receive(NULL, &value, NULL));
+	FUTURE_REFUSED(tdt_channel_receive(channel, NULL, NULL));
+	tdt_channel_unref(channel);
+}
+
+CALL(tdt_channel_ref)
+{
+	ck_assert_ptr_null(tdt_channel_ref(NULL));
+}
+
+CALL(tdt_channel_send)
+{
+	FUTURE_REFUSED(tdt_channel_send(NULL, NULL, NULL));
+}
+
+CALL(tdt_channel_set_name)
+{
+	INT_REFUSED(tdt_channel_set_name(NULL, "x"));
+}
+
+CALL(tdt_channel_try_receive)
+{
+	struct tdt_channel *channel = tdt_channel_new(1, NULL);
+	void *value;
+
+	INT_REFUSED(tdt_channel_try_receive(NULL, &value));
+	INT_REFUSED(tdt_channel_try_receive(channel, NULL));
+	tdt_channel_unref(channel);
+}
+
+CALL(tdt_channel_try_send)
+{
+	INT_REFUSED(tdt_channel_try_send(NULL, NULL));
+}
+
+CALL(tdt_channel_unref)
+{
+	tdt_channel_unref(NULL);
+}
+
+CALL(tdt_join_set_abort)
+{
+	tdt_join_set_abort(NULL);
+}
+
+CALL(tdt_join_set_free)
+{
+	tdt_join_set_free(NULL);
+}
+
+CALL(tdt_join_set_go)
+{
+	INT_REFUSED(tdt_join_set_go(NULL, none, NULL));
+}
+
+CALL(tdt_join_set_new)
+{
+	NULL_REFUSED(tdt_join_set_new(NULL));
+}
+
+CALL(tdt_join_set_next)
+{
+	struct tdt_rt *rt = tdt_rt_new(NULL);
+	struct tdt_join_set *set = tdt_join_set_new(rt);
+
+	FUTURE_REFUSED(tdt_join_set_next(NULL, NULL, NULL));
+	drop_made(tdt_join_set_next(set, NULL, NULL));
+	tdt_join_set_free(set);
+	tdt_rt_free(rt);
+}
+
+CALL(tdt_join_set_set_name)
+{
+	INT_REFUSED(tdt_join_set_set_name(NULL, "x"));
+}
+
+CALL(tdt_join_set_wait)
+{
+	FUTURE_REFUSED(tdt_join_set_wait(NULL));
+}
+
 CALL(tdt_mutex_free)
 {
 	tdt_mutex_free(NULL);
@@ -622,6 +736,31 @@ CALL(tdt_mutex_try_lock)
 CALL(tdt_mutex_unlock)
 {
 	INT_REFUSED(tdt_mutex_unlock(NULL));
+}
+
+CALL(tdt_notify_all)
+{
+	INT_REFUSED(tdt_notify_all(NULL));
+}
+
+CALL(tdt_notify_free)
+{
+	tdt_notify_free(NULL);
+}
+
+CALL(tdt_notify_one)
+{
+	INT_REFUSED(tdt_notify_one(NULL));
+}
+
+CALL(tdt_notify_set_name)
+{
+	INT_REFUSED(tdt_notify_set_name(NULL, "x"));
+}
+
+CALL(tdt_notify_wait)
+{
+	FUTURE_REFUSED(tdt_notify_wait(NULL));
 }
 
 CALL(tdt_oneshot)
@@ -680,6 +819,11 @@ CALL(tdt_rt_free)
 	tdt_rt_free(NULL);
 }
 
+CALL(tdt_rt_go)
+{
+	INT_REFUSED(tdt_rt_go(NULL, none, NULL));
+}
+
 CALL(tdt_rt_new)
 {
 	struct tdt_rt *rt = tdt_rt_new(NULL);
@@ -692,6 +836,31 @@ CALL(tdt_rt_new)
 CALL(tdt_rt_spawn)
 {
 	NULL_REFUSED(tdt_rt_spawn(NULL, future_of(pending, NULL), NULL));
+}
+
+CALL(tdt_semaphore_acquire)
+{
+	FUTURE_REFUSED(tdt_semaphore_acquire(NULL));
+}
+
+CALL(tdt_semaphore_free)
+{
+	tdt_semaphore_free(NULL);
+}
+
+CALL(tdt_semaphore_release)
+{
+	INT_REFUSED(tdt_semaphore_release(NULL));
+}
+
+CALL(tdt_semaphore_set_name)
+{
+	INT_REFUSED(tdt_semaphore_set_name(NULL, "x"));
+}
+
+CALL(tdt_semaphore_try_acquire)
+{
+	ZERO_REFUSED(tdt_semaphore_try_acquire(NULL));
 }
 
 CALL(tdt_tcp_accept)
@@ -825,6 +994,7 @@ static const struct {
 	TRIED(tdt_leaf_waits_on_named),
 	NO_POINTER(tdt_leaf_wakers),
 	TRIED(tdt_listen),
+	TRIED(tdt_task_abort),
 	NO_POINTER(tdt_version),
 	NO_POINTER(tdt_version_number),
 	TRIED(tdt_lock_hand),
@@ -849,6 +1019,7 @@ static const struct {
 	TRIED(tdt_recorder_summary),
 	NO_POINTER(tdt_recorder_stop),
 	TRIED(tdt_select),
+	TRIED(tdt_select_keep),
 	TRIED(tdt_snapshot_free),
 	TRIED(tdt_snapshot_print),
 	TRIED(tdt_snapshot_take),
@@ -882,6 +1053,22 @@ static const struct {
 	NO_POINTER(tdt_worker_thread_stop),
 	NO_POINTER(tdt_worker_thread_unpark),
 
+	TRIED(tdt_channel_close),
+	TRIED(tdt_channel_new),
+	TRIED(tdt_channel_receive),
+	TRIED(tdt_channel_ref),
+	TRIED(tdt_channel_send),
+	TRIED(tdt_channel_set_name),
+	TRIED(tdt_channel_try_receive),
+	TRIED(tdt_channel_try_send),
+	TRIED(tdt_channel_unref),
+	TRIED(tdt_join_set_abort),
+	TRIED(tdt_join_set_free),
+	TRIED(tdt_join_set_go),
+	TRIED(tdt_join_set_new),
+	TRIED(tdt_join_set_next),
+	TRIED(tdt_join_set_set_name),
+	TRIED(tdt_join_set_wait),
 	TRIED(tdt_mutex_free),
 	TRIED(tdt_mutex_guard),
 	TRIED(tdt_mutex_lock),
@@ -889,6 +1076,12 @@ static const struct {
 	TRIED(tdt_mutex_set_name),
 	TRIED(tdt_mutex_try_lock),
 	TRIED(tdt_mutex_unlock),
+	TRIED(tdt_notify_all),
+	TRIED(tdt_notify_free),
+	NO_POINTER(tdt_notify_new),
+	TRIED(tdt_notify_one),
+	TRIED(tdt_notify_set_name),
+	TRIED(tdt_notify_wait),
 	TRIED(tdt_oneshot),
 	TRIED(tdt_oneshot_receive),
 	TRIED(tdt_oneshot_receiver_free),
@@ -898,8 +1091,15 @@ static const struct {
 	TRIED(tdt_rt_block_on),
 	NO_POINTER(tdt_rt_current),
 	TRIED(tdt_rt_free),
+	TRIED(tdt_rt_go),
 	TRIED(tdt_rt_new),
 	TRIED(tdt_rt_spawn),
+	TRIED(tdt_semaphore_acquire),
+	TRIED(tdt_semaphore_free),
+	NO_POINTER(tdt_semaphore_new),
+	TRIED(tdt_semaphore_release),
+	TRIED(tdt_semaphore_set_name),
+	TRIED(tdt_semaphore_try_acquire),
 	NO_POINTER(tdt_sleep_ms),
 	TRIED(tdt_tcp_accept),
 	TRIED(tdt_tcp_connect),

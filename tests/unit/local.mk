@@ -99,6 +99,7 @@ tests_unit = \
 	tests/unit/recorder/check_recorder \
 	tests/unit/recorder/check_rings \
 	tests/unit/recorder/check_user \
+	tests/unit/task/check_abort \
 	tests/unit/task/check_attr \
 	tests/unit/task/check_concurrent \
 	tests/unit/task/check_fibers \
@@ -153,6 +154,8 @@ tests_unit_rt = \
 	tests/unit/door/check_door_rt \
 	tests/unit/dump/check_snapshot_rt \
 	tests/unit/runtime/check_driver \
+	tests/unit/runtime/check_gate \
+	tests/unit/runtime/check_join_set \
 	tests/unit/runtime/check_mutex \
 	tests/unit/runtime/check_net \
 	tests/unit/runtime/check_oneshot \
@@ -406,7 +409,7 @@ tests_unit_task_check_unwound_CFLAGS = $(tests_cflags) -fexceptions
 
 tests_unit_future_check_abi_LDADD = $(on_nothing)
 tests_unit_future_check_async_LDADD = $(on_nothing)
-tests_unit_future_check_combine_LDADD = $(on_lib)
+tests_unit_future_check_combine_LDADD = $(tests_memory) $(on_lib)
 tests_unit_future_check_coroutine_LDADD = $(on_rt)
 tests_unit_future_check_coroutine_trees_LDADD = $(on_lib)
 tests_unit_future_check_future_LDADD = $(on_nothing)
@@ -439,6 +442,8 @@ tests_unit_dump_check_snapshot_rt_LDADD = $(on_rt)
 tests_unit_runtime_check_driver_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
 tests_unit_runtime_check_driver_LDFLAGS = -Wl,--wrap=pthread_create
 tests_unit_runtime_check_driver_LDADD = $(tests_memory) $(on_rt_core)
+tests_unit_runtime_check_gate_LDADD = $(tests_memory) $(on_rt)
+tests_unit_runtime_check_join_set_LDADD = $(tests_memory) $(on_rt)
 tests_unit_runtime_check_mutex_LDADD = $(tests_memory) $(on_rt)
 tests_unit_runtime_check_net_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
 tests_unit_runtime_check_net_LDFLAGS = -Wl,--wrap=poll -Wl,--wrap=uv_poll_init

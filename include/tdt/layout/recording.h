@@ -192,6 +192,7 @@ enum tdt_event_kind {
 };
 
 #define TDT_EVENT_POLL_REQUESTED 8 /* a bit of `detail` */
+#define TDT_EVENT_END_ABORTED 4    /* a bit of `detail` */
 
 enum tdt_recorded_state {
 	TDT_STATE_IDLE = 0,  /* not polled, and not woken since its last poll */
@@ -213,8 +214,9 @@ enum tdt_recorded_state {
  *         `b`: the CPU.
  * SPAWN   `task` was made.  `c`: the address of its poll function.  Payload: an identity (see
  *         below).
- * END     `task` has ended.  `detail`: its outcome, TDT_READY, TDT_PANICKED, or TDT_PENDING if it
- *         was dropped.  `c` and payload as with SPAWN.
+ * END     `task` has ended.  detail & 3: its outcome, TDT_READY, TDT_PANICKED, or TDT_PENDING if it
+ *         was dropped.  detail & TDT_EVENT_END_ABORTED: it was aborted, by the task whose id is a +
+ *         ((uint64_t)b << 32); 0: not by a task.  `c` and payload as with SPAWN.
  * TASK    `task` lived at `time`.  `c` and payload as with SPAWN.
  * PARK    The worker was idle from `time` on, for (uint64_t)a << (detail >> 4) * 4 ticks.
  *         `b`: the CPU on which it was woken.

@@ -284,7 +284,8 @@ struct tdt_task_record {
 	uint8_t own_bits;     /* @62  bits 1 to 7: the number, modulo 128, of polls that were made
 				      only for a request, and after which the task still waited;
 				      bit 0 is private to libtdt */
-	uint8_t own_request;  /* @63  private to libtdt */
+	uint8_t own_request;  /* @63  bit 4: the task was aborted (tdt_task_abort()), by the task
+				      `woken_by`; the other bits are private to libtdt */
 
 	/* What is reported about wake-ups and waits. */
 	uint64_t id;          /* @64 */

@@ -117,6 +117,18 @@ struct tdt_handle *tdt_rt_spawn(struct tdt_rt *rt, struct tdt_future fut,
 				const struct tdt_task_attr *attr);
 
 /*
+ * Spawn `fut` as a task whose handle nobody needs.  The call takes `fut` over, also if it fails, so
+ * that one line leaks nothing:
+ *
+ *	if (tdt_rt_go(rt, serve(tcp), TDT_TASK_ATTR(.name = "request")) != 0)
+ *		...                                     // serve()'s future, if any, was dropped
+ *
+ * Returns 0, or a negative errno and sets errno: as tdt_rt_spawn(), and -EINVAL if `fut` is none.
+ * Any thread, also inside tasks.
+ */
+int tdt_rt_go(struct tdt_rt *rt, struct tdt_future fut, const struct tdt_task_attr *attr);
+
+/*
  * Poll `fut` on the calling thread until it has ended, and drop it.  The thread sleeps while `fut`
  * waits.  The future is traced as a task named "block_on", unless it is a traced future already.
  * It may use timers and sockets, and may spawn tasks.

@@ -3,8 +3,9 @@
 #define TDT_SYNC_H /* may change: docs/compatibility.md */
 
 /*
- * Objects that tasks share: a mutex that is awaited, and a channel for one value.  They are in
- * libtdt-rt, but need none of its threads: the tasks of any runtime can use them.  In a child of
+ * Objects that tasks share: a mutex that is awaited, a semaphore, a notification, and a channel for
+ * one value (tdt/rt/channel.h has the one for many).  They are in libtdt-rt, but need none of its
+ * threads: the tasks of any runtime can use them.  In a child of
  * fork(), an object that other threads may have been using at the fork is no longer accessed.
  */
 
@@ -96,6 +97,80 @@ bool tdt_mutex_try_lock(struct tdt_mutex *mutex);
 int tdt_mutex_unlock(struct tdt_mutex *mutex);
 
 /*
+ * --- A semaphore ---------------------------------------------------------------
+ *
+ * A number of permits, such as how many requests may be served at a time.  Waiting tasks get
+ * permits in the order of their first polls.
+ *
+ *	TDT_AWAIT(tdt_semaphore_acquire(server->slots));
+ *	request->has_slot = true;                       // its fini then releases the permit
+ */
+struct tdt_semaphore;
+
+/*
+ * Make a semaphore with so many permits; give it a name, as tdt_mutex_set_name() does; free it,
+ * when no task waits for it.
+ */
+TDT_MUST_USE
+struct tdt_semaphore *tdt_semaphore_new(size_t permits);
+int tdt_semaphore_set_name(struct tdt_semaphore *semaphore, const char *name);
+void tdt_semaphore_free(struct tdt_semaphore *semaphore);
+
+/*
+ * Make a future that is ready when the caller has a permit.  If it is dropped before it is ready,
+ * the next waiter gets the permit.  Returns TDT_FUTURE_NONE and sets errno: EINVAL (`semaphore` is
+ * NULL), ENOMEM.
+ */
+TDT_MUST_USE
+struct tdt_future tdt_semaphore_acquire(struct tdt_semaphore *semaphore);
+
+/*
+ * Take a permit if there is one.  Returns false if there is none, and also if `semaphore` is NULL,
+ * with errno EINVAL.  Any thread; never blocks.
+ */
+TDT_MUST_USE
+bool tdt_semaphore_try_acquire(struct tdt_semaphore *semaphore);
+
+/*
+ * Add a permit: give one back, or raise their number.  Returns 0, or -EINVAL and sets errno
+ * (`semaphore` is NULL).  Any thread; never blocks.
+ */
+int tdt_semaphore_release(struct tdt_semaphore *semaphore);
+
+/*
+ * --- A notification ------------------------------------------------------------
+ *
+ * Tells a task, or all that wait, that something has changed, which they then look at.
+ *
+ *	while (!server->reload)
+ *		TDT_AWAIT(tdt_notify_wait(server->changed));
+ */
+struct tdt_notify;
+
+/* As with a semaphore. */
+TDT_MUST_USE
+struct tdt_notify *tdt_notify_new(void);
+int tdt_notify_set_name(struct tdt_notify *notify, const char *name);
+void tdt_notify_free(struct tdt_notify *notify);
+
+/*
+ * Make a future that is ready when it was notified, or at once if tdt_notify_one() was called while
+ * no task waited.  If it is dropped after tdt_notify_one() chose it, and before it is ready, the
+ * next waiter is notified.  Returns TDT_FUTURE_NONE and sets errno: EINVAL (`notify` is NULL),
+ * ENOMEM.
+ */
+TDT_MUST_USE
+struct tdt_future tdt_notify_wait(struct tdt_notify *notify);
+
+/*
+ * Notify the first of the tasks that wait; if none does, the next one that would (once, however
+ * often the call is made until then).  Or notify all that wait now, and nobody else.  Returns 0, or
+ * -EINVAL and sets errno (`notify` is NULL).  Any thread; never blocks.
+ */
+int tdt_notify_one(struct tdt_notify *notify);
+int tdt_notify_all(struct tdt_notify *notify);
+
+/*
  * --- A channel for one value ---------------------------------------------------
  *
  *	struct tdt_oneshot_sender *sender;
@@ -106,23 +181,8 @@ int tdt_mutex_unlock(struct tdt_mutex *mutex);
  *	TDT_AWAIT(tdt_oneshot_receive(receiver, &result, &error));
  *	tdt_oneshot_receiver_free(receiver);
  *
- * The receiver outlives the futures that await the value.  A task that works until it is stopped
- * makes a new one for each turn:
- *
- *	static struct tdt_future work_or_stop(struct server *server)
- *	{
- *		struct tdt_future either[] = {
- *			work(server), tdt_oneshot_receive(server->stop, &server->why, NULL)
- *		};
- *
- *		return tdt_select(either, 2, &server->winner);  // drops the one that has lost
- *	}
- *
- *	do {                                    // in the server's poll
- *		TDT_AWAIT(work_or_stop(server));
- *	} while (server->winner == 0);
- *
- *	tdt_oneshot_receiver_free(server->stop);        // in the server's fini
+ * The receiver outlives the futures that await the value.  tdt_select_keep() in tdt/combine.h has a
+ * task that works until it is stopped by such a value.
  */
 struct tdt_oneshot_sender;
 struct tdt_oneshot_receiver;
@@ -165,10 +225,9 @@ void tdt_oneshot_sender_free(struct tdt_oneshot_sender *sender);
  * future's poll writes to them.  `error` may be NULL.
  *
  * `receiver` still belongs to the caller, who frees it.  If the future is dropped before it is
- * ready, a later future of the same receiver gets the value.  A receiver has one future at a time.
+ * ready, another future of the same receiver gets the value.
  *
- * Returns TDT_FUTURE_NONE and sets errno: EINVAL (`receiver` or `value` is NULL), EBUSY (the
- * receiver's last future has not been dropped yet).
+ * Returns TDT_FUTURE_NONE and sets errno: EINVAL (`receiver` or `value` is NULL), ENOMEM.
  */
 TDT_MUST_USE
 struct tdt_future tdt_oneshot_receive(struct tdt_oneshot_receiver *receiver, void **value,

@@ -205,6 +205,7 @@ pub struct tdt_task_info {
     pub lost_times: u32,
     pub untraced: u32,
     pub child: u32,
+    pub aborted: u32,
     pub reserved: u32,
 }
 
@@ -443,6 +444,7 @@ extern "C" {
 
     // tdt/join.h
     pub fn tdt_join(handle: *mut tdt_handle, outcome: *mut c_int) -> tdt_future;
+    pub fn tdt_task_abort(handle: *mut tdt_handle) -> c_int;
 
     // tdt/integrate/hooks.h
     pub fn tdt_worker_thread_start(attr: *const tdt_worker_attr);

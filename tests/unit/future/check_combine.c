@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers future/combine, future/combine_new.  Join and select: which child is polled when, which is
+ * Covers future/combine.  Join and select: which child is polled when, which is
  * dropped when, and what comes out.
  */
 
@@ -11,6 +11,7 @@
 #include <tdt/combine.h>
 
 #include "lib/futures.h"
+#include "lib/no_memory.h"
 #include "lib/test.h"
 
 static struct test_waker waker;
@@ -48,6 +49,14 @@ static void expect_drop(struct tdt_future *future, const char *events)
 	tdt_future_drop(future);
 	ck_assert_str_eq(test_events, events);
 	ck_assert_int_eq(waker.alive, 0);
+}
+
+/* Drop a future that keeps what it was made of. */
+static void expect_kept(struct tdt_future *future)
+{
+	test_events_clear();
+	tdt_future_drop(future);
+	ck_assert_str_eq(test_events, "");
 }
 
 CASE(join, .setup = setup)
@@ -233,4 +242,77 @@ TEST(bad_arguments_are_refused_and_the_futures_left_alone)
 	expect_refused(tdt_join_all(all, SIZE_MAX), ENOMEM);
 	expect_refused(tdt_join_all(all, SIZE_MAX / sizeof(all[0])), ENOMEM);
 	expect_refused(tdt_select(all, SIZE_MAX, &winner), ENOMEM);
+}
+
+/* --- A select that keeps its losers ---------------------------------------------------- */
+
+CASE(keep, .setup = setup)
+
+TEST(who_loses_goes_on_in_the_next_one)
+{
+	struct tdt_future select;
+
+	a.pending = 1;
+	b.pending = 3;
+	select = tdt_select_keep(all, 2, &winner);
+	expect(&select, TDT_PENDING, "a. b. ");
+	expect(&select, TDT_READY, "a! a~ ");
+	ck_assert_uint_eq(winner, 0);
+	ck_assert(tdt_future_is_none(&all[0]));
+	expect(&select, TDT_PANICKED, "");
+	expect_kept(&select);
+	all[0] = test_future(&c);
+	c.pending = 9;
+	select = tdt_select_keep(all, 2, &winner);
+	expect(&select, TDT_PENDING, "c. b. ");
+	expect(&select, TDT_PENDING, "c. b. ");
+	expect(&select, TDT_READY, "c. b! b~ ");
+	ck_assert_uint_eq(winner, 1);
+	expect_kept(&select);
+	expect_drop(&all[0], "c~ ");
+	tdt_future_drop(&all[1]);
+}
+
+TEST(none_is_left_out_and_only_none_panics)
+{
+	struct tdt_future select;
+
+	all[1] = TDT_FUTURE_NONE;
+	a.result = TDT_PANICKED;
+	select = tdt_select_keep(all, 2, NULL);
+	expect(&select, TDT_PANICKED, "a# a~ ");
+	expect_kept(&select);
+	select = tdt_select_keep(all, 2, NULL);
+	expect(&select, TDT_PANICKED, "");
+	expect_kept(&select);
+}
+
+TEST(it_may_be_dropped_and_made_again)
+{
+	struct tdt_future select;
+
+	a.pending = 2;
+	select = tdt_select_keep(all, 1, &winner);
+	expect(&select, TDT_PENDING, "a. ");
+	expect_kept(&select);
+	ck_assert_uint_eq(winner, 99);
+	select = tdt_select_keep(all, 1, &winner);
+	expect(&select, TDT_PENDING, "a. ");
+	expect(&select, TDT_READY, "a! a~ ");
+	expect_kept(&select);
+	ck_assert_uint_eq(winner, 0);
+}
+
+static int make_keep(void *argument)
+{
+	struct tdt_future select = tdt_select_keep(all, 3, argument);
+	int result = tdt_future_is_none(&select) ? -errno : 0;
+
+	tdt_future_drop(&select);
+	return result;
+}
+
+TEST(a_lack_of_memory_is_told)
+{
+	no_memory_each(make_keep, NULL, 1);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers runtime/oneshot, runtime/oneshot_receive.  The channel for one value: which side has the
+ * Covers runtime/oneshot.  The channel for one value: which side has the
  * value in the end, whatever is dropped when; and with threads at random, from a seed that is
  * printed (TDT_TEST_SEED sets it).
  */
@@ -330,19 +330,22 @@ TEST(a_value_is_received_once)
 	ck_assert_int_eq(freed, 0);
 }
 
-TEST(a_receiver_has_one_future_at_a_time)
+TEST(of_several_futures_the_first_that_waits_gets_the_value)
 {
 	struct tdt_future first = channel(), second;
-	void *other_received;
+	void *other_received = &error;
 
-	errno = 0;
 	second = tdt_oneshot_receive(receiver, &other_received, NULL);
-	ck_assert(tdt_future_is_none(&second));
-	ck_assert_int_eq(errno, EBUSY);
-	tdt_oneshot_sender_free(sender);
+	ck_assert_uint_eq(tdt_future_poll(&second, &other_cx), TDT_PENDING);
+	ck_assert_uint_eq(poll_once(&first), TDT_PENDING);
+	ck_assert_int_eq(tdt_oneshot_send(sender, &value), 0);
 	ck_assert_uint_eq(poll_once(&first), TDT_READY);
 	ck_assert_ptr_null(received);
+	ck_assert_uint_eq(tdt_future_poll(&second, &other_cx), TDT_READY);
+	ck_assert_ptr_eq(other_received, &value);
+	tdt_future_drop(&second);
 	end_channel(&first);
+	ck_assert_int_eq(freed, 0);
 }
 
 TEST(a_receiver_may_be_freed_before_its_future, .to = 2)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers task/join, future/join_new.  Awaiting the end of a task: however the task ends, whichever
+ * Covers task/join.  Awaiting the end of a task: however the task ends, whichever
  * future awaits it, and with threads at random, from a seed that is printed (TDT_TEST_SEED sets
  * it).
  */

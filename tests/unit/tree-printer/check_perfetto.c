@@ -220,6 +220,26 @@ TEST(an_empty_recording_is_a_trace)
 	end();
 }
 
+/* 0: it was aborted, 1: it was dropped */
+TEST(the_end_of_a_task_says_whether_it_was_aborted_and_by_whom, .to = 2)
+{
+	unsigned char *bytes;
+	size_t n;
+
+	begin();
+	maker_clock(maker, service, 1, 1, 2, 3);
+	maker_identity(maker, ring, TDT_EVENT_END, 900, 7,
+		       TDT_PENDING | (_i == 0 ? TDT_EVENT_END_ABORTED : 0), 9, "conn", "echo.c",
+		       42);
+	open_block();
+	bytes = trace(false, &n);
+	ck_assert_int_eq(contains(bytes, n, "aborted"), _i == 0);
+	ck_assert_int_eq(contains(bytes, n, "by task"), _i == 0);
+	ck_assert_int_eq(contains(bytes, n, "dropped"), _i == 1);
+	free(bytes);
+	end();
+}
+
 TEST(a_compressed_trace_is_the_same)
 {
 	unsigned char *plain, *compressed, *again;
@@ -288,8 +308,9 @@ TEST(a_task_waits_for_its_main_wait_and_surely_only_if_no_event_is_missing)
 	}
 	open_block();
 	bytes = trace(false, &n);
-	ck_assert(contains(bytes, n, "waiting for a mutex \"table\" (0x10) held by task 9 and 1 "
-				     "more (unsure, since events are lost)"));
+	ck_assert(contains(bytes, n,
+			   "waiting for a mutex \"table\" (0x10) held by task 9 and 1 "
+			   "more (unsure, since events are lost)"));
 	ck_assert(!contains(bytes, n, "timer"));
 	free(bytes);
 	end();

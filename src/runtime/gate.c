@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The line of leaves at a gate (gate.h). */
+
+#include <config.h>
+
+#include "runtime/gate.h"
+
+void tdt__gate_init(struct tdt__gate *gate, size_t permits)
+{
+	gate->permits = permits;
+	gate->line.previous = gate->line.next = &gate->line;
+}
+
+static void take_place(struct tdt__gate_place *place)
+{
+	place->previous->next = place->next;
+	place->next->previous = place->previous;
+}
+
+bool tdt__gate_pass(struct tdt__gate *gate, struct tdt__gate_place *place)
+{
+	switch (place->at) {
+	case TDT__PLACE_IN_LINE:
+		return false;
+	case TDT__PLACE_OUTSIDE:
+		if (gate->permits == 0) {
+			place->at = TDT__PLACE_IN_LINE;
+			place->next = &gate->line;
+			place->previous = gate->line.previous;
+			place->previous->next = gate->line.previous = place;
+			return false;
+		}
+		gate->permits--;
+		break;
+	case TDT__PLACE_ADMITTED:
+	case TDT__PLACE_RELEASED:
+		break;
+	}
+	place->at = TDT__PLACE_OUTSIDE;
+	return true;
+}
+
+const struct tdt_waker *tdt__gate_admit(struct tdt__gate *gate)
+{
+	struct tdt__gate_place *first = tdt__gate_first(gate);
+
+	if (first == NULL) {
+		gate->permits++;
+		return NULL;
+	}
+	take_place(first);
+	first->at = TDT__PLACE_ADMITTED;
+	return tdt__slot_take(&first->slot);
+}
+
+bool tdt__gate_take_out(struct tdt__gate_place *place)
+{
+	bool admitted = place->at == TDT__PLACE_ADMITTED;
+
+	if (place->at == TDT__PLACE_IN_LINE)
+		take_place(place);
+	place->at = TDT__PLACE_OUTSIDE;
+	return admitted;
+}
+
+void tdt__gate_leave(struct tdt__gate *gate, struct tdt__gate_place *place, pthread_mutex_t *lock)
+{
+	const struct tdt_waker *waker = NULL;
+
+	pthread_mutex_lock(lock);
+	if (tdt__gate_take_out(place))
+		waker = tdt__gate_admit(gate);
+	pthread_mutex_unlock(lock);
+	tdt_waker_wake(waker);
+}
+
+bool tdt__gate_release(struct tdt__gate *gate, const struct tdt_waker **waker)
+{
+	struct tdt__gate_place *first = tdt__gate_first(gate);
+
+	if (first == NULL)
+		return false;
+	take_place(first);
+	first->at = TDT__PLACE_RELEASED;
+	*waker = tdt__slot_take(&first->slot);
+	return true;
+}
+
+void tdt__gate_move(struct tdt__gate *from, struct tdt__gate *to)
+{
+	if (tdt__gate_first(from) == NULL)
+		return;
+	to->line.next = from->line.next;
+	to->line.previous = from->line.previous;
+	to->line.next->previous = to->line.previous->next = &to->line;
+	from->line.previous = from->line.next = &from->line;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_RUNTIME_GATE_H
+#define TDT_RUNTIME_GATE_H
+
+/*
+ * A gate: leaves wait in a line, and pass in their order, each with a permit.  It is what a
+ * semaphore, a notification, the two sides of a channel, and the ended tasks of a set have in
+ * common.  A permit is for the first place in the line, and is counted only if no leaf waits.  So
+ * no later leaf overtakes the line, one leaf is woken for one permit, and waiting allocates
+ * nothing.
+ *
+ * All calls are made under the lock of the gate's owner.  The wakers that they return are woken
+ * without it.
+ */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "runtime/slot.h"
+
+/* Where a leaf is.  All zero at first. */
+struct tdt__gate_place {
+	struct tdt__gate_place *previous, *next; /* while in the line */
+	enum {
+		TDT__PLACE_OUTSIDE,
+		TDT__PLACE_IN_LINE,
+		TDT__PLACE_ADMITTED, /* it has a permit, and passes at its next poll */
+		TDT__PLACE_RELEASED  /* it passes without a permit */
+	} at;
+	struct tdt__slot slot; /* the leaf's */
+};
+
+struct tdt__gate {
+	size_t permits; /* 0 while a leaf waits */
+	/* The head of a ring: `next` is the first place, `previous` the last. */
+	struct tdt__gate_place line;
+};
+
+void tdt__gate_init(struct tdt__gate *gate, size_t permits);
+
+/* Take a permit, or the place's own.  False: the place is in the line now. */
+bool tdt__gate_pass(struct tdt__gate *gate, struct tdt__gate_place *place);
+
+/* The first place in the line; NULL: none. */
+static inline struct tdt__gate_place *tdt__gate_first(struct tdt__gate *gate)
+{
+	return gate->line.next != &gate->line ? gate->line.next : NULL;
+}
+
+/* Add a permit: admit the first place in the line.  Returns the waker to wake. */
+TDT_MUST_USE
+const struct tdt_waker *tdt__gate_admit(struct tdt__gate *gate);
+
+/* Let the first place pass without a permit.  False: there is none. */
+bool tdt__gate_release(struct tdt__gate *gate, const struct tdt_waker **waker);
+
+/* Move the line of `from` to `to`, which has none. */
+void tdt__gate_move(struct tdt__gate *from, struct tdt__gate *to);
+
+/* Take the place out of the line.  Returns whether it has a permit, which the caller passes on. */
+bool tdt__gate_take_out(struct tdt__gate_place *place);
+
+/* Give up the place, and pass on its permit, if it has one.  Takes the lock itself. */
+void tdt__gate_leave(struct tdt__gate *gate, struct tdt__gate_place *place, pthread_mutex_t *lock);
+
+/* The first member of the state of a future that waits at a gate.  All zero at first. */
+struct tdt__gate_leaf {
+	struct tdt__gate_place place;
+	bool ended;
+};
+
+/*
+ * The poll of such a future.  `pass` takes the lock, and returns whether the future is ready;
+ * `report` reports what it waits for.  Always inlined, so that the leaf's own poll clones the
+ * waker.
+ */
+static inline __attribute__((always_inline)) tdt_poll_t
+tdt__gate_leaf_poll(void *state, struct tdt_context *cx, bool (*pass)(void *state),
+		    void (*report)(void *state))
+{
+	struct tdt__gate_leaf *leaf = state;
+
+	if (leaf->ended)
+		return TDT_PANICKED;
+	leaf->ended = pass(state);
+	if (!leaf->ended) {
+		tdt__slot_register(&leaf->place.slot, cx->waker);
+		/* It may have been admitted before the waker was registered. */
+		leaf->ended = pass(state);
+	}
+	if (leaf->ended)
+		return TDT_READY;
+	report(state);
+	return TDT_PENDING;
+}
+
+#endif
