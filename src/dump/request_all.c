@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "capture/capture.h"
@@ -18,7 +19,6 @@
 #include "capture/running.h"
 #include "capture/suspended.h"
 #include "host/barrier.h"
-#include "host/thread.h"
 #include "host/unloads.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
@@ -334,11 +334,15 @@ static bool look_at_fiber(struct window *window, struct slot *slot)
 
 static bool is_past_deadline(const struct window *window)
 {
+	struct timespec now;
+
 	/*
 	 * This clock is some milliseconds late, which is better than the cost of the precise clock
 	 * for each task.
 	 */
-	return tdt__coarse_now() >= window->requests->deadline;
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec >=
+	       window->requests->deadline;
 }
 
 /* Make the requests for the next tasks. */

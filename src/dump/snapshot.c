@@ -77,6 +77,7 @@ struct taking {
 	/* Of char *: each name once, in the arena of the findings.  NULL: not created yet. */
 	htab_t names;
 	const char *last_name;
+	struct tdt__entries entries;
 };
 
 static struct member *member_at(const struct taking *taking, size_t index)
@@ -96,6 +97,7 @@ static void taking_fini(struct taking *taking)
 		tdt_handle_unref(member_at(taking, i)->task);
 	if (taking->names != NULL)
 		htab_delete(taking->names);
+	tdt__entries_fini(&taking->entries);
 	tdt__findings_free(taking->findings);
 }
 
@@ -230,6 +232,7 @@ static void list_all(struct taking *taking)
 		if (!tdt__record_is_live(&record))
 			continue;
 		tdt__task_info(&said, task, &record, taking->start);
+		tdt__task_info_name(&said, task, &taking->entries);
 		if (!tdt__filter_lets(&taking->filter, &said.info) ||
 		    !tdt__handle_ref_if_same(task, record.seq))
 			continue;
@@ -317,6 +320,7 @@ static bool note_record_again(struct taking *taking, struct member *member)
 	member->waits_still = waits_still(&member->recorded.info, said.info.state, said.info.polls,
 					  &said.wait, said.info.n_waits);
 	/* The name is kept already: only a wait where there was none needs memory. */
+	said.info.name = member->recorded.info.name;
 	return note_record(taking, member, &said);
 }
 
@@ -598,6 +602,7 @@ const struct tdt_snapshot *tdt__snapshot_take(const struct tdt_dump_options *opt
 		goto no_memory;
 	taking.deadline =
 	    taking.start + (uint64_t)(ours.timeout_ns != 0 ? ours.timeout_ns : TDT__SECOND);
+	taking.entries.deadline = taking.start + (taking.deadline - taking.start) / 8;
 	list_all(&taking);
 	if (!tdt__findings_sort(taking.findings) || (members(&taking) == 0 && taking.lost > 0))
 		goto no_memory;

@@ -143,17 +143,14 @@ static inline uint32_t tdt__thread_id(void)
  * The time stamp of a poll: the time that the runtime reported for this turn (tdt_worker_now), or
  * else that of the coarse clock, which has a resolution of 4 ms and takes some 7 ns to read.
  */
-static inline uint64_t tdt__coarse_now(void)
+static inline uint64_t tdt__now(void)
 {
 	struct timespec now;
 
+	if (tdt__thread.now != 0)
+		return tdt__thread.now;
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static inline uint64_t tdt__now(void)
-{
-	return tdt__thread.now != 0 ? tdt__thread.now : tdt__coarse_now();
 }
 
 /*

@@ -18,6 +18,9 @@
 #include "registry/handle.h"
 #include "registry/holders.h"
 #include "registry/owners.h"
+#include "symbolize/modules.h"
+#include "symbolize/namer.h"
+#include "unwind/unwinder.h"
 
 _Static_assert(TDT__NAME_MAX == TDT_TASK_NAME_MAX && TDT__NAME_MAX == TDT_WAIT_NAME_MAX,
 	       "names fit");
@@ -75,6 +78,26 @@ static bool read_own(void *arg, uint64_t address, void *to, size_t size)
 	(void)arg;
 	errno = saved;
 	return whole;
+}
+
+/* The kernel reads it: the record may have been given to another task meanwhile. */
+const char *tdt__entry_name(struct tdt__entries *entries, const struct tdt_handle *task)
+{
+	const struct tdt_task_record *record = &task->record;
+	uint64_t fiber = TDT__PEEK(record->child_state), entry;
+
+	if ((TDT__PEEK(record->poll) != 0 && !tdt__is_callback_task(task)) || fiber == 0 ||
+	    TDT__PEEK(record->state) == TDT_TASK_RECORD_ENDED ||
+	    !read_own(NULL, fiber + offsetof(struct tdt_registry_fiber, entry), &entry,
+		      sizeof entry) ||
+	    entry == 0 || tdt__unwinder_module(&entries->modules, entry) == NULL)
+		return NULL;
+	return tdt__namer_function(entries->modules, entry, entries->deadline);
+}
+
+void tdt__entries_fini(struct tdt__entries *entries)
+{
+	tdt__modules_unref(entries->modules);
 }
 
 static bool find_ended(void *arg, uint64_t id, struct tdt_registry_holder *ended)

@@ -512,50 +512,31 @@ static __attribute__((noinline, cold)) bool stand(struct tdt_fiber *fiber)
 	return true;
 }
 
-/* The outermost run of a task that waits, of which nobody hears, is a matter of few stores. */
-static inline bool is_plain(const struct tdt_handle *task, uint32_t thread)
+/* A run of which nobody hears, on a thread that reports the time, is a matter of few stores. */
+static inline bool is_plain(const struct tdt_handle *task, uint64_t now, uint32_t thread)
 {
-	return __builtin_expect(task->record.state == TDT_TASK_RECORD_IDLE, 1) &&
-	       __builtin_expect(atomic_load_explicit(&fiber_of_task(task)->link,
-						     memory_order_relaxed) == TDT__LINK_NONE, 1) &&
-	       __builtin_expect(tdt__thread.poll == NULL, 1) &&
-	       __builtin_expect(thread != 0, 1) && !TDT__PROBED(task__poll__start) &&
-	       !tdt__recording();
+	return task->record.state == TDT_TASK_RECORD_IDLE && now != 0 && thread != 0 &&
+	       atomic_load_explicit(&fiber_of_task(task)->link, memory_order_relaxed) ==
+		       TDT__LINK_NONE &&
+	       tdt__thread.poll == NULL && !TDT__PROBED(task__poll__start) && !tdt__recording();
 }
 
-/*
- * The list at which the task waited stays, as the place where it came from.  The caller may change
- * it after this, so the stores come first: pairs with tdt__barrier_copied().
- */
-static inline __attribute__((always_inline)) void enter_plainly(struct tdt_handle *task,
-								uintptr_t base, uint64_t now,
-								uint32_t thread)
+/* A function of its own: so the plain way has neither a call nor a register to save. */
+static __attribute__((noinline)) void enter_otherwise(struct tdt_handle *task, uintptr_t base)
 {
 	struct tdt_fiber *fiber = fiber_of_task(task);
 
-	TDT__POKE(task->record.stack_top, base);
-	note_run(&task->record, now, thread);
-	put_link(fiber, &fiber->poll, NULL);
-	tdt__barrier_copying();
-}
-
-/* Functions of their own, so that the usual way has neither a call nor a register to save. */
-static __attribute__((noinline)) void enter_late(struct tdt_handle *task, uintptr_t base)
-{
-	enter_plainly(task, base, tdt__coarse_now(), tdt__thread.id);
-}
-
-static __attribute__((noinline)) void enter_rarely(struct tdt_handle *task, uintptr_t base)
-{
-	struct tdt_fiber *fiber = fiber_of_task(task);
-
-	if (RARELY(task->record.state != TDT_TASK_RECORD_IDLE) && !stand(fiber))
+	if (task->record.state != TDT_TASK_RECORD_IDLE && !stand(fiber))
 		return;
 	TDT__POKE(task->record.stack_top, base);
 	begin_run(fiber);
 	tdt__barrier_copying();
 }
 
+/*
+ * The list at which the task waited stays, as the place where it came from.  The caller may change
+ * it after this, so the stores come first: pairs with tdt__barrier_copied().
+ */
 __attribute__((noinline)) void tdt_task_enter_at(struct tdt_handle *task, uintptr_t base)
 {
 	uint64_t now = tdt__thread.now;
@@ -563,12 +544,14 @@ __attribute__((noinline)) void tdt_task_enter_at(struct tdt_handle *task, uintpt
 
 	if (RARELY(task == NULL || !tdt__is_callback_task(task)))
 		return;
-	if (RARELY(!is_plain(task, thread)))
-		enter_rarely(task, base);
-	else if (now == 0)
-		enter_late(task, base);
-	else
-		enter_plainly(task, base, now, thread);
+	if (!is_plain(task, now, thread)) {
+		enter_otherwise(task, base);
+		return;
+	}
+	TDT__POKE(task->record.stack_top, base);
+	note_run(&task->record, now, thread);
+	put_link(fiber_of_task(task), &fiber_of_task(task)->poll, NULL);
+	tdt__barrier_copying();
 }
 
 /* Take the link out of the middle of this thread's chain: what was entered later goes on. */
