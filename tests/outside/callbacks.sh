@@ -31,6 +31,8 @@ ask()
 	echo "dump $tmp/dump" >&3
 	wait_until prints dumped
 	compare "10,000 operations: a dump has the truth of each" trees dump
+	claim "and for a name, the function that each runs" test \
+		"$(grep -o '"name":"begin"' "$tmp/dump" | wc -l)" -eq 10000
 	if ! may_read; then
 		skip "10,000 operations, from outside" "not permitted here: $(cat "$tmp/why")"
 		return

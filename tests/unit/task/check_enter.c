@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <tdt/callback.h>
 #include <tdt/integrate/fiber.h>
 #include <tdt/integrate/hooks.h>
 #include <tdt/integrate/leaf.h>
@@ -245,6 +246,15 @@ static int expect_mutex(struct tdt_handle *handle, const struct tdt_task_info *i
 	return 0;
 }
 
+static void expect_waits(struct tdt_handle *handle, uint32_t n)
+{
+	struct tdt_trace *trace = tdt_backtrace(handle);
+
+	ck_assert_ptr_nonnull(trace);
+	ck_assert_uint_eq(tdt_trace_info(trace)->n_waits, n);
+	tdt_trace_free(trace);
+}
+
 TEST(all_waits_of_a_list_are_shown_and_the_main_one_first)
 {
 	struct tdt_trace *trace;
@@ -286,6 +296,34 @@ TEST(the_waits_are_those_of_the_last_list)
 	tdt_leaf_at(task, &leaf);
 	tdt_task_leave(task);
 	ck_assert_uint_eq(info_of(task).n_waits, 0);
+	tdt_task_end(task);
+}
+
+TEST(an_operation_may_await_several_things_until_it_awaits_anew)
+{
+	struct tdt_op op;
+	int registered = 0;
+
+	tdt_op_begin(&op, TDT_TASK_ATTR());
+	TDT_AWAITS_FOR(&op, registered++, "an answer", TDT_WAIT_IO, 5);
+	TDT_AWAITS_TOO(&op, registered++, "a timeout", TDT_WAIT_TIMER, 0);
+	ck_assert_int_eq(registered, 2);
+	expect_waits(op.task, 2);
+	{
+		TDT_RUNS(&op);
+		for (int i = 0; i <= TDT_OP_WAITS; i++)
+			TDT_AWAITS_TOO(&op, registered++, "more", TDT_WAIT_TIMER, 0);
+	}
+	expect_waits(op.task, TDT_OP_WAITS);
+	{
+		TDT_RUNS(&op);
+		TDT_AWAITS_FOR(&op, registered++, "an answer", TDT_WAIT_IO, 5);
+	}
+	expect_waits(op.task, 1);
+	expect_stack(op.task, "an_operation_may_await_several_things_until_it_awaits_anew "
+			      "an answer ", "");
+	tdt_op_end(&op);
+	TDT_AWAITS_TOO(&op, registered++, "nothing", TDT_WAIT_TIMER, 0);
 	tdt_task_end(task);
 }
 
