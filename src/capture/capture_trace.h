@@ -2,18 +2,14 @@
 #ifndef TDT_SRC_CAPTURE_CAPTURE_TRACE_H
 #define TDT_SRC_CAPTURE_CAPTURE_TRACE_H
 
-#include <stdint.h>
-
 struct tdt_handle;
 struct tdt_trace;
 struct tdt__capture;
 
 /*
- * Make `capture` a trace of `task`; no names are looked up but that of the function that the task
- * runs, if it has no other name, by `deadline`.  Takes over the reference to `capture`, also when
- * it fails.  NULL and errno (ENOMEM) on failure.
+ * Make `capture` a trace of `task`; no names are looked up.  Takes over the reference to `capture`,
+ * also when it fails.  NULL and errno (ENOMEM) on failure.
  */
-struct tdt_trace *tdt__capture_trace(const struct tdt_handle *task, struct tdt__capture *capture,
-				     uint64_t deadline);
+struct tdt_trace *tdt__capture_trace(const struct tdt_handle *task, struct tdt__capture *capture);
 
 #endif

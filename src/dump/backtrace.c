@@ -25,7 +25,6 @@
 #include "host/unloads.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
-#include "registry/task_info.h"
 #include "task/request.h"
 #include "tree/trace.h"
 
@@ -75,15 +74,14 @@ static bool note_answer(struct answers *answers, struct tdt__capture *capture, i
 	       answers->tries == TDT__REQUEST_TRIES;
 }
 
-/* The trace made from the answers; NULL and errno.  `deadline`: for the task's name. */
-static struct tdt_trace *trace_of_answers(struct answers *answers, const struct tdt_handle *task,
-					  uint64_t deadline)
+/* The trace made from the answers; NULL and errno. */
+static struct tdt_trace *trace_of_answers(struct answers *answers, const struct tdt_handle *task)
 {
 	struct tdt__capture *capture = answers->capture;
 
 	answers->capture = NULL;
 	if (capture != NULL)
-		return tdt__capture_trace(task, capture, deadline);
+		return tdt__capture_trace(task, capture);
 	return tdt__nothing(answers->error);
 }
 
@@ -200,8 +198,7 @@ static struct tdt_trace *backtrace(struct tdt_handle *task, int64_t timeout_ns, 
 		if (error == -EAGAIN)
 			capture = request_once(task, deadline, max_frames, &error);
 	} while (!note_answer(&answers, capture, error, deadline));
-	return trace_of_answers(&answers, task,
-				timeout_ns != 0 ? tdt__clock() + TDT__ENTRIES_TIME : 0);
+	return trace_of_answers(&answers, task);
 }
 
 /*
@@ -225,7 +222,7 @@ static struct tdt_trace *backtrace_suspended(struct tdt_handle *task, uint32_t m
 							      deadline_in(TDT__SECOND), &error);
 
 	if (capture != NULL)
-		return tdt__capture_trace(task, capture, 0);
+		return tdt__capture_trace(task, capture);
 	return tdt__nothing(error == -EAGAIN ? -EDEADLK : error);
 }
 
@@ -307,7 +304,7 @@ struct async_request {
 
 static tdt_poll_t finish(struct async_request *async)
 {
-	struct tdt_trace *trace = trace_of_answers(&async->answers, async->task, 0);
+	struct tdt_trace *trace = trace_of_answers(&async->answers, async->task);
 
 	async->done = true;
 	*async->out = trace;

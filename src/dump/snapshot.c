@@ -36,6 +36,7 @@
 #include "registry/handle.h"
 #include "registry/registry.h"
 #include "registry/task_info.h"
+#include "symbolize/modules.h"
 #include "task/panics.h"
 #include "tree/findings.h"
 #include "tree/futurelocks.h"
@@ -77,7 +78,7 @@ struct taking {
 	/* Of char *: each name once, in the arena of the findings.  NULL: not created yet. */
 	htab_t names;
 	const char *last_name;
-	struct tdt__entries entries;
+	struct tdt__modules *modules; /* for names of functions */
 };
 
 static struct member *member_at(const struct taking *taking, size_t index)
@@ -97,7 +98,7 @@ static void taking_fini(struct taking *taking)
 		tdt_handle_unref(member_at(taking, i)->task);
 	if (taking->names != NULL)
 		htab_delete(taking->names);
-	tdt__entries_fini(&taking->entries);
+	tdt__modules_unref(taking->modules);
 	tdt__findings_free(taking->findings);
 }
 
@@ -232,7 +233,10 @@ static void list_all(struct taking *taking)
 		if (!tdt__record_is_live(&record))
 			continue;
 		tdt__task_info(&said, task, &record, taking->start);
-		tdt__task_info_name(&said, task, &taking->entries);
+		if (said.info.name == NULL)
+			said.info.name = tdt__entry_name(
+				task, &taking->modules,
+				taking->start + (taking->deadline - taking->start) / 8);
 		if (!tdt__filter_lets(&taking->filter, &said.info) ||
 		    !tdt__handle_ref_if_same(task, record.seq))
 			continue;
@@ -602,7 +606,6 @@ const struct tdt_snapshot *tdt__snapshot_take(const struct tdt_dump_options *opt
 		goto no_memory;
 	taking.deadline =
 	    taking.start + (uint64_t)(ours.timeout_ns != 0 ? ours.timeout_ns : TDT__SECOND);
-	taking.entries.deadline = taking.start + (taking.deadline - taking.start) / 8;
 	list_all(&taking);
 	if (!tdt__findings_sort(taking.findings) || (members(&taking) == 0 && taking.lost > 0))
 		goto no_memory;

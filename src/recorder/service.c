@@ -375,8 +375,19 @@ static void write_module(struct tdt_recording *block, const struct tdt__module *
 /* Have the module of the code at `pc` in the recording. */
 static void meet_code(struct tdt_recording *block, uintptr_t pc)
 {
-	const struct tdt__module *module = tdt__unwinder_module(&seen.modules, pc);
+	const struct tdt__module *module;
 
+	if (seen.modules == NULL)
+		seen.modules = tdt__modules_new(0);
+	if (seen.modules == NULL)
+		return;
+	module = tdt__modules_find(seen.modules, pc);
+	if (module == NULL) {
+		pthread_mutex_lock(&tdt__unwind_lock);
+		if (tdt__loaded_meet(&seen.modules, pc) == 0)
+			module = tdt__modules_find(seen.modules, pc);
+		pthread_mutex_unlock(&tdt__unwind_lock);
+	}
 	if (module != NULL)
 		write_module(block, module);
 }

@@ -11,6 +11,7 @@
 #include "tree/futurelocks.h"
 
 struct tdt_handle;
+struct tdt__modules;
 struct tdt_task_record;
 
 /* The struct has room for what `info` points to, so it must not be moved or copied. */
@@ -28,31 +29,16 @@ struct tdt__task_info {
 void tdt__task_info(struct tdt__task_info *info, const struct tdt_handle *task,
 		    const struct tdt_task_record *record, uint64_t now);
 
-/* For the names of functions that tasks run: begins with the deadline, and no modules. */
-struct tdt__entries {
-	uint64_t deadline;
-	struct tdt__modules *modules;
-};
-
-/* How long a view of tasks waits for these names; a later view has those that come later. */
-#define TDT__ENTRIES_TIME (TDT__SECOND / 10)
+/* How long a view of tasks waits for names of functions; a later view has those that come later. */
+#define TDT__ENTRY_TIME (TDT__SECOND / 10)
 
 /*
  * A fiber, or a task of tdt_task_new(), without a name is called by the function that it runs.  The
- * name of a function lives as long as the process; NULL: unknown, or the task has another name.
+ * name lives as long as the process; NULL: it is unknown, by `deadline`, or there is none.
+ * `*modules`, at first NULL, belongs to the caller, who may use it again.
  */
-const char *tdt__entry_name(struct tdt__entries *entries, const struct tdt_handle *task);
-
-/* Have the task called so in `info`, too. */
-static inline void tdt__task_info_name(struct tdt__task_info *info,
-				       const struct tdt_handle *task,
-				       struct tdt__entries *entries)
-{
-	if (info->info.name == NULL)
-		info->info.name = tdt__entry_name(entries, task);
-}
-
-void tdt__entries_fini(struct tdt__entries *entries);
+const char *tdt__entry_name(const struct tdt_handle *task, struct tdt__modules **modules,
+			    uint64_t deadline);
 
 /* Where locks of this process lie, as of `now`. */
 struct tdt__lock_places tdt__locks_here(uint64_t now);

@@ -11,9 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "host/loaded.h"
 #include "host/pages.h"
-#include "symbolize/modules.h"
 #include "unwind/cfi.h"
 
 pthread_mutex_t tdt__unwind_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -114,21 +112,4 @@ uintptr_t tdt__unwinder_function(uintptr_t pc, uintptr_t *end)
 	tdt__pages_forget();
 	pthread_mutex_unlock(&tdt__unwind_lock);
 	return start;
-}
-
-const struct tdt__module *tdt__unwinder_module(struct tdt__modules **table, uintptr_t pc)
-{
-	const struct tdt__module *module;
-
-	if (*table == NULL)
-		*table = tdt__modules_new(0);
-	if (*table == NULL)
-		return NULL;
-	module = tdt__modules_find(*table, pc);
-	if (module != NULL)
-		return module;
-	pthread_mutex_lock(&tdt__unwind_lock);
-	tdt__loaded_meet(table, pc);
-	pthread_mutex_unlock(&tdt__unwind_lock);
-	return tdt__modules_find(*table, pc);
 }

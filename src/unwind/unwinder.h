@@ -54,15 +54,6 @@ int tdt__unwinder_word(uintptr_t address, unw_word_t *value);
  */
 int tdt__unwinder_knows(unw_cursor_t *cursor);
 
-struct tdt__modules;
-
-/*
- * The module that `pc` lies in now.  `*table` has it then, as by tdt__loaded_meet(); if it is NULL,
- * a table is made.  NULL: `pc` lies in no module, or there is no memory.  Takes tdt__unwind_lock if
- * the table does not have the module yet.
- */
-const struct tdt__module *tdt__unwinder_module(struct tdt__modules **table, uintptr_t pc);
-
 /*
  * As tdt__cfi_function(), but the code may lie in a module that no table has.  Takes
  * tdt__unwind_lock.

@@ -25,7 +25,6 @@ struct tdt_trace *tdt__last_trace(struct tdt_handle *handle, uint64_t as_of)
 	struct tdt_task_record record;
 	struct tdt_trace *trace;
 	struct tdt__unloads count = { 0 };
-	struct tdt__entries entries = { 0 };
 	uint64_t time;
 	int error = handle == NULL ? -EINVAL : tdt__last_tree_read(handle, &tree);
 
@@ -38,8 +37,6 @@ struct tdt_trace *tdt__last_trace(struct tdt_handle *handle, uint64_t as_of)
 	tdt__registry_read(handle, &record);
 	time = as_of != 0 ? as_of : tdt__clock();
 	tdt__task_info(&now, handle, &record, time);
-	tdt__task_info_name(&now, handle, &entries);
-	tdt__entries_fini(&entries);
 	tdt__judge(tree.stacks, &count);
 	now.info.polls_since = record.polls - tree.polls;
 	trace = tdt__trace_of(&now.info, tree.stacks);
