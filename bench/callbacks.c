@@ -161,7 +161,7 @@ int main(int argc, char **argv)
 	pair = figure("  tdt_task_enter() and leave() of it", NULL);
 	timed_lines = figure("the lines where the loop reports the time", NULL);
 	timed_pair = figure("  tdt_task_enter() and leave() of it", NULL);
-	at_most(timed_pair, 15); /* 5 if no other thread is busy on the same core */
+	at_most(timed_pair, 15); /* 6 if no other thread is busy on the same core */
 	event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (event < 0 || epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, event, &wanted) != 0 ||

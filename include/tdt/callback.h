@@ -42,7 +42,7 @@
  *
  * Everything here takes an operation that could not be made for lack of memory, and then does
  * nothing but the call in TDT_AWAITS().  An operation is used by one thread at a time.  A callback
- * takes some 22 ns more, and 5 ns on top of that on a thread that does not report the time of each
+ * takes some 23 ns more, and 5 ns on top of that on a thread that does not report the time of each
  * turn of its loop (tdt_worker_now() in tdt/integrate/hooks.h).
  */
 

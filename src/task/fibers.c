@@ -530,7 +530,7 @@ static __attribute__((noinline)) void enter_otherwise(struct tdt_handle *task, u
 		return;
 	TDT__POKE(task->record.stack_top, base);
 	begin_run(fiber);
-	tdt__barrier_light();
+	tdt__barrier_copying();
 }
 
 /*
@@ -551,7 +551,7 @@ __attribute__((noinline)) void tdt_task_enter_at(struct tdt_handle *task, uintpt
 	TDT__POKE(task->record.stack_top, base);
 	note_run(&task->record, now, thread);
 	put_link(fiber_of_task(task), &fiber_of_task(task)->poll, NULL);
-	tdt__barrier_light();
+	tdt__barrier_copying();
 }
 
 /* Take the link out of the middle of this thread's chain: what was entered later goes on. */
@@ -568,18 +568,7 @@ static __attribute__((noinline, cold)) bool leave_early(struct tdt_fiber *fiber)
 	return true;
 }
 
-static inline __attribute__((always_inline)) void note_left(struct tdt_handle *task)
-{
-	struct tdt_leaf *leaf = tdt__leaf_of(task);
-
-	atomic_store_explicit(&fiber_of_task(task)->link, TDT__LINK_NONE, memory_order_relaxed);
-	if (leaf != NULL)
-		leaf->polls = TDT__PEEK(task->record.polls);
-	/* Release all that the task did, and its list.  Pairs with tdt__request_see(). */
-	__atomic_store_n(&task->record.state, TDT_TASK_RECORD_IDLE, __ATOMIC_RELEASE);
-}
-
-/* A request may have come meanwhile. */
+/* What follows the last store of a run: a request may have come meanwhile. */
 static __attribute__((noinline)) void answer_left(struct tdt_handle *task)
 {
 	if (TDT__PEEK(task->record.own_request) != 0)
@@ -587,17 +576,18 @@ static __attribute__((noinline)) void answer_left(struct tdt_handle *task)
 	TDT__PROBE_TASK(task__poll__end, task);
 }
 
-/* As enter_otherwise(). */
-static __attribute__((noinline)) void leave_otherwise(struct tdt_handle *task)
+/* Release all that the task did, and its list.  Pairs with tdt__request_see(). */
+static inline void note_left(struct tdt_handle *task)
+{
+	__atomic_store_n(&task->record.state, TDT_TASK_RECORD_IDLE, __ATOMIC_RELEASE);
+}
+
+/* `again`: it waits where it did, and that has waits. */
+static __attribute__((noinline)) void leave_noting(struct tdt_handle *task, bool again)
 {
 	struct tdt_fiber *fiber = fiber_of_task(task);
 
-	if (tdt__thread.poll == &fiber->poll)
-		tdt__thread.poll = fiber->poll.outer;
-	else if (TDT__PEEK(task->record.state) == TDT_TASK_RECORD_ENDED || !leave_early(fiber))
-		return;
-	tdt__leaf_waits(task, tdt__leaf_of(task), tdt__leaf_stays(task),
-			fiber->record.is_recorded);
+	tdt__leaf_waits(task, tdt__leaf_of(task), again, fiber->record.is_recorded);
 	if (fiber->record.is_recorded)
 		end_recording(fiber, TDT_PENDING);
 	note_left(task);
@@ -605,6 +595,33 @@ static __attribute__((noinline)) void leave_otherwise(struct tdt_handle *task)
 	answer_left(task);
 }
 
+/* The link is out of the chain. */
+static inline __attribute__((always_inline)) void leave(struct tdt_handle *task,
+							struct tdt_fiber *fiber)
+{
+	bool again;
+
+	atomic_store_explicit(&fiber->link, TDT__LINK_NONE, memory_order_relaxed);
+	again = tdt__leaf_stays(task);
+	if (again || RARELY(fiber->record.is_recorded) || RARELY(tdt__barrier_is_heavy())) {
+		leave_noting(task, again);
+		return;
+	}
+	note_left(task);
+	atomic_signal_fence(memory_order_seq_cst); /* all of tdt__barrier_light() here */
+	if (RARELY(TDT__PEEK(task->record.own_request) != 0) || TDT__PROBED(task__poll__end))
+		answer_left(task);
+}
+
+static __attribute__((noinline, cold)) void leave_wrongly(struct tdt_handle *task)
+{
+	struct tdt_fiber *fiber = fiber_of_task(task);
+
+	if (TDT__PEEK(task->record.state) != TDT_TASK_RECORD_ENDED && leave_early(fiber))
+		leave(task, fiber);
+}
+
+/* As tdt_task_enter_at(): all that it calls comes last. */
 __attribute__((noinline)) void tdt_task_leave(struct tdt_handle *task)
 {
 	struct tdt_fiber *fiber;
@@ -612,17 +629,12 @@ __attribute__((noinline)) void tdt_task_leave(struct tdt_handle *task)
 	if (RARELY(task == NULL || !tdt__is_callback_task(task)))
 		return;
 	fiber = fiber_of_task(task);
-	if (RARELY(tdt__thread.poll != &fiber->poll) || RARELY(fiber->record.is_recorded) ||
-	    tdt__leaf_stays(task) ||
-	    RARELY(atomic_load_explicit(&tdt__barrier_fences, memory_order_relaxed))) {
-		leave_otherwise(task);
+	if (RARELY(tdt__thread.poll != &fiber->poll)) {
+		leave_wrongly(task);
 		return;
 	}
 	tdt__thread.poll = fiber->poll.outer;
-	note_left(task);
-	atomic_signal_fence(memory_order_seq_cst); /* tdt__barrier_light() without fences */
-	if (RARELY(TDT__PEEK(task->record.own_request) != 0) || TDT__PROBED(task__poll__end))
-		answer_left(task);
+	leave(task, fiber);
 }
 
 void tdt_task_end(struct tdt_handle *task)

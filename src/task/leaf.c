@@ -81,7 +81,7 @@ void tdt__leaf_go_on(struct tdt_handle *task)
 			tdt__record_run(task->record.id, 0);
 	}
 	/* The caller may change the list after this.  Pairs with tdt__barrier_copied(). */
-	tdt__barrier_light();
+	tdt__barrier_copying();
 }
 
 void tdt__leaf_waits(struct tdt_handle *task, const struct tdt_leaf *leaf, bool notes,
@@ -151,7 +151,7 @@ static void set_inside(const struct tdt__poll *poll, struct tdt_leaf *leaf)
 	if (__builtin_expect(poll->capture != NULL, 0) && leaf != NULL)
 		capture_list(poll->capture, leaf);
 	/* The caller may change the list before this one.  Pairs with tdt__barrier_copied(). */
-	tdt__barrier_light();
+	tdt__barrier_copying();
 }
 
 /* The task waits at the list; it was idle, or is a callback task that ran. */

@@ -42,12 +42,19 @@ static inline struct tdt_leaf *tdt__leaf_of(const struct tdt_handle *task)
 void tdt__leaf_waits(struct tdt_handle *task, const struct tdt_leaf *leaf, bool notes,
 		     bool records);
 
-/* A task that is left without a new list waits where it did.  Whether that has waits to note. */
-static inline bool tdt__leaf_stays(const struct tdt_handle *task)
+/*
+ * The task is left: without a list that was set since it was entered, it waits where it did.
+ * Returns whether the waits of that list are to be noted.
+ */
+static inline bool tdt__leaf_stays(struct tdt_handle *task)
 {
-	const struct tdt_leaf *leaf = tdt__leaf_of(task);
+	struct tdt_leaf *leaf = tdt__leaf_of(task);
+	uint64_t polls = TDT__PEEK(task->record.polls);
 
-	return leaf != NULL && leaf->polls != TDT__PEEK(task->record.polls) && leaf->n_waits != 0;
+	if (leaf == NULL || leaf->polls == polls)
+		return false;
+	leaf->polls = polls;
+	return leaf->n_waits != 0;
 }
 
 #endif

@@ -139,7 +139,7 @@ struct tdt_handle *tdt_task_new(const struct tdt_task_attr *attr);
  * does nothing; so does a call for a task that has ended, or has a future.  To enter a task twice,
  * or to leave it in another order, or on another thread, is misuse, which is noted (tdt/misuse.h).
  *
- * The pair takes 5 ns (60 instructions) on a thread that calls tdt_worker_now(), and 11 ns on any
+ * The pair takes 6 ns (60 instructions) on a thread that calls tdt_worker_now(), and 10 ns on any
  * other, which reads the coarse clock.  Owner thread only, as tdt_leaf_at().
  */
 void tdt_task_enter_at(struct tdt_handle *task, uintptr_t base);
