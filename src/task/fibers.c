@@ -513,7 +513,7 @@ static __attribute__((noinline, cold)) bool stand(struct tdt_fiber *fiber)
 }
 
 /* A run of which nobody hears, on a thread that reports the time, is a matter of few stores. */
-static inline bool is_plain(const struct tdt_handle *task, uint64_t now, uint32_t thread)
+static inline bool runs_plainly(const struct tdt_handle *task, uint64_t now, uint32_t thread)
 {
 	return task->record.state == TDT_TASK_RECORD_IDLE && now != 0 && thread != 0 &&
 	       atomic_load_explicit(&fiber_of_task(task)->link, memory_order_relaxed) ==
@@ -544,7 +544,7 @@ __attribute__((noinline)) void tdt_task_enter_at(struct tdt_handle *task, uintpt
 
 	if (RARELY(task == NULL || !tdt__is_callback_task(task)))
 		return;
-	if (!is_plain(task, now, thread)) {
+	if (!runs_plainly(task, now, thread)) {
 		enter_otherwise(task, base);
 		return;
 	}
@@ -577,7 +577,7 @@ static __attribute__((noinline)) void answer_left(struct tdt_handle *task)
 }
 
 /* Release all that the task did, and its list.  Pairs with tdt__request_see(). */
-static inline void note_left(struct tdt_handle *task)
+static inline void store_idle(struct tdt_handle *task)
 {
 	__atomic_store_n(&task->record.state, TDT_TASK_RECORD_IDLE, __ATOMIC_RELEASE);
 }
@@ -590,7 +590,7 @@ static __attribute__((noinline)) void leave_noting(struct tdt_handle *task, bool
 	tdt__leaf_waits(task, tdt__leaf_of(task), again, fiber->record.is_recorded);
 	if (fiber->record.is_recorded)
 		end_recording(fiber, TDT_PENDING);
-	note_left(task);
+	store_idle(task);
 	tdt__barrier_light();
 	answer_left(task);
 }
@@ -607,7 +607,7 @@ static inline __attribute__((always_inline)) void leave(struct tdt_handle *task,
 		leave_noting(task, again);
 		return;
 	}
-	note_left(task);
+	store_idle(task);
 	atomic_signal_fence(memory_order_seq_cst); /* all of tdt__barrier_light() here */
 	if (RARELY(TDT__PEEK(task->record.own_request) != 0) || TDT__PROBED(task__poll__end))
 		answer_left(task);
