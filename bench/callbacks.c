@@ -104,10 +104,48 @@ static double uv_often(uv_poll_cb callback, bool timed)
 	return (double)start / EVENTS;
 }
 
+#define SHORT 1000 /* so many take less than a turn of the scheduler */
+
+/* The two lines of a callback, and tdt_task_enter() and tdt_task_leave() by themselves. */
+static double lines_often(void)
+{
+	int64_t start = now();
+
+	for (int i = 0; i < SHORT; i++) {
+		TDT_RUNS(&op);
+		TDT_AWAITS_FOR(&op, (void)0, "an event", TDT_WAIT_IO, event);
+	}
+	return (double)(now() - start) / SHORT;
+}
+
+static double pair_often(void)
+{
+	int64_t start = now();
+
+	for (int i = 0; i < SHORT; i++) {
+		tdt_task_enter(op.task);
+		tdt_task_leave(op.task);
+	}
+	return (double)(now() - start) / SHORT;
+}
+
+/* Add a round of each to the figures of one kind of thread. */
+static void add_alone(bool timed, struct figure *lines, struct figure *pair)
+{
+	tdt_worker_now(timed);
+	lines_often(); /* the caches are warm, as in a loop that has much to do */
+	add(lines, lines_often());
+	TDT_AWAITS_FOR(&op, (void)0, "an event", TDT_WAIT_UNKNOWN, 0);
+	pair_often();
+	add(pair, pair_often());
+	tdt_worker_now(0);
+}
+
 int main(int argc, char **argv)
 {
 	struct epoll_event wanted = { .events = 0 };
-	struct figure *by_hand, *seen, *of_uv, *seen_uv, *timed_uv;
+	struct figure *by_hand, *seen, *of_uv, *seen_uv, *timed_uv, *lines, *pair, *timed_lines,
+	    *timed_pair;
 
 	report_start(argc, argv, "What does a callback of tdt/callback.h cost?", "ns", 21);
 	by_hand = figure("an event of epoll by hand", NULL);
@@ -118,6 +156,12 @@ int main(int argc, char **argv)
 	at_most(figure_added("  added", seen_uv, of_uv), 60);
 	timed_uv = figure("the same where the loop reports the time", of_uv);
 	figure_added("  added", timed_uv, of_uv);
+	lines = figure("the two lines alone", NULL);
+	at_most(lines, 60);
+	pair = figure("  tdt_task_enter() and leave() of it", NULL);
+	timed_lines = figure("the lines where the loop reports the time", NULL);
+	timed_pair = figure("  tdt_task_enter() and leave() of it", NULL);
+	at_most(timed_pair, 15); /* 6 if no other thread is busy on the same core */
 	event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (event < 0 || epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, event, &wanted) != 0 ||
@@ -126,6 +170,8 @@ int main(int argc, char **argv)
 	tdt_op_begin(&op, TDT_TASK_ATTR(.name = "operation"));
 	await_event();
 	for (int i = 0; i < rounds; i++) {
+		add_alone(false, lines, pair);
+		add_alone(true, timed_lines, timed_pair);
 		add(by_hand, epoll_often(on_event));
 		add(seen, epoll_often(on_event_of_op));
 	}

@@ -220,7 +220,7 @@ static bool may_live(const struct last_reading *reading, uint32_t number,
 	const struct tdt__recorded_task *task = &reading->task[number];
 	const struct tdt__last_polls *polls = &reading->polls[number];
 
-	if (now->phase == TDT__POLLING)
+	if (now->phase == TDT__POLLING && now->sure)
 		return true;
 	if (now->phase == TDT__ENDED || task->ended > task->spawned ||
 	    (is_traced(task, polls) && polls->seen < reading->listed))

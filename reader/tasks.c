@@ -149,21 +149,13 @@ static int name_waits(const struct tdt__tasks *tasks, struct tdt__seen_task *tas
 
 /* --- Names of functions -------------------------------------------------------------- */
 
-#define FUNCTION_TIME UINT64_C(1000000000)
-
 /* The name of the function at `address` of the target.  NULL: it is unknown. */
 static const char *function_name_at(struct file_names *names, uint64_t address)
 {
 	struct tdt__images *images = names->tasks->images;
-	/* As if it were a return address, which is looked up one byte before. */
-	struct tdt__name name = { tdt__modules_find(images->table, address), address + 1, NULL };
 
 	tdt__images_open(images, address);
-	if (name.module != NULL)
-		tdt__namer_find(images->table, &name, 1, tdt__clock() + FUNCTION_TIME);
-	return name.symbol != NULL && name.symbol->n != 0
-		       ? name.symbol->place[name.symbol->n - 1].function
-		       : NULL;
+	return tdt__namer_function(images->table, address, tdt__clock() + TDT__SECOND);
 }
 
 /* A fiber, or a task of tdt_task_new(), without a name is called by the function that it runs. */

@@ -41,7 +41,9 @@ struct tdt_task_filter {
  * A function that is called with each task, on the thread that iterates.  `handle` is borrowed for
  * the call; keep it with tdt_handle_ref().  `info` and its strings are valid during the call only.
  * `info` has no leaves.  Its `waits` has at most one element: the wait of the first leaf in the
- * last poll that reported one.
+ * last poll that reported one.  A fiber, or a task of tdt_task_new(), that has no name but `entry`
+ * has the name of that function: it is looked up once, for which the call waits for 0.1 s at most.
+ * A name that comes later is there the next time.
  *
  * The function returns 0 to continue the iteration.  Any other value ends the iteration, which then
  * returns this value.

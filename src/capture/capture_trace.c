@@ -6,15 +6,19 @@
 #include "capture/capture.h"
 #include "registry/handle.h"
 #include "registry/owners.h"
+#include "registry/task_info.h"
+#include "symbolize/modules.h"
 #include "tree/trace.h"
 
 struct tdt_trace *tdt__capture_trace(const struct tdt_handle *task, struct tdt__capture *capture)
 {
 	const struct tdt_task_record *record = &task->record;
+	struct tdt__modules *modules = NULL;
 	struct tdt_task_info info = {
 		.size = sizeof info,
 		.id = record->id,
-		.name = record->name[0] != '\0' ? record->name : NULL,
+		.name = record->name[0] != '\0' ? record->name
+						: tdt__entry_name(task, &modules, 0),
 		.file = (const char *)(uintptr_t)record->file,
 		.line = record->line,
 		.column = record->column,
@@ -24,6 +28,7 @@ struct tdt_trace *tdt__capture_trace(const struct tdt_handle *task, struct tdt__
 	};
 	struct tdt_trace *trace;
 
+	tdt__modules_unref(modules);
 	tdt__facts_say(&capture->facts, &info);
 	trace = tdt__trace_of(&info, tdt__stacks_copy(&capture->stacks));
 	tdt__capture_unref(capture);

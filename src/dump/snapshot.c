@@ -32,6 +32,7 @@
 #include "registry/handle.h"
 #include "registry/registry.h"
 #include "registry/task_info.h"
+#include "symbolize/modules.h"
 #include "task/lost.h"
 #include "task/panics.h"
 #include "tree/findings.h"
@@ -74,6 +75,7 @@ struct taking {
 	/* Of char *: each name once, in the arena of the findings.  NULL: not created yet. */
 	htab_t names;
 	const char *last_name;
+	struct tdt__modules *modules; /* for names of functions */
 };
 
 static struct member *member_at(const struct taking *taking, size_t index)
@@ -93,6 +95,7 @@ static void taking_fini(struct taking *taking)
 		tdt_handle_unref(member_at(taking, i)->task);
 	if (taking->names != NULL)
 		htab_delete(taking->names);
+	tdt__modules_unref(taking->modules);
 	tdt__findings_free(taking->findings);
 }
 
@@ -227,6 +230,10 @@ static void list_all(struct taking *taking)
 		if (!tdt__record_is_live(&record))
 			continue;
 		tdt__task_info(&said, task, &record, taking->start);
+		if (said.info.name == NULL)
+			said.info.name = tdt__entry_name(
+				task, &taking->modules,
+				taking->start + (taking->deadline - taking->start) / 8);
 		if (!tdt__filter_lets(&taking->filter, &said.info) ||
 		    !tdt__handle_ref_if_same(task, record.seq))
 			continue;
@@ -314,6 +321,7 @@ static bool note_record_again(struct taking *taking, struct member *member)
 	member->waits_still = waits_still(&member->recorded.info, said.info.state, said.info.polls,
 					  &said.wait, said.info.n_waits);
 	/* The name is kept already: only a wait where there was none needs memory. */
+	said.info.name = member->recorded.info.name;
 	return note_record(taking, member, &said);
 }
 

@@ -35,8 +35,8 @@ void tdt__barrier_fence(void) __attribute__((cold));
 
 /*
  * For a reader that has copied, through the kernel, memory that other threads may change.  A thread
- * announces the change by a store, passes light(), and changes the memory.  If the copy has any of
- * the change, the reader's loads behind this call see the announcement.  On x86-64 stores become
+ * announces the change by a store, passes copying(), and changes the memory.  If the copy has any
+ * of the change, the reader's loads behind this call see the announcement.  On x86-64 stores become
  * visible in their order, and nothing has to be done but to keep the order of the loads.
  */
 #if defined(__x86_64__)
@@ -45,10 +45,27 @@ void tdt__barrier_fence(void) __attribute__((cold));
 #define tdt__barrier_copied() tdt__barrier_heavy()
 #endif
 
+/* Whether light() fences; otherwise it only has the compiler keep the order. */
+static inline bool tdt__barrier_is_heavy(void)
+{
+	return __builtin_expect(
+		atomic_load_explicit(&tdt__barrier_fences, memory_order_relaxed), 0);
+}
+
 /* The poller's side. */
 static inline void tdt__barrier_light(void)
 {
 	atomic_signal_fence(memory_order_seq_cst);
-	if (__builtin_expect(atomic_load_explicit(&tdt__barrier_fences, memory_order_relaxed), 0))
+	if (tdt__barrier_is_heavy())
 		tdt__barrier_fence();
+}
+
+/* The side of the thread that changes what may be copied: before the change. */
+static inline void tdt__barrier_copying(void)
+{
+#if defined(__x86_64__)
+	atomic_signal_fence(memory_order_seq_cst);
+#else
+	tdt__barrier_light();
+#endif
 }

@@ -21,7 +21,7 @@ static inline __attribute__((always_inline)) void put(const struct tdt_event *ev
 		tdt__ring_put(ring, tdt__thread.slots, event);
 	tdt__ring_leave();
 	if (__builtin_expect(ring == NULL, 0))
-		tdt__ring_missed(false);
+		tdt__ring_missed(1, 0);
 }
 
 void tdt__record_long(const struct tdt_event *event, const void *payload, size_t size)
@@ -34,7 +34,7 @@ void tdt__record_long(const struct tdt_event *event, const void *payload, size_t
 		tdt__ring_put_long(ring, tdt__thread.slots, event, payload, size);
 	tdt__ring_leave();
 	if (ring == NULL)
-		tdt__ring_missed(false);
+		tdt__ring_missed(1, 0);
 }
 
 /* --- Polls that a runtime reports ------------------------------------------ */
@@ -59,7 +59,7 @@ void tdt__record_begin_hooked(struct tdt__record_poll *poll, uint64_t id)
 	}
 	tdt__ring_leave();
 	if (ring == NULL)
-		tdt__ring_missed(true);
+		tdt__ring_missed(1, 1);
 }
 
 void tdt__record_end_hooked(struct tdt__record_poll *poll, uint64_t id, tdt_poll_t result)

@@ -95,7 +95,7 @@ static inline void tdt__record_begin(struct tdt__record_poll *poll, const struct
 	poll->ring = ring = tdt__ring_of_polls();
 	if (ring == NULL) {
 		tdt__ring_leave();
-		tdt__ring_missed(true);
+		tdt__ring_missed(1, 1);
 		return;
 	}
 	poll->woken_by = tdt__was_woken(task, task->record.polls - 1)
@@ -147,8 +147,8 @@ static inline void tdt__record_end(struct tdt__record_poll *poll, uint64_t id, t
 	if (ring == NULL || ring != tdt__ring_mine()) {
 		tdt__ring_leave();
 		/* Given back in the poll; otherwise it is one of an earlier recording. */
-		if (ring != NULL && tdt__thread.generation == 0)
-			tdt__ring_missed(true);
+		if (ring == NULL || tdt__thread.generation == 0)
+			tdt__ring_missed(ring != NULL, ring != NULL);
 		return;
 	}
 	end = tdt__ticks();

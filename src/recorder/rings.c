@@ -339,7 +339,7 @@ void tdt__ring_give(void)
 	tdt__ring_leave();
 }
 
-void tdt__ring_missed(bool poll)
+void tdt__ring_missed(uint32_t events, uint32_t polls)
 {
 	struct tdt_recording *block = tdt__block_enter();
 
@@ -347,9 +347,8 @@ void tdt__ring_missed(bool poll)
 		return;
 	/* Of several threads at a time, any may be the last one. */
 	TDT__POKE(block->missed_last, tdt__ticks());
-	__atomic_fetch_add(&block->missed, 1, __ATOMIC_RELAXED);
-	if (poll)
-		__atomic_fetch_add(&block->missed_polls, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&block->missed, events, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&block->missed_polls, polls, __ATOMIC_RELAXED);
 	tdt__block_leave();
 }
 

@@ -103,8 +103,11 @@ uint32_t tdt__rings_taken(const struct tdt_recording *block);
 /* Another block was published: tell the threads that their rings are not theirs any more. */
 void tdt__rings_abandon(void);
 
-/* An event was not recorded, because this thread got no ring. */
-void tdt__ring_missed(bool poll);
+/*
+ * So many events were not recorded, because this thread got no ring, and so many of them are polls.
+ * A poll counts when it begins.  When it ends without a ring, it is missed until then.
+ */
+void tdt__ring_missed(uint32_t events, uint32_t polls);
 
 /* --- Writing --------------------------------------------------------------- */
 

@@ -515,8 +515,9 @@ static uint64_t put_tasks(struct tdt__block *block, uint64_t spawned_since)
 			continue;
 		meet_code(block->base, (uintptr_t)record.poll);
 		extend_tasks(block);
-		write_task(block->base, &record);
+		/* In the order of their times: readers merge the rings by them. */
 		write_state(block->base, &record, before);
+		write_task(block->base, &record);
 		n++;
 	}
 	return n;

@@ -142,7 +142,10 @@ static void end_poll(const struct tdt__timeline *timeline, struct tdt__timeline_
 	task->woken = false;
 }
 
-/* The beginning of a run may be in no event: then a wake-up during the run may be missing. */
+/*
+ * The beginning of a run may be in no event: then a wake-up during the run may be missing.  So may
+ * be its end: then nothing but the beginning is known.
+ */
 static void run(struct tdt__timeline *timeline, struct tdt__timeline_task *task,
 		struct tdt__step *step)
 {
@@ -151,6 +154,8 @@ static void run(struct tdt__timeline *timeline, struct tdt__timeline_task *task,
 	task->runs = step->item.event.detail != TDT_PENDING;
 	if (task->runs && !ran) {
 		begin_poll(timeline, task, step);
+		task->sure = step->item.ns >= timeline->sure_from;
+		task->polls -= !task->sure;
 	} else if (!task->runs) {
 		task->polls += !begun;
 		end_poll(timeline, task, &step->item);
@@ -194,15 +199,21 @@ static void list_polled(struct tdt__timeline *timeline, struct tdt__timeline_tas
 /*
  * A listing says the same as events that are not sure: then it makes them sure.  So it does of a
  * wait that goes on since before the recorder was stopped.  Otherwise the events that led to what
- * it says are missing.
+ * it says are missing.  Its time does not tell: the clock of records is late by a tick of the
+ * kernel, in which a task may have been polled again.
  */
 static void list_waiting(struct tdt__timeline *timeline, struct tdt__timeline_task *task,
 			 const struct tdt__recorded_item *item, enum tdt__phase phase,
 			 uint64_t since)
 {
-	if (task->phase == phase && task->since >= since)
-		return;
-	if (!tdt__recorded_same_waits(timeline->recording, &task->parts, &item->parts))
+	bool same = tdt__recorded_same_waits(timeline->recording, &task->parts, &item->parts);
+
+	if (task->phase == phase && task->since >= since) {
+		if (same)
+			return;
+		since = task->since;
+	}
+	if (!same)
 		take_waits(task, item);
 	else if (phase == TDT__WAITING && since <= task->waited)
 		since = task->waited;

@@ -12,10 +12,14 @@
 
 #include "base/name.h"
 #include "base/options.h"
+#include "host/loaded.h"
 #include "host/peek.h"
 #include "registry/handle.h"
 #include "registry/holders.h"
 #include "registry/owners.h"
+#include "symbolize/modules.h"
+#include "symbolize/namer.h"
+#include "unwind/unwinder.h"
 
 _Static_assert(TDT__NAME_MAX == TDT_TASK_NAME_MAX && TDT__NAME_MAX == TDT_WAIT_NAME_MAX,
 	       "names fit");
@@ -73,6 +77,27 @@ static bool read_own(void *arg, uint64_t address, void *to, size_t size)
 	(void)arg;
 	errno = saved;
 	return whole;
+}
+
+/* The kernel reads it: the record may have been given to another task meanwhile. */
+const char *tdt__entry_name(const struct tdt_handle *task, struct tdt__modules **modules,
+			    uint64_t deadline)
+{
+	const struct tdt_task_record *record = &task->record;
+	uint64_t fiber = TDT__PEEK(record->child_state), entry;
+	bool met;
+
+	if ((TDT__PEEK(record->poll) != 0 && !tdt__is_callback_task(task)) || fiber == 0 ||
+	    TDT__PEEK(record->state) == TDT_TASK_RECORD_ENDED ||
+	    !read_own(NULL, fiber + offsetof(struct tdt_registry_fiber, entry), &entry,
+		      sizeof entry) || entry == 0)
+		return NULL;
+	if (*modules == NULL)
+		*modules = tdt__modules_new(0);
+	pthread_mutex_lock(&tdt__unwind_lock);
+	met = *modules != NULL && tdt__loaded_meet(modules, entry) == 0;
+	pthread_mutex_unlock(&tdt__unwind_lock);
+	return met ? tdt__namer_function(*modules, entry, deadline) : NULL;
 }
 
 static bool find_ended(void *arg, uint64_t id, struct tdt_registry_holder *ended)

@@ -10,6 +10,7 @@
 #include "tree/futurelocks.h"
 
 struct tdt_handle;
+struct tdt__modules;
 struct tdt_task_record;
 
 /* The struct has room for what `info` points to, so it must not be moved or copied. */
@@ -26,6 +27,17 @@ struct tdt__task_info {
  */
 void tdt__task_info(struct tdt__task_info *info, const struct tdt_handle *task,
 		    const struct tdt_task_record *record, uint64_t now);
+
+/* How long a view of tasks waits for names of functions; a later view has those that come later. */
+#define TDT__ENTRY_TIME (TDT__SECOND / 10)
+
+/*
+ * A fiber, or a task of tdt_task_new(), without a name is called by the function that it runs.  The
+ * name lives as long as the process; NULL: it is unknown, by `deadline`, or there is none.
+ * `*modules`, at first NULL, belongs to the caller, who may use it again.
+ */
+const char *tdt__entry_name(const struct tdt_handle *task, struct tdt__modules **modules,
+			    uint64_t deadline);
 
 /* Where locks of this process lie, as of `now`. */
 struct tdt__lock_places tdt__locks_here(uint64_t now);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_RUNTIME_CHANNEL_H
-#define TDT_RUNTIME_CHANNEL_H
+#pragma once
 
 /*
  * A bounded channel: a ring of values, with a gate on each side.  `room` has a permit for each
@@ -36,5 +35,3 @@ int tdt__channel_get(struct tdt_channel *channel, struct tdt__gate_place *place,
 
 /* Free a value that will not be received. */
 void tdt__channel_waste(struct tdt_channel *channel, void *value);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_RUNTIME_GATE_H
-#define TDT_RUNTIME_GATE_H
+#pragma once
 
 /*
  * A gate: leaves wait in a line, and pass in their order, each with a permit.  It is what a
@@ -94,5 +93,3 @@ tdt__gate_leaf_poll(void *state, struct tdt_context *cx, bool (*pass)(void *stat
 	report(state);
 	return TDT_PENDING;
 }
-
-#endif

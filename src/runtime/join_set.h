@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_RUNTIME_JOIN_SET_H
-#define TDT_RUNTIME_JOIN_SET_H
+#pragma once
 
 /*
  * A set of tasks.  Each task has a member, which is in one of two lists of the set: of the tasks
@@ -58,5 +57,3 @@ bool tdt__join_set_take(struct tdt_join_set *set, struct tdt__gate_place *place,
 
 /* Report, from the poll of a leaf, that it waits for any task, or for all. */
 void tdt__join_set_report(struct tdt_join_set *set, bool all);
-
-#endif

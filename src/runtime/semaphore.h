@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_RUNTIME_SEMAPHORE_H
-#define TDT_RUNTIME_SEMAPHORE_H
+#pragma once
 
 /* What a semaphore, a notification (semaphore.c) and their futures (gate_futures.c) share. */
 
@@ -14,5 +13,3 @@ struct tdt_semaphore {
 	struct tdt__gate gate; /* under `lock` */
 	char *name;	       /* set before a task waits; NULL: none */
 };
-
-#endif

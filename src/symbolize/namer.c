@@ -237,6 +237,21 @@ long tdt__namer_find(struct tdt__modules *modules, struct tdt__name *names, size
 	return left;
 }
 
+const char *tdt__namer_function(struct tdt__modules *modules, uintptr_t address,
+				uint64_t deadline)
+{
+	/* As if it were a return address, which is looked up one byte before. */
+	struct tdt__name name = { tdt__modules_find(modules, address), address + 1, NULL };
+
+	if (name.module != NULL) {
+		tdt__module_path(name.module); /* looked up here, where no lock is held */
+		tdt__namer_find(modules, &name, 1, deadline);
+	}
+	return name.symbol != NULL && name.symbol->n != 0
+		       ? name.symbol->place[name.symbol->n - 1].function
+		       : NULL;
+}
+
 void tdt__namer_begin(void)
 {
 	tdt__debugfile_by_environment();

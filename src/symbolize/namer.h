@@ -38,6 +38,13 @@ struct tdt__name {
 long tdt__namer_find(struct tdt__modules *modules, struct tdt__name *names, size_t n,
 		     uint64_t deadline);
 
+/*
+ * The name of the function that begins at `address`, in `modules`, by `deadline`.  It lives as long
+ * as the process.  NULL: it is unknown.
+ */
+const char *tdt__namer_function(struct tdt__modules *modules, uintptr_t address,
+				uint64_t deadline);
+
 /* Start the namer, for later requesters: see service.h. */
 void tdt__namer_begin(void);
 

@@ -256,6 +256,17 @@ static inline bool unlink_fiber(struct tdt_fiber *fiber)
 	return true;
 }
 
+/* `head`: the link, or that of the innermost poll inside. */
+static inline void put_link(struct tdt_fiber *fiber, struct tdt__poll *head,
+			    struct tdt__poll *outer)
+{
+	fiber->poll.outer = outer;
+	atomic_store_explicit(&fiber->link, TDT__LINK_THERE, memory_order_relaxed);
+	/* A signal handler may walk the chain, which is whole after each store. */
+	atomic_signal_fence(memory_order_release);
+	tdt__thread.poll = head;
+}
+
 /*
  * Put the fiber's link into this thread's chain.  If the link is still in the chain of another
  * thread, it stays there: the other thread may read it at any time.
@@ -278,11 +289,7 @@ static inline void link_fiber(struct tdt_fiber *fiber)
 		head = fiber->inner;
 		fiber->inner = NULL;
 	}
-	fiber->poll.outer = tdt__thread.poll;
-	atomic_store_explicit(&fiber->link, TDT__LINK_THERE, memory_order_relaxed);
-	/* A signal handler may walk the chain, which is whole after each store. */
-	atomic_signal_fence(memory_order_release);
-	tdt__thread.poll = head;
+	put_link(fiber, head, tdt__thread.poll);
 }
 
 /* --- Recording --------------------------------------------------------------------- */
@@ -305,10 +312,11 @@ static __attribute__((noinline)) void resume_in_future(struct tdt_fiber *fiber)
 	tdt__fiber_begin_write(fiber);
 }
 
-static inline __attribute__((always_inline)) void note_run(struct tdt_task_record *record)
+static inline __attribute__((always_inline)) void note_run(struct tdt_task_record *record,
+							   uint64_t now, uint32_t thread)
 {
-	TDT__POKE(record->since, tdt__now());
-	TDT__POKE(record->thread, tdt__thread_id());
+	TDT__POKE(record->since, now);
+	TDT__POKE(record->thread, thread);
 	/*
 	 * Release what was noted of this run to readers that find the fiber running: pairs with
 	 * running.c.  A reader of the new `polls` does not see the old `state`, and one that sees
@@ -321,7 +329,7 @@ static inline __attribute__((always_inline)) void note_run(struct tdt_task_recor
 
 static inline __attribute__((always_inline)) void begin_run(struct tdt_fiber *fiber)
 {
-	note_run(&fiber->task->record);
+	note_run(&fiber->task->record, tdt__now(), tdt__thread_id());
 	TDT__PROBE_TASK(task__poll__start, fiber->task);
 	if (tdt__recording() && !fiber->record.is_recorded)
 		begin_recording(fiber);
@@ -508,20 +516,46 @@ static __attribute__((noinline, cold)) bool stand(struct tdt_fiber *fiber)
 	return true;
 }
 
-/* The list at which the task waited stays, as the place where it came from. */
-__attribute__((noinline)) void tdt_task_enter_at(struct tdt_handle *task, uintptr_t base)
+/* A run of which nobody hears, on a thread that reports the time, is a matter of few stores. */
+static inline bool runs_plainly(const struct tdt_handle *task, uint64_t now, uint32_t thread)
 {
-	struct tdt_fiber *fiber;
+	return task->record.state == TDT_TASK_RECORD_IDLE && now != 0 && thread != 0 &&
+	       atomic_load_explicit(&fiber_of_task(task)->link, memory_order_relaxed) ==
+		       TDT__LINK_NONE &&
+	       tdt__thread.poll == NULL && !TDT__PROBED(task__poll__start) && !tdt__recording();
+}
 
-	if (RARELY(task == NULL || !tdt__is_callback_task(task)))
-		return;
-	fiber = fiber_of_task(task);
-	if (RARELY(task->record.state != TDT_TASK_RECORD_IDLE) && !stand(fiber))
+/* A function of its own: so the plain way has neither a call nor a register to save. */
+static __attribute__((noinline)) void enter_otherwise(struct tdt_handle *task, uintptr_t base)
+{
+	struct tdt_fiber *fiber = fiber_of_task(task);
+
+	if (task->record.state != TDT_TASK_RECORD_IDLE && !stand(fiber))
 		return;
 	TDT__POKE(task->record.stack_top, base);
 	begin_run(fiber);
-	/* The caller may change the list after this.  Pairs with tdt__barrier_copied(). */
-	tdt__barrier_light();
+	tdt__barrier_copying();
+}
+
+/*
+ * The list at which the task waited stays, as the place where it came from.  The caller may change
+ * it after this, so the stores come first: pairs with tdt__barrier_copied().
+ */
+__attribute__((noinline)) void tdt_task_enter_at(struct tdt_handle *task, uintptr_t base)
+{
+	uint64_t now = tdt__thread.now;
+	uint32_t thread = tdt__thread.id;
+
+	if (RARELY(task == NULL || !tdt__is_callback_task(task)))
+		return;
+	if (!runs_plainly(task, now, thread)) {
+		enter_otherwise(task, base);
+		return;
+	}
+	TDT__POKE(task->record.stack_top, base);
+	note_run(&task->record, now, thread);
+	put_link(fiber_of_task(task), &fiber_of_task(task)->poll, NULL);
+	tdt__barrier_copying();
 }
 
 /* Take the link out of the middle of this thread's chain: what was entered later goes on. */
@@ -538,15 +572,60 @@ static __attribute__((noinline, cold)) bool leave_early(struct tdt_fiber *fiber)
 	return true;
 }
 
-static inline void rest(struct tdt_handle *task)
+/* What follows the last store of a run: a request may have come meanwhile. */
+static __attribute__((noinline)) void answer_left(struct tdt_handle *task)
 {
-	/* Release all that the task did, and its list.  Pairs with tdt__request_see(). */
-	__atomic_store_n(&task->record.state, TDT_TASK_RECORD_IDLE, __ATOMIC_RELEASE);
-	tdt__barrier_light();
-	if (RARELY(TDT__PEEK(task->record.own_request) != 0))
+	if (TDT__PEEK(task->record.own_request) != 0)
 		tdt__leaf_answer(task);
+	TDT__PROBE_TASK(task__poll__end, task);
 }
 
+/* Release all that the task did, and its list.  Pairs with tdt__request_see(). */
+static inline void store_idle(struct tdt_handle *task)
+{
+	__atomic_store_n(&task->record.state, TDT_TASK_RECORD_IDLE, __ATOMIC_RELEASE);
+}
+
+/* `again`: it waits where it did, and that has waits. */
+static __attribute__((noinline)) void leave_noting(struct tdt_handle *task, bool again)
+{
+	struct tdt_fiber *fiber = fiber_of_task(task);
+
+	tdt__leaf_waits(task, tdt__leaf_of(task), again, fiber->record.is_recorded);
+	if (fiber->record.is_recorded)
+		end_recording(fiber, TDT_PENDING);
+	store_idle(task);
+	tdt__barrier_light();
+	answer_left(task);
+}
+
+/* The link is out of the chain. */
+static inline __attribute__((always_inline)) void leave(struct tdt_handle *task,
+							struct tdt_fiber *fiber)
+{
+	bool again;
+
+	atomic_store_explicit(&fiber->link, TDT__LINK_NONE, memory_order_relaxed);
+	again = tdt__leaf_stays(task);
+	if (again || RARELY(fiber->record.is_recorded) || RARELY(tdt__barrier_is_heavy())) {
+		leave_noting(task, again);
+		return;
+	}
+	store_idle(task);
+	atomic_signal_fence(memory_order_seq_cst); /* all of tdt__barrier_light() here */
+	if (RARELY(TDT__PEEK(task->record.own_request) != 0) || TDT__PROBED(task__poll__end))
+		answer_left(task);
+}
+
+static __attribute__((noinline, cold)) void leave_wrongly(struct tdt_handle *task)
+{
+	struct tdt_fiber *fiber = fiber_of_task(task);
+
+	if (TDT__PEEK(task->record.state) != TDT_TASK_RECORD_ENDED && leave_early(fiber))
+		leave(task, fiber);
+}
+
+/* As tdt_task_enter_at(): all that it calls comes last. */
 __attribute__((noinline)) void tdt_task_leave(struct tdt_handle *task)
 {
 	struct tdt_fiber *fiber;
@@ -554,16 +633,12 @@ __attribute__((noinline)) void tdt_task_leave(struct tdt_handle *task)
 	if (RARELY(task == NULL || !tdt__is_callback_task(task)))
 		return;
 	fiber = fiber_of_task(task);
-	if (__builtin_expect(tdt__thread.poll == &fiber->poll, 1))
-		tdt__thread.poll = fiber->poll.outer;
-	else if (TDT__PEEK(task->record.state) == TDT_TASK_RECORD_ENDED || !leave_early(fiber))
+	if (RARELY(tdt__thread.poll != &fiber->poll)) {
+		leave_wrongly(task);
 		return;
-	atomic_store_explicit(&fiber->link, TDT__LINK_NONE, memory_order_relaxed);
-	tdt__leaf_stay(task);
-	if (RARELY(fiber->record.is_recorded))
-		end_recording(fiber, TDT_PENDING);
-	rest(task);
-	TDT__PROBE_TASK(task__poll__end, task);
+	}
+	tdt__thread.poll = fiber->poll.outer;
+	leave(task, fiber);
 }
 
 void tdt_task_end(struct tdt_handle *task)
@@ -601,7 +676,7 @@ __attribute__((noinline)) void tdt__reported_enter(struct tdt_fiber *fiber, uint
 	if (RARELY(tdt__thread.poll != NULL))
 		drop_lost_polls(base);
 	TDT__POKE(fiber->task->record.stack_top, base);
-	note_run(&fiber->task->record);
+	note_run(&fiber->task->record, tdt__now(), tdt__thread_id());
 	link_fiber(fiber);
 }
 
@@ -617,7 +692,10 @@ __attribute__((noinline)) void tdt__reported_leave(uint64_t id)
 		return;
 	task = poll->task;
 	unlink_fiber(fiber_of_link(poll));
-	rest(task);
+	store_idle(task);
+	tdt__barrier_light();
+	if (RARELY(TDT__PEEK(task->record.own_request) != 0))
+		tdt__leaf_answer(task);
 }
 
 /* Free the fiber, and give up the references that it has. */

@@ -75,16 +75,21 @@ void tdt__leaf_go_on(struct tdt_handle *task)
 			tdt__record_run(task->record.id, 0);
 	}
 	/* The caller may change the list after this.  Pairs with tdt__barrier_copied(). */
-	tdt__barrier_light();
+	tdt__barrier_copying();
 }
 
-void tdt__leaf_waits(struct tdt_handle *task, const struct tdt_leaf *leaf)
+void tdt__leaf_waits(struct tdt_handle *task, const struct tdt_leaf *leaf, bool notes,
+		     bool records)
 {
-	for (uint32_t i = 0; i < leaf->n_waits; i++) {
+	for (uint32_t i = 0; leaf != NULL && i < leaf->n_waits; i++) {
 		const struct tdt_leaf_wait *wait = &leaf->waits[i];
+		enum tdt_wait_kind kind = (enum tdt_wait_kind)wait->kind;
 
-		tdt_task_waits_on(task, (enum tdt_wait_kind)wait->kind, wait->object, wait->owner,
-				  wait->name);
+		if (notes)
+			tdt__note_wait(&task->record, kind, wait->object, wait->owner, wait->name);
+		if (records)
+			tdt__record_wait(task->record.id, kind, wait->object, wait->owner,
+					 wait->name);
 	}
 }
 
@@ -101,7 +106,8 @@ static inline void set_leaf(struct tdt_handle *task, struct tdt_leaf *leaf, bool
 	leaf->polls = TDT__PEEK(task->record.polls);
 	atomic_store_explicit(&task->leaf_answers, answers, memory_order_relaxed);
 	if (leaf->n_waits != 0)
-		tdt__leaf_waits(task, leaf);
+		tdt__leaf_waits(task, leaf, true,
+				tdt__recording() && !tdt__is_callback_task(task));
 	/* Release the list.  Pairs with tdt__leaf_list_capture(). */
 	__atomic_store_n(&task->record.leaf, (uintptr_t)leaf, __ATOMIC_RELEASE);
 }
@@ -139,7 +145,7 @@ static void set_inside(const struct tdt__poll *poll, struct tdt_leaf *leaf)
 	if (__builtin_expect(poll->capture != NULL, 0) && leaf != NULL)
 		capture_list(poll->capture, leaf);
 	/* The caller may change the list before this one.  Pairs with tdt__barrier_copied(). */
-	tdt__barrier_light();
+	tdt__barrier_copying();
 }
 
 /* The task waits at the list; it was idle, or is a callback task that ran. */

@@ -28,18 +28,30 @@ bool tdt__leaf_answer(struct tdt_handle *task);
 void tdt__leaf_go_on(struct tdt_handle *task);
 void tdt__leaf_pause(struct tdt_handle *task);
 
-/* Note what a task waits for at the list. */
-void tdt__leaf_waits(struct tdt_handle *task, const struct tdt_leaf *leaf);
-
-/* The task is left: without a list that was set since it was entered, it waits where it did. */
-static inline void tdt__leaf_stay(struct tdt_handle *task)
+/* The list that is in force, or from which the task came; NULL: there is none. */
+static inline struct tdt_leaf *tdt__leaf_of(const struct tdt_handle *task)
 {
-	struct tdt_leaf *leaf = (struct tdt_leaf *)(uintptr_t)TDT__PEEK(task->record.leaf);
+	return (struct tdt_leaf *)(uintptr_t)TDT__PEEK(task->record.leaf);
+}
+
+/*
+ * What a task waits for at the list, which may be NULL: note it in the record, and have it in the
+ * recording.  A run is recorded with the list at which it ends, since the last one counts.
+ */
+void tdt__leaf_waits(struct tdt_handle *task, const struct tdt_leaf *leaf, bool notes,
+		     bool records);
+
+/*
+ * The task is left: without a list that was set since it was entered, it waits where it did.
+ * Returns whether the waits of that list are to be noted.
+ */
+static inline bool tdt__leaf_stays(struct tdt_handle *task)
+{
+	struct tdt_leaf *leaf = tdt__leaf_of(task);
 	uint64_t polls = TDT__PEEK(task->record.polls);
 
 	if (leaf == NULL || leaf->polls == polls)
-		return;
+		return false;
 	leaf->polls = polls;
-	if (leaf->n_waits != 0)
-		tdt__leaf_waits(task, leaf);
+	return leaf->n_waits != 0;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TDT_SRC_TASK_REPORTED_H
-#define TDT_SRC_TASK_REPORTED_H
+#pragma once
 
 /*
  * The fibers of the tasks that a runtime reports, by the ids of these tasks (hooked.c).
@@ -55,5 +54,3 @@ static inline struct tdt_fiber *tdt__reported_find(uint64_t id)
 bool tdt__reported_add(struct tdt_fiber *fiber, uint64_t id);
 
 void tdt__reported_remove(struct tdt_fiber *fiber);
-
-#endif

@@ -10,10 +10,12 @@
 #include "registry/handle.h"
 #include "registry/registry.h"
 #include "registry/task_info.h"
+#include "symbolize/modules.h"
 
 int tdt_task_inspect(struct tdt_handle *handle, tdt_task_fn *each, void *arg)
 {
 	struct tdt__lock_places locks = tdt__locks_here(tdt__clock());
+	struct tdt__modules *modules = NULL;
 	struct tdt__task_info info;
 	struct tdt_task_record record;
 
@@ -22,6 +24,9 @@ int tdt_task_inspect(struct tdt_handle *handle, tdt_task_fn *each, void *arg)
 	tdt__registry_read(handle, &record);
 	tdt__task_info(&info, handle, &record, locks.now);
 	tdt__task_info_renew(&info, &locks);
+	if (info.info.name == NULL)
+		info.info.name = tdt__entry_name(handle, &modules, locks.now + TDT__ENTRY_TIME);
+	tdt__modules_unref(modules);
 	return each(handle, &info.info, arg);
 }
 
@@ -32,6 +37,8 @@ int tdt_tasks(const struct tdt_task_filter *filter, tdt_task_fn *each, void *arg
 	struct tdt__task_info info;
 	struct tdt_task_record record;
 	struct tdt__lock_places locks;
+	struct tdt__modules *modules = NULL;
+	uint64_t deadline = tdt__clock() + TDT__ENTRY_TIME;
 	struct tdt_handle *task;
 	int result = each != NULL ? tdt__filter_read(&ours, filter) : -EINVAL;
 
@@ -42,6 +49,8 @@ int tdt_tasks(const struct tdt_task_filter *filter, tdt_task_fn *each, void *arg
 		if (!tdt__registry_read(task, &record) || !tdt__record_is_live(&record))
 			continue;
 		tdt__task_info(&info, task, &record, locks.now);
+		if (info.info.name == NULL)
+			info.info.name = tdt__entry_name(task, &modules, deadline);
 		if (!tdt__filter_lets(&ours, &info.info) ||
 		    !tdt__handle_ref_if_same(task, record.seq))
 			continue;
@@ -50,6 +59,7 @@ int tdt_tasks(const struct tdt_task_filter *filter, tdt_task_fn *each, void *arg
 		tdt_handle_unref(task);
 		locks = tdt__locks_here(tdt__clock()); /* the callback may have taken long */
 	}
+	tdt__modules_unref(modules);
 	return result;
 }
 

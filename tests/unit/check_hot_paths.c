@@ -332,25 +332,43 @@ static void run_fiber(void)
 	STEPS_MARK();
 }
 
-/* A callback of a task of tdt_task_new(), which waits at a list again. */
-static void run_callback(void)
+/* Callbacks of a task of tdt_task_new(), which waits at `leaf` again. */
+static void run_callbacks(struct tdt_leaf *leaf)
 {
-	static const struct tdt_leaf_frame frame = { "wait", NULL, 0, 0 };
-	static struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED, .n = 1, .frames = &frame };
 	struct tdt_handle *task = tdt_task_new(NULL);
 
 	MUST(task != NULL);
-	tdt_worker_now(1);
 	for (int i = 0; i < 3; i++) {
 		if (i == 2) {
 			steps_allow();
 			STEPS_MARK();
 		}
 		tdt_task_enter(task);
-		tdt_leaf_at(task, &leaf);
+		if (leaf != NULL)
+			tdt_leaf_at(task, leaf);
 		tdt_task_leave(task);
 	}
 	STEPS_MARK();
+}
+
+static void run_callback(void)
+{
+	static const struct tdt_leaf_frame frame = { "wait", NULL, 0, 0 };
+	static struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED, .n = 1, .frames = &frame };
+
+	tdt_worker_now(1);
+	run_callbacks(&leaf);
+}
+
+static void enter_and_leave(void)
+{
+	tdt_worker_now(1);
+	run_callbacks(NULL);
+}
+
+static void enter_untold(void)
+{
+	run_callbacks(NULL);
 }
 
 TEST(a_poll_nobody_asks_about_does_nothing_that_takes_long)
@@ -365,7 +383,8 @@ TEST(a_poll_nobody_asks_about_does_nothing_that_takes_long)
 		{ "of a join", poll_joined },
 		{ "of a select", poll_selected },
 		{ "a fiber resumed and suspended", run_fiber },
-		{ "a callback task entered and left", run_callback },
+		{ "a callback task entered and left", enter_and_leave },
+		{ "one that says where it waits, too", run_callback },
 	};
 
 	for (size_t i = 0; i < sizeof polls / sizeof polls[0]; i++) {
@@ -383,12 +402,17 @@ static void poll_untold(void)
 
 TEST(without_a_runtime_that_tells_the_time_it_reads_the_coarse_clock_and_no_more)
 {
-	struct steps steps = count(poll_untold);
+	static void (*const runs[])(void) = { poll_untold, enter_untold };
 
-	steps_print("a traced poll that reads the coarse clock", &steps);
-	ck_assert_int_eq(steps.clocks, 1);
-	steps.clocks = 0;
-	expect_nothing(&steps);
+	for (int i = 0; i < 2; i++) {
+		struct steps steps = count(runs[i]);
+
+		steps_print(i == 0 ? "a traced poll that reads the coarse clock"
+				   : "a callback task entered and left, with that clock", &steps);
+		ck_assert_int_eq(steps.clocks, 1);
+		steps.clocks = 0;
+		expect_nothing(&steps);
+	}
 }
 
 /* --- By a worker of libtdt-rt ----------------------------------------------------------------- */

@@ -324,6 +324,35 @@ TEST(a_listing_proves_a_state_if_no_later_event_is_lost)
 	maker_free(maker);
 }
 
+/* What a record has of the time is up to 4 ms late: behind that of an earlier poll. */
+TEST(a_listing_of_an_earlier_time_says_for_what_a_task_waits)
+{
+	begin();
+	maker_wait(maker, ring, 7, TDT_WAIT_TIMER, 0, 9, NULL);
+	maker_poll(maker, ring, 160, 10, 7, TDT_PENDING);
+	maker_header(maker)->missed = 1;
+	maker_header(maker)->missed_last = 200; /* a poll of 7 */
+	list_state(maker_ring(maker, TDT_RING_SERVICE, 64, 0), 600, 7, 0);
+	ck_assert_str_eq(last_states(), "7 waiting 830 for 3, ");
+	maker_free(maker);
+}
+
+TEST(a_task_whose_run_and_end_are_lost_does_not_run)
+{
+	begin();
+	maker_identity(maker, ring, TDT_EVENT_SPAWN, 90, 7, 0, 0x1000, "gone", "a.c", 1);
+	maker_add(maker, ring, (struct tdt_event){ .kind = TDT_EVENT_RUN, .time = 100, .task = 7 },
+		  NULL, 0);
+	maker_poll(maker, ring, 110, 10, 8, TDT_PENDING);
+	maker_header(maker)->missed = 1;
+	maker_header(maker)->missed_last = 200;
+	ck_assert_str_eq(last_states(), "7 unknown(polling), 8 unknown(waiting), ");
+	list_state(maker_ring(maker, TDT_RING_SERVICE, 64, 0), 600, 8, 0);
+	maker_header(maker)->listed = 590;
+	ck_assert_str_eq(last_states(), "8 waiting 850 for 3, ");
+	maker_free(maker);
+}
+
 TEST(polls_are_counted_from_a_listing_on)
 {
 	const struct tdt_task_info *info;

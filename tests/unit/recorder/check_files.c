@@ -40,6 +40,7 @@
 #include "lib/requester.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
+#include "recorder/block.h"
 #include "recorder/files.h"
 #include "registry/registry.h"
 
@@ -253,6 +254,27 @@ TEST(live_tasks_are_listed_again_and_again)
 	state = recorded_last(TDT_RING_SERVICE, TDT_EVENT_STATE, hand_id(&hand)).event;
 	ck_assert_uint_ge(state.time, second);
 	ck_assert_uint_eq(state.b, 0); /* it was not woken */
+	hand_end(&hand);
+	remove_dir();
+}
+
+/* A reader takes an event for no older than those before it in the ring. */
+TEST(listings_are_in_the_order_of_time)
+{
+	uint64_t at = 0, time = 0;
+	struct recorded recorded;
+	struct hand hand;
+
+	make_dir();
+	hand_begin(&hand, 99, TDT_READY, NULL);
+	ck_assert_int_eq(start_in_dir(0), 0);
+	next_listing(next_listing(0));
+	ck_assert_int_eq(tdt_recorder_stop(), 0);
+	while (recorded_next(recorded_ring(TDT__RING_TASKS), &at, &recorded)) {
+		ck_assert_uint_ge(recorded.event.time, time);
+		time = recorded.event.time;
+	}
+	ck_assert_uint_ne(time, 0);
 	hand_end(&hand);
 	remove_dir();
 }

@@ -313,6 +313,52 @@ TEST(a_task_without_polls_is_recorded_as_running_and_waiting)
 	tdt_task_end(task);
 }
 
+/* The kinds of the waits that the ring has, in their order. */
+static const char *waits_recorded(uint64_t id)
+{
+	static char seen[16];
+	struct recorded event;
+	uint64_t at = 0;
+	size_t n = 0;
+
+	while (recorded_next(recorded_ring_of((uint32_t)gettid(), TDT_RING_POLLS), &at, &event))
+		if (event.event.task == id && event.event.kind == TDT_EVENT_WAIT)
+			seen[n++] = (char)('0' + event.event.detail);
+		else if (event.event.task == id && event.event.kind == TDT_EVENT_POLL)
+			seen[n++] = '|';
+	seen[n] = '\0';
+	return seen;
+}
+
+TEST(of_the_lists_of_a_run_the_last_one_is_recorded)
+{
+	static const struct tdt_leaf_wait one = { TDT_WAIT_TIMER, 0, NULL, 0, NULL },
+					  two[] = { { TDT_WAIT_IO, 0, NULL, 0, NULL },
+						    { TDT_WAIT_TASK, 0, NULL, 0, "a child" } };
+	struct tdt_leaf first = { .kind = TDT_LEAF_NAMED, .waits = &one, .n_waits = 1 },
+			last = { .kind = TDT_LEAF_NAMED, .waits = two, .n_waits = 2 };
+	struct tdt_handle *task;
+	char expected[16];
+
+	start(NULL);
+	task = tdt_task_new(TDT_TASK_ATTR(.name = "a request"));
+	MUST(task != NULL);
+	tdt_task_enter(task);
+	tdt_leaf_at(task, &first);
+	tdt_leaf_at(task, &last);
+	tdt_task_leave(task);
+	tdt_task_enter(task); /* it waits there again */
+	tdt_task_leave(task);
+	tdt_task_enter(task);
+	tdt_leaf_at(task, &last);
+	tdt_leaf_at(task, NULL);
+	tdt_task_leave(task);
+	snprintf(expected, sizeof expected, "%d%d|%d%d||", TDT_WAIT_IO, TDT_WAIT_TASK, TDT_WAIT_IO,
+		 TDT_WAIT_TASK);
+	ck_assert_str_eq(waits_recorded(tdt_handle_id(task)), expected);
+	tdt_task_end(task);
+}
+
 TEST(the_runs_of_a_fiber_are_recorded_as_polls)
 {
 	static char stack[4096];

@@ -373,6 +373,41 @@ TEST(a_poll_that_finds_no_ring_counts_as_missed)
 	hand_end(&hand);
 }
 
+static uint64_t polled_at;
+
+static tdt_poll_t note_time(void *state, struct tdt_context *cx)
+{
+	(void)state;
+	(void)cx;
+	ck_assert_uint_eq(block()->missed_polls, 1);
+	while (tdt__ticks() == block()->missed_last)
+		;
+	polled_at = tdt__ticks();
+	return TDT_PENDING;
+}
+
+/* A listing that found it between its two ends tells no reader that it goes on. */
+TEST(a_poll_without_a_ring_is_missed_until_its_end)
+{
+	struct tdt__block_plan plan = { .ring_size = TDT_RING_SIZE_MIN };
+	struct hand hand, other;
+
+	do
+		plan.total_size += 1024;
+	while (!tdt__block_plan(&plan));
+	start(TDT_RING_SIZE_MIN, plan.total_size);
+	hand_begin(&other, 9, TDT_READY, NULL);
+	hand_poll(&other);
+	test_waker_init(&hand.waker);
+	hand.task = tdt_traced(((struct tdt_future){ NULL, note_time, drop_nothing }));
+	run_thread(poll_once, &hand);
+	ck_assert_uint_ge(block()->missed_last, polled_at);
+	ck_assert_uint_eq(block()->missed, 1);
+	ck_assert_uint_eq(block()->missed_polls, 1);
+	hand_end(&hand);
+	hand_end(&other);
+}
+
 static sem_t missed_one, ring_is_free;
 
 static void *poll_before_and_after(void *arg)

@@ -403,6 +403,18 @@ TEST(a_run_that_a_listing_found_ends)
 	maker_free(maker);
 }
 
+TEST(a_run_whose_end_may_be_missing_is_not_sure)
+{
+	begin();
+	run_or_wait(ring, 60, 0);
+	maker_header(maker)->missed = 1;
+	maker_header(maker)->missed_last = 80;
+	list(100, TDT_STATE_IDLE);
+	maker_poll(maker, ring, 200, 10, 7, TDT_PENDING);
+	ck_assert_str_eq(steps_of(7), "60 polling? 100 waiting:40 200 polling 210 waiting ");
+	maker_free(maker);
+}
+
 TEST(a_listing_is_sure_only_if_no_event_is_missing_since)
 {
 	begin();

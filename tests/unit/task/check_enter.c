@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <tdt/callback.h>
+#include <tdt/integrate/fiber.h>
 #include <tdt/integrate/hooks.h>
 #include <tdt/integrate/leaf.h>
 #include <tdt/tdt.h>
@@ -244,6 +246,15 @@ static int expect_mutex(struct tdt_handle *handle, const struct tdt_task_info *i
 	return 0;
 }
 
+static void expect_waits(struct tdt_handle *handle, uint32_t n)
+{
+	struct tdt_trace *trace = tdt_backtrace(handle);
+
+	ck_assert_ptr_nonnull(trace);
+	ck_assert_uint_eq(tdt_trace_info(trace)->n_waits, n);
+	tdt_trace_free(trace);
+}
+
 TEST(all_waits_of_a_list_are_shown_and_the_main_one_first)
 {
 	struct tdt_trace *trace;
@@ -285,6 +296,84 @@ TEST(the_waits_are_those_of_the_last_list)
 	tdt_leaf_at(task, &leaf);
 	tdt_task_leave(task);
 	ck_assert_uint_eq(info_of(task).n_waits, 0);
+	tdt_task_end(task);
+}
+
+TEST(an_operation_may_await_several_things_until_it_awaits_anew)
+{
+	struct tdt_op op;
+	int registered = 0;
+
+	tdt_op_begin(&op, TDT_TASK_ATTR());
+	TDT_AWAITS_FOR(&op, registered++, "an answer", TDT_WAIT_IO, 5);
+	TDT_AWAITS_TOO(&op, registered++, "a timeout", TDT_WAIT_TIMER, 0);
+	ck_assert_int_eq(registered, 2);
+	expect_waits(op.task, 2);
+	{
+		TDT_RUNS(&op);
+		for (int i = 0; i <= TDT_OP_WAITS; i++)
+			TDT_AWAITS_TOO(&op, registered++, "more", TDT_WAIT_TIMER, 0);
+	}
+	expect_waits(op.task, TDT_OP_WAITS);
+	{
+		TDT_RUNS(&op);
+		TDT_AWAITS_FOR(&op, registered++, "an answer", TDT_WAIT_IO, 5);
+	}
+	expect_waits(op.task, 1);
+	expect_stack(op.task, "an_operation_may_await_several_things_until_it_awaits_anew "
+			      "an answer ", "");
+	tdt_op_end(&op);
+	TDT_AWAITS_TOO(&op, registered++, "nothing", TDT_WAIT_TIMER, 0);
+	tdt_task_end(task);
+}
+
+/* --- What it is called -------------------------------------------------------------------- */
+
+static int is_named(struct tdt_handle *handle, const struct tdt_task_info *info, void *nothing)
+{
+	(void)handle;
+	(void)nothing;
+	return info->name != NULL && strcmp(info->name, "callback") == 0;
+}
+
+/* Dumps have the name, too. */
+static void expect_dumped_name(void)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	MUST(out != NULL && tdt_dump(out) == 0 && fclose(out) == 0);
+	ck_assert_msg(strstr(text, "\"callback\"") != NULL, "%s", text);
+	free(text);
+}
+
+TEST(a_task_without_a_name_is_called_by_the_function_that_it_runs, .to = 2)
+{
+	static char stack[4096];
+	const struct tdt_task_attr *attr = TDT_TASK_ATTR(.entry = (uintptr_t)callback);
+	struct tdt_fiber *fiber = _i == 1 ? tdt_fiber_new(stack, sizeof stack, attr) : NULL;
+	struct tdt_handle *nameless = tdt_handle_ref(_i == 1 ? tdt_fiber_handle(fiber)
+							     : tdt_task_new(attr));
+	struct tdt_trace *trace;
+
+	MUST(nameless != NULL);
+	while (tdt_task_inspect(nameless, is_named, NULL) == 0)
+		usleep(1000); /* a name that comes late is there the next time */
+	ck_assert_int_eq(tdt_tasks(NULL, is_named, NULL), 1);
+	expect_dumped_name();
+	if (_i == 0) {
+		tdt_leaf_at(nameless, &leaf);
+		trace = tdt_backtrace(nameless);
+		ck_assert_ptr_nonnull(trace);
+		ck_assert_str_eq(tdt_trace_info(trace)->name, "callback");
+		tdt_trace_free(trace);
+		tdt_task_end(nameless);
+	} else {
+		tdt_fiber_end(fiber);
+	}
+	ck_assert_ptr_null(info_of(nameless).name);
+	tdt_handle_unref(nameless);
 	tdt_task_end(task);
 }
 
