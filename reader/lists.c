@@ -200,7 +200,8 @@ struct tdt__stacks *tdt__list_read(struct tdt__tasks *tasks, struct tdt__seen_ta
 				    : TDT_LEAVES_UNKNOWN;
 	/* In a run, the same list may be set anew after it was changed: then its `polls` differ. */
 	if (read_listed(&reading, &leaf, n) && is_in_force_still(tasks->target, task->seen) &&
-	    find_leaf(tasks, task->seen, &again) && again.polls == leaf.polls) {
+	    find_leaf(tasks, task->seen, &again) && again.polls == leaf.polls &&
+	    again.changes == leaf.changes) {
 		read_listed_waits(tasks, task, &leaf);
 		return reading.stacks;
 	}
