@@ -177,8 +177,15 @@ inline void name_task(tdt_task_attr *attr, const char *function) noexcept
  */
 class chain {
       public:
-	/* NULL: no memory.  The task runs then, in the frame that begins at `base`. */
-	static chain *begin(const origin &where, std::uintptr_t base) noexcept;
+	/* The task on whose behalf this thread makes tasks, while it does not run it; 0: none. */
+	static inline constinit thread_local std::uint64_t spawner = 0;
+
+	/*
+	 * Begin a task, which runs in the frame that begins at `base`, on behalf of the task
+	 * `parent`; 0: of the one that runs on this thread.  Returns NULL without memory.
+	 */
+	static chain *begin(const origin &where, std::uintptr_t base,
+			    std::uint64_t parent = spawner) noexcept;
 	void end() noexcept
 	{
 		spawner = outer_;
@@ -227,9 +234,6 @@ class chain {
 	void resume(std::uint32_t depth) noexcept { go_on(depth, base_); }
 
 	std::uint64_t id() const noexcept { return id_; }
-
-	/* The task on whose behalf this thread makes tasks, while it does not run it; 0: none. */
-	static inline constinit thread_local std::uint64_t spawner = 0;
 
       private:
 	static constexpr std::uint32_t FEW = 8;
@@ -292,7 +296,8 @@ class chain {
 	}
 };
 
-[[gnu::noinline]] inline chain *chain::begin(const origin &where, std::uintptr_t base) noexcept
+[[gnu::noinline]] inline chain *chain::begin(const origin &where, std::uintptr_t base,
+					     std::uint64_t parent) noexcept
 {
 	auto *made = new (std::nothrow) chain;
 	tdt_task_attr attr = {};
@@ -303,9 +308,9 @@ class chain {
 	attr.file = where.file;
 	attr.line = where.line;
 	name_task(&attr, where.function);
-	if (spawner != 0) {
+	if (parent != 0) {
 		attr.flags = TDT_ATTR_PARENT;
-		attr.parent = spawner;
+		attr.parent = parent;
 	}
 	made->task_ = tdt_task_new(&attr);
 	if (made->task_ == nullptr) {
@@ -384,9 +389,6 @@ concept can_join = requires {
 template <typename Result>
 concept is_handle = !std::is_void_v<Result> && !std::is_same_v<Result, bool>;
 
-/* What is known of an awaited operation; tdt/asio.hpp knows some. */
-template <typename Awaited> inline constexpr const tdt_leaf_wait *wait_of = nullptr;
-
 template <typename Awaited> decltype(auto) awaiter_of(Awaited &&awaited)
 {
 	if constexpr (requires { std::forward<Awaited>(awaited).operator co_await(); })
@@ -396,11 +398,12 @@ template <typename Awaited> decltype(auto) awaiter_of(Awaited &&awaited)
 	else
 		return std::forward<Awaited>(awaited);
 }
+template <typename Awaited> using awaiter_type = decltype(awaiter_of(std::declval<Awaited>()));
 
 /* The awaiter of what the type's own await_transform() made, which must live as long. */
 template <typename Made> struct made_awaiter {
 	Made made;
-	decltype(awaiter_of(std::declval<Made>())) awaiter = awaiter_of(static_cast<Made &&>(made));
+	awaiter_type<Made> awaiter = awaiter_of(static_cast<Made &&>(made));
 
 	bool await_ready() { return awaiter.await_ready(); }
 	template <typename Handle> auto await_suspend(Handle handle)
@@ -428,6 +431,7 @@ template <typename Promise, typename Awaited, typename Awaiter> struct traced_aw
 	Promise *self;
 	const void *place;
 	Awaiter awaiter;
+	[[no_unique_address]] typename Promise::postponed later = {};
 
 	static constexpr bool joins = can_join<std::remove_cvref_t<Awaited>>;
 	using result = decltype(std::declval<Awaiter &>().await_suspend(
@@ -482,7 +486,12 @@ template <typename Promise, typename Awaited, typename Awaiter> struct traced_aw
 		} else {
 			const on_behalf scope(self->in != nullptr ? wait() : chain::spawner);
 
-			return awaiter.await_suspend(self->own_handle());
+			if constexpr (Promise::postpones) {
+				awaiter.await_suspend(self->own_handle());
+				self->postpone(&later);
+			} else {
+				return awaiter.await_suspend(self->own_handle());
+			}
 		}
 	}
 
@@ -491,7 +500,7 @@ template <typename Promise, typename Awaited, typename Awaiter> struct traced_aw
 		std::uint64_t id = self->in->id();
 
 		self->in->wait(self->depth, self->hidden ? nullptr : place,
-			       wait_of<std::remove_cvref_t<Awaited>>);
+			       Promise::template waits_for<std::remove_cvref_t<Awaited>>());
 		return id;
 	}
 };
@@ -499,7 +508,7 @@ template <typename Promise, typename Awaited, typename Awaiter> struct traced_aw
 /* --- Promises ------------------------------------------------------------------------ */
 
 /* The promise of the type as a base. */
-template <typename Base> struct promise_base_of : Base, link {
+template <typename Base, typename Link = link> struct promise_base_of : Base, Link {
 	using Base::Base;
 	Base &base() noexcept { return *this; }
 };
@@ -558,13 +567,22 @@ inline constexpr bool has_transform<Base, true> = requires(Base &base) {
  * The promise of `Base` as the library sees it: `Around` has it, and `Self` is the class derived
  * from this one.  What passes by on its way to the coroutine's own promise is noted.
  */
-template <typename Self, typename Around, typename Base> struct promise_around : Around {
+template <typename Self, typename Around, typename Base, typename Origin = origin>
+struct promise_around : Around {
 	using Around::Around;
 
 	using first_awaiter = decltype(std::declval<Base &>().initial_suspend());
 	using last_awaiter = decltype(std::declval<Base &>().final_suspend());
 	static constexpr bool is_lazy = !std::is_same_v<first_awaiter, std::suspend_never>;
-	static constexpr bool at_once = false; /* no awaited coroutine is resumed elsewhere */
+
+	/* What tdt/asio.hpp knows better. */
+	static constexpr bool at_once = false;   /* an awaited coroutine is always resumed here */
+	static constexpr bool postpones = false; /* an operation begins after the co_await */
+	struct postponed {};
+	template <typename Awaited> static constexpr const tdt_leaf_wait *waits_for()
+	{
+		return nullptr;
+	}
 
 	auto own_handle() noexcept
 	{
@@ -591,11 +609,11 @@ template <typename Self, typename Around, typename Base> struct promise_around :
 			this->in = chain::begin(where, base);
 	}
 
-	auto initial_suspend(origin where = {})
+	auto initial_suspend(Origin where = {})
 	{
 		struct first {
 			Self *self;
-			origin where;
+			Origin where;
 			first_awaiter awaiter;
 
 			bool await_ready() { return awaiter.await_ready(); }
@@ -634,29 +652,45 @@ template <typename Self, typename Around, typename Base> struct promise_around :
 		return last{ self(), this->base().final_suspend() };
 	}
 
+	/*
+	 * gcc 12 knows the line of the call of await_transform() only if its result has no
+	 * destructor.
+	 */
+	template <typename Awaited, bool yields> struct noted_await {
+		Self *self;
+		const void *place;
+		Awaited &&awaited;
+
+		auto operator co_await()
+		{
+			if constexpr (yields)
+				return self->template made<void>(place, [this]() -> decltype(auto) {
+					return self->base().yield_value(
+						std::forward<Awaited>(awaited));
+				});
+			else if constexpr (has_transform<Base>)
+				return self->template made<Awaited>(place, [this]() -> decltype(auto) {
+					return self->base().await_transform(
+						std::forward<Awaited>(awaited));
+				});
+			else
+				return traced_await<Self, Awaited, awaiter_type<Awaited>>{
+					self, place, awaiter_of(std::forward<Awaited>(awaited))
+				};
+		}
+	};
 	template <typename Awaited>
 	auto await_transform(Awaited &&awaited, const void *place = tdt__co_here())
 	{
-		if constexpr (has_transform<Base>)
-			return made<Awaited>(place, [&]() -> decltype(auto) {
-				return this->base().await_transform(std::forward<Awaited>(awaited));
-			});
-		else
-			return traced_await<Self, Awaited,
-					    decltype(awaiter_of(std::declval<Awaited>()))>{
-				self(), place, awaiter_of(std::forward<Awaited>(awaited))
-			};
+		return noted_await<Awaited, false>{ self(), place, std::forward<Awaited>(awaited) };
 	}
-
 	template <typename Value>
 		requires requires(Base &base, Value &&value) {
 			base.yield_value(std::forward<Value>(value));
 		}
 	auto yield_value(Value &&value, const void *place = tdt__co_here())
 	{
-		return made<void>(place, [&]() -> decltype(auto) {
-			return this->base().yield_value(std::forward<Value>(value));
-		});
+		return noted_await<Value, true>{ self(), place, std::forward<Value>(value) };
 	}
 
       private:
@@ -667,7 +701,7 @@ template <typename Self, typename Around, typename Base> struct promise_around :
 	{
 		using Made = decltype(make());
 
-		if constexpr (std::is_same_v<decltype(awaiter_of(std::declval<Made>())), Made &&>)
+		if constexpr (std::is_same_v<awaiter_type<Made>, Made &&>)
 			return traced_await<Self, Awaited, Made>{ self(), place, make() };
 		else
 			return traced_await<Self, Awaited, made_awaiter<Made>>{ self(), place,
