@@ -86,16 +86,16 @@ struct asio_initiation<Deferred<Signature, Initiation, Arguments...>> {
 };
 
 /* The name of a type: its compiler knows it. */
-template <typename Type> consteval std::string_view type_name()
+template <typename Type> constexpr auto type_name()
 {
 	std::string_view name = __PRETTY_FUNCTION__;
 
 	name.remove_prefix(name.find("Type = ") + 7);
-	return name.substr(0, name.find_last_of("];"));
+	return name.substr(0, name.rfind(']'));
 }
 
 /* Cut the last component of a name off: of "a::b<c::d>::e<f>" it is "e". */
-consteval std::string_view cut_component(std::string_view *name)
+constexpr std::string_view cut_component(std::string_view *name)
 {
 	std::size_t from = name->size(), end = from;
 	int depth = 0;
@@ -111,36 +111,57 @@ consteval std::string_view cut_component(std::string_view *name)
 	return last;
 }
 
-/* What an operation is, by the type of what begins it: "initiate_async_wait" of some timer. */
-template <typename Initiation> struct asio_wait {
-	static consteval std::string_view operation()
-	{
-		std::string_view type = type_name<Initiation>(), last = cut_component(&type);
+/* The type of what begins the operation, without what redirect_error() and others put around it. */
+template <typename Initiation> constexpr std::string_view asio_begins()
+{
+	std::string_view type = type_name<Initiation>();
 
-		return last.starts_with("initiate_") ? last.substr(9) : std::string_view();
+	for (;;) {
+		std::string_view rest = type, last = cut_component(&rest);
+
+		if (last != "init_wrapper" || !type.ends_with('>'))
+			return type;
+		type.remove_prefix(last.data() + last.size() + 1 - type.data());
+		type.remove_suffix(1);
 	}
-	static consteval tdt_wait_kind kind()
+}
+
+/* What an operation is, by that type: "initiate_async_wait" of some timer. */
+template <typename Initiation> constexpr std::string_view asio_name()
+{
+	std::string_view type = asio_begins<Initiation>(), last = cut_component(&type);
+
+	if (cut_component(&type) == "parallel_group")
+		return "parallel_group";
+	return last.starts_with("initiate_") ? last.substr(9) : std::string_view();
+}
+
+template <typename Initiation> constexpr tdt_wait_kind asio_kind()
+{
+	std::string_view type = asio_begins<Initiation>(), last = cut_component(&type);
+	std::string_view object = cut_component(&type);
+
+	if (object.find("timer") != object.npos)
+		return TDT_WAIT_TIMER;
+	for (const char *io : { "socket", "descriptor", "port", "pipe", "file" })
+		if (object.find(io) != object.npos)
+			return TDT_WAIT_IO;
+	return last.find("_read") != last.npos || last.find("_write") != last.npos ? TDT_WAIT_IO
+										  : TDT_WAIT_OTHER;
+}
+
+template <typename Initiation> struct asio_text {
+	char bytes[asio_name<Initiation>().size() + 1] = {};
+
+	constexpr asio_text()
 	{
-		std::string_view type = type_name<Initiation>(), last = cut_component(&type);
-		std::string_view object = cut_component(&type);
-
-		if (object.find("timer") != object.npos)
-			return TDT_WAIT_TIMER;
-		for (const char *io : { "socket", "descriptor", "port", "pipe", "file" })
-			if (object.find(io) != object.npos)
-				return TDT_WAIT_IO;
-		return last.find("_read") != last.npos || last.find("_write") != last.npos
-			       ? TDT_WAIT_IO
-			       : TDT_WAIT_OTHER;
+		asio_name<Initiation>().copy(bytes, asio_name<Initiation>().size());
 	}
-
-	static constexpr struct text {
-		char bytes[operation().size() + 1] = {};
-
-		consteval text() { operation().copy(bytes, operation().size()); }
-	} name = {};
-	static constexpr tdt_leaf_wait wait = { kind(), 0, nullptr, 0, name.bytes };
 };
+template <typename Initiation> inline constexpr asio_text<Initiation> asio_text_of = {};
+template <typename Initiation>
+inline constexpr tdt_leaf_wait asio_wait_of = { asio_kind<Initiation>(), 0, nullptr, 0,
+						asio_text_of<Initiation>.bytes };
 
 /* --- Promises ------------------------------------------------------------------------ */
 
@@ -207,10 +228,10 @@ struct asio_promise : asio_around<asio_promise<Base, Operation>, Base> {
 						      typename asio_initiation<Awaited>::type,
 						      Operation>;
 
-		if constexpr (asio_wait<initiation>::operation().empty())
+		if constexpr (asio_name<initiation>().empty())
 			return nullptr;
 		else
-			return &asio_wait<initiation>::wait;
+			return &asio_wait_of<initiation>;
 	}
 
 	/* From 1.24 on, an operation begins when the coroutine has returned to the loop. */
@@ -243,14 +264,17 @@ struct asio_promise : asio_around<asio_promise<Base, Operation>, Base> {
 } // namespace detail
 } // namespace tdt
 
-#ifdef ASIO_AWAITABLE_HPP
+#if defined(ASIO_AWAITABLE_HPP) && defined(ASIO_HAS_CO_AWAIT)
+#define TDT__ASIO 1
 TDT_ASIO_EXECUTOR(asio, asio::any_io_executor);
 #endif
-#ifdef BOOST_ASIO_AWAITABLE_HPP
+#if defined(BOOST_ASIO_AWAITABLE_HPP) && defined(BOOST_ASIO_HAS_CO_AWAIT)
+#define TDT__ASIO 1
 TDT_ASIO_EXECUTOR(boost::asio, boost::asio::any_io_executor);
 #endif
-#if !defined(ASIO_AWAITABLE_HPP) && !defined(BOOST_ASIO_AWAITABLE_HPP)
-#error "include Asio, for coroutines, before tdt/asio.hpp"
+#ifndef TDT__ASIO
+#error "include an Asio that has coroutines (ASIO_HAS_CO_AWAIT) before tdt/asio.hpp"
 #endif
+#undef TDT__ASIO
 
 #endif

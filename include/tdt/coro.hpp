@@ -166,6 +166,10 @@ inline void name_task(tdt_task_attr *attr, const char *function) noexcept
 		if (*end == ' ' && depth == 0)
 			from = end + 1;
 	}
+	end += std::strncmp(end, "()", 2) == 0 && end - from >= 8 &&
+		       std::memcmp(end - 8, "operator", 8) == 0
+		       ? 2
+		       : 0;
 	attr->default_name = from;
 	attr->default_name_length = static_cast<std::size_t>(end - from);
 }
@@ -600,18 +604,18 @@ struct promise_around : Around {
 
 	void begin(const origin &where, std::uintptr_t base) noexcept
 	{
-		link *awaiting = std::exchange(about_to_begin.awaiting, nullptr);
+		link *outer = std::exchange(about_to_begin.awaiting, nullptr);
 
-		if (awaiting != nullptr && about_to_begin.kind == &kind_of<Self> &&
+		if (outer != nullptr && about_to_begin.kind == &kind_of<Self> &&
 		    self()->is_next(about_to_begin.next))
-			this->begin_in(awaiting, base);
+			this->begin_in(outer, base);
 		else
 			this->in = chain::begin(where, base);
 	}
 
 	auto initial_suspend(Origin where = {})
 	{
-		struct first {
+		struct traced_first {
 			Self *self;
 			Origin where;
 			first_awaiter awaiter;
@@ -627,12 +631,12 @@ struct promise_around : Around {
 				awaiter.await_resume();
 			}
 		};
-		return first{ self(), where, this->base().initial_suspend() };
+		return traced_first{ self(), where, this->base().initial_suspend() };
 	}
 
 	auto final_suspend() noexcept
 	{
-		struct last {
+		struct traced_last {
 			Self *self;
 			last_awaiter awaiter;
 
@@ -649,7 +653,7 @@ struct promise_around : Around {
 			}
 			void await_resume() noexcept { awaiter.await_resume(); }
 		};
-		return last{ self(), this->base().final_suspend() };
+		return traced_last{ self(), this->base().final_suspend() };
 	}
 
 	/*
