@@ -121,7 +121,8 @@ template <typename Initiation> constexpr std::string_view asio_begins()
 
 		if (last != "init_wrapper" || !type.ends_with('>'))
 			return type;
-		type.remove_prefix(last.data() + last.size() + 1 - type.data());
+		type.remove_prefix(static_cast<std::size_t>(last.data() - type.data()) +
+				   last.size() + 1);
 		type.remove_suffix(1);
 	}
 }

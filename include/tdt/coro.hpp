@@ -84,32 +84,14 @@
 /* --- The parts of the macro, which are of no use elsewhere --------------------------- */
 
 /*
- * The address of the next instruction.  As a default argument of await_transform() this is in the
- * coroutine, on the line of its co_await.  (The printer knows the name, and leaves it out.)
+ * The address that this returns to.  As a default argument of await_transform() it is called in the
+ * coroutine, on the line of its co_await.  (The asm keeps compilers from calling it only once.)
  */
-#if defined(__x86_64__)
-[[gnu::always_inline]] inline const void *tdt__co_here() noexcept
-{
-	const void *here;
-
-	__asm__ volatile("{lea 1f(%%rip), %0|lea %0, 1f[rip]}\n1:" : "=r"(here));
-	return here;
-}
-#elif defined(__aarch64__)
-[[gnu::always_inline]] inline const void *tdt__co_here() noexcept
-{
-	const void *here;
-
-	__asm__ volatile("adr %0, 1f\n1:" : "=r"(here));
-	return here;
-}
-#else
-[[gnu::noinline]] inline const void *tdt__co_here() noexcept
+__attribute__((noinline, visibility("hidden"))) inline const void *tdt__co_here() noexcept
 {
 	__asm__ volatile("");
 	return __builtin_return_address(0);
 }
-#endif
 
 /* Where the frame of the function begins that this is inlined into; 0: unknown. */
 #if defined(__x86_64__)
