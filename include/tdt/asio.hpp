@@ -31,9 +31,9 @@
  *	TDT_ASIO_EXECUTOR(boost::asio, boost::asio::io_context::executor_type);
  *
  * A file that lacks this header, or that line, violates the one-definition rule, as files do that
- * define one function differently.  The compiler's option -include makes it impossible to forget.
- * Such a coroutine is missing from the tree of a coroutine that awaits it, which is then shown as
- * running; tdt_misused() has the line of the co_await (TDT_MISUSE_UNTRACED).
+ * define one function differently, and nothing finds this out.  Such a coroutine is missing from the
+ * tree of the coroutine that awaits it, which may be shown as running while it waits.  So best
+ * include Asio and this header in one header of your own.
  *
  * How: a specialization of std::coroutine_traits, which is more specialized than that of Asio, has a
  * promise that is derived from Asio's.  No private member is used.  Tried with Asio 1.22 and 1.38,

@@ -6,12 +6,12 @@
  * The coroutines of any C++20 coroutine type as tasks: of the task<T> of a library, or of your own.
  * The type and its coroutines stay as they are.  One line names the type:
  *
- *	#include <coro/task.hpp>                // or your own task<T>
+ *	#include <cppcoro/task.hpp>             // or your own task<T>
  *	#include <tdt/coro.hpp>
  *
- *	TDT_CORO(coro::task<T>, class T);       // before the first coroutine of that type
+ *	TDT_CORO(cppcoro::task<T>, class T);       // before the first coroutine of that type
  *
- *	coro::task<int> price(int item)
+ *	cppcoro::task<int> price(int item)
  *	{
  *		co_return co_await ask_shop(item);      // a dump shows this line
  *	}

@@ -79,14 +79,13 @@ cd "$tmp" || exit
 # shellcheck disable=SC2086 # lists of flags
 build()
 {
-	"$@" -g $warnings $shared -lpthread -o program
+	"$@" -g $warnings -lpthread $shared -o program
 }
 
-# can COMPILER FLAG HEADER: compile a program that includes the header, with coroutines.
+# can COMPILER FLAG HEADER: compile a program that includes the header.
 can()
 {
-	printf '#include <coroutine>\n#include <%s>\n#ifdef NEED\n%s\n#endif\n%s\n' "$3" \
-		'NEED' 'int main() {}' >can.cc
+	printf '#include <utility>\n#include <%s>\nint main() {}\n' "$3" >can.cc
 	"$1" "$2" -fsyntax-only can.cc >/dev/null 2>&1
 }
 
@@ -112,13 +111,21 @@ for compiler in "$TEST_GXX" "$TEST_CLANGXX"; do
 		source=$fixtures/coro_types.cc
 		claims "$compiler" -std=$year -O2
 		test "$year" = c++23 || claims "$compiler" -std=$year -O0
-		if ! can "$compiler" -std=$year asio.hpp; then
-			skip "Asio with $compiler -std=$year" "there is no asio.hpp"
-			continue
-		fi
 		source=$fixtures/coro_asio.cc
-		# Asio 1.22 does not know that Clang has coroutines.
-		claims "$compiler" -std=$year -O2 -DASIO_HAS_CO_AWAIT -DASIO_HAS_STD_COROUTINE
+		if can "$compiler" -std=$year asio.hpp; then
+			# Asio 1.22 does not know that Clang has coroutines.
+			claims "$compiler" -std=$year -O2 -DASIO_HAS_CO_AWAIT \
+				-DASIO_HAS_STD_COROUTINE
+		else
+			skip "Asio with $compiler -std=$year" "there is no asio.hpp"
+		fi
+		if test "$compiler" != "$TEST_GXX" || test "$year" = c++23; then
+			: # Boost 1.74 has coroutines with gcc only
+		elif can "$compiler" -std=$year boost/asio.hpp; then
+			claims "$compiler" -std=$year -O2 -DASIO_BOOST
+		else
+			skip "Boost.Asio with $compiler -std=$year" "there is no boost/asio.hpp"
+		fi
 	done
 done
 plan
