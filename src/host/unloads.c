@@ -106,14 +106,15 @@ static bool wait_until(uint64_t ticket, uint64_t deadline)
  */
 static bool wait_scheduled(uint64_t ticket, uint64_t deadline)
 {
-	const uint64_t latest = deadline + MOST_STARVED;
+	const uint64_t first = deadline, latest = deadline + MOST_STARVED;
 	bool known = wait_until(ticket, deadline);
 
 	while (!known && !reporter.reading && deadline < latest) {
 		deadline += LEAST_WAIT;
 		known = wait_until(ticket, deadline);
 	}
-	return known;
+	/* A reporter that began late is as likely to be interrupted. */
+	return known || (deadline > first && wait_until(ticket, deadline + MOST_WAIT));
 }
 
 static bool find_out(uint64_t *unloads, uint64_t deadline,

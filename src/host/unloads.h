@@ -25,7 +25,7 @@ struct tdt__unloads {
 /*
  * Find out the number, once, for a requester that needs it: `count->n` is from some moment during
  * the first call with this `count`.  False: the number was not known by the deadline.  The call
- * waits for at least 10 ms and at most 100 ms.  It waits for up to 300 ms more while the machine is
+ * waits for at least 10 ms and at most 100 ms.  It waits for up to 400 ms more while the machine is
  * so busy that the reporter does not run.  After a call that failed, no requester waits until the
  * reporter has answered, that is, until the loader's list is free.
  */

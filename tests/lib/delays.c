@@ -85,6 +85,8 @@ static uint64_t choose(uint64_t n)
 /* From its first rest on, this thread shall only run when no other wants to. */
 static __thread bool gives_way;
 
+static __thread bool is_awaited; /* within a limited time: the thread never rests */
+
 /* One time in `n`, for up to 1.5 ms or, a few times, up to 30. */
 static void rest(unsigned n)
 {
@@ -92,6 +94,8 @@ static void rest(unsigned n)
 	struct timespec time = { 0, 0 };
 	int saved = errno;
 
+	if (is_awaited)
+		return;
 	if (gives_way)
 		sched_setscheduler(0, SCHED_IDLE, &none);
 	gives_way = false;
@@ -135,16 +139,13 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*functi
 	return error;
 }
 
-/*
- * For the namer and the reporter, requesters wait for a limited time (symbolize/namer.h,
- * host/unloads.h), in which a thread that runs only when no other wants to may not get on at all.
- */
+/* Requesters wait for the namer and the reporter so (symbolize/namer.h, host/unloads.h). */
 int pthread_setname_np(pthread_t thread, const char *name)
 {
 	prepare();
 	if (pthread_equal(thread, pthread_self()) &&
 	    (strcmp(name, "tdt-names") == 0 || strcmp(name, "tdt-unloads") == 0))
-		gives_way = false;
+		is_awaited = true;
 	return real_setname(thread, name);
 }
 

@@ -360,7 +360,8 @@ TEST(a_wake_up_is_told_before_the_poll_it_leads_to)
 
 	pause_in_wakes = true;
 	for (int round = 1; round <= 10; round++) {
-		UNTIL(leaf.polls == round && leaf.waker != NULL);
+		/* One that comes while its poll ends may be told twice. */
+		UNTIL(leaf.polls == round && leaf.waker != NULL && all_parked(2));
 		leaf_wake(&leaf);
 		ck_assert_ptr_eq(woken, handle);
 	}
@@ -436,8 +437,9 @@ TEST(a_counted_clone_of_a_tasks_waker_is_known_for_what_it_is)
 	ck_assert_int_eq(counted, 0);
 	trace = tdt_backtrace(handle);
 	ck_assert_ptr_nonnull(trace);
-	ck_assert_int_eq(counted, 1);
-	MUST(tdt__task_has_waker(leaf.waker) && leaf.waker != tdt_waker_beneath(leaf.waker));
+	/* If the poll takes long, the answer is what is read of it. */
+	UNTIL(counted == 1);
+	UNTIL(tdt__task_has_waker(leaf.waker) && leaf.waker != tdt_waker_beneath(leaf.waker));
 	tdt_trace_free(trace);
 	leaf_open(&leaf);
 	UNTIL(leaf.drops == 1);

@@ -101,21 +101,21 @@ static void expect_path(const struct fibered *it, const char *path)
 }
 
 /* The text of a dump, for the caller to free. */
-static char *dump_text(void)
+static char *dump_text(const struct tdt_dump_options *options)
 {
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
 	ck_assert_ptr_nonnull(out);
-	ck_assert_int_eq(tdt_dump(out), 0);
+	ck_assert_int_eq(tdt_dump_with(out, options), 0);
 	fclose(out);
 	return text;
 }
 
 static void expect_dump(const char *part)
 {
-	char *text = dump_text();
+	char *text = dump_text(NULL);
 
 	ck_assert_msg(strstr(text, part) != NULL, "no '%s' in: %s", part, text);
 	free(text);
@@ -178,6 +178,8 @@ TEST(a_fiber_that_has_not_run_says_so)
 
 TEST(a_dump_has_all_fibers)
 {
+	const struct tdt_dump_options unhurried = { .size = sizeof unhurried,
+						    .timeout_ns = 60000000000 };
 	struct fibered its[600];
 	char *text;
 
@@ -187,7 +189,7 @@ TEST(a_dump_has_all_fibers)
 		if (i % 2 == 1)
 			fibered_resume(&its[i]);
 	}
-	text = dump_text();
+	text = dump_text(&unhurried);
 	ck_assert_msg(strstr(text, "600 tasks: 600 answered") != NULL, "%s", text);
 	if (strstr(text, "not named in time") == NULL) {
 		ck_assert_ptr_nonnull(strstr(text, "outer"));
@@ -494,7 +496,7 @@ TEST(fibers_that_wait_for_each_other_are_a_deadlock_if_wake_ups_are_reported, .t
 	fibered_resume(&b);
 	expect_dump(_i ? "deadlock" : "ring of waits");
 	tdt_task_woken(a.arg); /* it may be about to go on */
-	text = dump_text();
+	text = dump_text(NULL);
 	ck_assert_msg(strstr(text, "deadlock") == NULL, "%s", text);
 	free(text);
 	fibered_fini(&a);
@@ -1254,7 +1256,7 @@ TEST(a_fiber_that_ran_elsewhere_at_a_fork_is_said_to_run_in_the_child)
 		char *text;
 
 		alarm(20);
-		text = dump_text();
+		text = dump_text(NULL);
 		MUST(strstr(text, "running") != NULL);
 		MUST(strstr(text, "no stack could be read") != NULL);
 		free(text);

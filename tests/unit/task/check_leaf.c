@@ -427,11 +427,14 @@ TEST(a_list_that_a_poll_gives_is_a_leaf_of_that_poll_alone, .to = 2)
 	test_task_fini(&task);
 }
 
+/* `timeout_ns` 0: as long as it takes. */
 static char *dump(int64_t timeout_ns, enum tdt_print_format format)
 {
 	struct tdt_print_options print = { .size = sizeof print, .format = format, ASCII };
 	struct tdt_dump_options options = {
-		.size = sizeof options, .timeout_ns = timeout_ns, .print = &print
+		.size = sizeof options,
+		.timeout_ns = timeout_ns != 0 ? timeout_ns : 60000000000,
+		.print = &print
 	};
 	char *text = NULL;
 	size_t size;
@@ -540,7 +543,7 @@ TEST(tasks_that_wait_at_lists_for_each_other_are_a_deadlock)
 {
 	struct tdt_leaf leaf[2] = { NAMED(calls), NAMED(calls) };
 	struct tdt_handle *tasks[2] = { task_new(51), task_new(52) };
-	struct tdt_lock locks[2];
+	struct tdt_lock locks[2] = { 0 };
 	char *text;
 
 	for (int i = 0; i < 2; i++) {
