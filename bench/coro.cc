@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * This benchmark compares coroutines of one type with those of the same type that are traced
- * (tdt/coro.hpp), and the same of Asio (tdt/asio.hpp).  A hop is an await of another coroutine, there
- * and back; a resume is a wait that ends.  In the echo, a byte goes through a pair of sockets.
+ * (tdt/coro.hpp), and the same of Asio (tdt/asio.hpp).  A hop is an await of another coroutine,
+ * there and back; a resume is a wait that ends.  In the echo, a byte goes through a pair of
+ * sockets.
  */
 
 #include <config.h>
@@ -38,47 +39,80 @@ template <bool traced> struct lazy {
 		std::coroutine_handle<> awaiting = std::noop_coroutine();
 
 		struct last {
-			bool await_ready() const noexcept { return false; }
+			bool await_ready() const noexcept
+			{
+				return false;
+			}
 			std::coroutine_handle<>
 			await_suspend(std::coroutine_handle<promise_type> ended) const noexcept
 			{
 				return ended.promise().awaiting;
 			}
-			void await_resume() const noexcept {}
+			void await_resume() const noexcept
+			{
+			}
 		};
 		lazy get_return_object()
 		{
 			return lazy(std::coroutine_handle<promise_type>::from_promise(*this));
 		}
-		std::suspend_always initial_suspend() const noexcept { return {}; }
-		last final_suspend() const noexcept { return {}; }
-		void unhandled_exception() const { std::terminate(); }
-		void return_void() const noexcept {}
+		std::suspend_always initial_suspend() const noexcept
+		{
+			return {};
+		}
+		last final_suspend() const noexcept
+		{
+			return {};
+		}
+		void unhandled_exception() const
+		{
+			std::terminate();
+		}
+		void return_void() const noexcept
+		{
+		}
 	};
 	std::coroutine_handle<promise_type> handle;
 
-	explicit lazy(std::coroutine_handle<promise_type> made) : handle(made) {}
-	lazy(lazy &&other) noexcept : handle(std::exchange(other.handle, nullptr)) {}
+	explicit lazy(std::coroutine_handle<promise_type> made) : handle(made)
+	{
+	}
+	lazy(lazy &&other) noexcept : handle(std::exchange(other.handle, nullptr))
+	{
+	}
 	~lazy()
 	{
 		if (handle)
 			handle.destroy();
 	}
-	bool await_ready() const noexcept { return false; }
+	bool await_ready() const noexcept
+	{
+		return false;
+	}
 	std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) const noexcept
 	{
 		handle.promise().awaiting = awaiting;
 		return handle;
 	}
-	void await_resume() const noexcept {}
+	void await_resume() const noexcept
+	{
+	}
 };
 
 std::coroutine_handle<> paused;
 
 struct pause {
-	bool await_ready() const noexcept { return false; }
-	void await_suspend(std::coroutine_handle<> at) const noexcept { paused = at; }
-	void await_resume() const noexcept {}
+	bool await_ready() const noexcept
+	{
+		return false;
+	}
+	void await_suspend(std::coroutine_handle<> at) const noexcept
+	{
+		paused = at;
+	}
+	void await_resume() const noexcept
+	{
+	}
 };
 
 } // namespace

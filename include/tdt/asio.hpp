@@ -21,8 +21,8 @@
  *
  *   - The arms of `||` and `&&`, and of a parallel group, are tasks, spawned by the coroutine that
  *     awaits them.
- *   - What an operation is, is what its coroutine waits for: "async_receive", or a timer.  Asio does
- *     not say of which socket.
+ *   - What an operation is, is what its coroutine waits for: "async_receive", or a timer.  Asio
+ *     does not say of which socket.
  *   - A coroutine that was co_spawned, and did not begin yet, is no task yet.
  *
  * To be traced, an awaitable has Asio's default executor, any_io_executor.  Another executor takes
@@ -31,13 +31,13 @@
  *	TDT_ASIO_EXECUTOR(boost::asio, boost::asio::io_context::executor_type);
  *
  * A file that lacks this header, or that line, violates the one-definition rule, as files do that
- * define one function differently, and nothing finds this out.  Such a coroutine is missing from the
- * tree of the coroutine that awaits it, which may be shown as running while it waits.  So best
+ * define one function differently, and nothing finds this out.  Such a coroutine is missing from
+ * the tree of the coroutine that awaits it, which may be shown as running while it waits.  So best
  * include Asio and this header in one header of your own.
  *
- * How: a specialization of std::coroutine_traits, which is more specialized than that of Asio, has a
- * promise that is derived from Asio's.  No private member is used.  Tried with Asio 1.22 and 1.38,
- * and with Boost 1.74.
+ * How: a specialization of std::coroutine_traits, which is more specialized than that of Asio, has
+ * a promise that is derived from Asio's.  No private member is used.  Tried with Asio 1.22 and
+ * 1.38, and with Boost 1.74.
  */
 
 #include <string_view>

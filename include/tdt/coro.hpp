@@ -22,18 +22,18 @@
  *
  * What is shown: an outermost coroutine is a task from the time that it first runs.  It is named
  * after its function, and ends with its body, or when it is destroyed.  The coroutines that it
- * awaits are its tree, each on the line of its co_await.  The tree is the one that a tdt::task shows
- * (tdt/coroutine.hpp).  A request is answered without waking the task, also from outside the
+ * awaits are its tree, each on the line of its co_await.  The tree is the one that a tdt::task
+ * shows (tdt/coroutine.hpp).  A request is answered without waking the task, also from outside the
  * process and from a core file.  While a coroutine runs, its task is that of the thread
  * (tdt_current_task_id()), and its stack is shown behind the coroutines that await it.
  *
  * Which coroutines are tasks of their own:
  *
- *   - A coroutine that is awaited becomes a part of the task that awaits it if its type is lazy (its
- *     initial_suspend() suspends) and cannot be copied.  It may be begun by a symmetric transfer, or
- *     by a resume() in the co_await, on whatever thread.
- *   - A coroutine of an eager type begins before it is awaited.  So it is a task of its own, spawned
- *     by the task that called it, which waits on the line of its co_await.
+ *   - A coroutine that is awaited becomes a part of the task that awaits it if its type is lazy
+ *     (its initial_suspend() suspends) and cannot be copied.  It may be begun by a symmetric
+ *     transfer, or by a resume() in the co_await, on whatever thread.
+ *   - A coroutine of an eager type begins before it is awaited.  So it is a task of its own,
+ *     spawned by the task that called it, which waits on the line of its co_await.
  *   - The same holds for the coroutines of a type that can be copied (they may be awaited by
  *     several), and for those that a combinator begins (when_all).
  *   - A generator is a task too, if its type is named.  It waits on the line of its co_yield.
@@ -41,15 +41,15 @@
  * What is assumed:
  *
  *   - The promise of the type is the base of the promise that is used in its place, and both are at
- *     the same address.  So neither may be aligned to more than 16 bytes: a static_assert checks it.
- *     A final promise is a member.  (It may not have an operator new of its own.)
+ *     the same address.  So neither may be aligned to more than 16 bytes: a static_assert checks
+ *     it. A final promise is a member.  (It may not have an operator new of its own.)
  *   - An await_suspend() of such a coroutine that returns a coroutine handle has it resumed by the
  *     language, on this thread.  A type that returns a handle and resumes the coroutine elsewhere
  *     has some of its runs reported as misuse (tdt/misuse.h); nothing worse happens.
  *
- * Cost (x86-64, -O2): an await of another coroutine takes some 3 ns more, a wait some 25 ns, a task
- * some 300 ns.  Memory: 40 bytes in each coroutine, and some 200 for each task.  If there is no
- * memory for a task, its coroutines run untraced.  Nothing is thrown.
+ * Cost (x86-64, -O2; bench/coro): an await of another coroutine takes some 20 ns more, and so does
+ * a wait.  Memory: 40 bytes in each coroutine, and some 250 for each task.  If there is no memory
+ * for a task, its coroutines run untraced.  Nothing is thrown.
  */
 
 #if !defined(__cplusplus) || __cplusplus < 202002L || !defined(__cpp_impl_coroutine)
@@ -72,8 +72,9 @@
 #include <tdt/integrate/leaf.h>
 
 /*
- * TDT_CORO(TYPE, template parameters...): the coroutines that return TYPE are tasks.  A type that is
- * no template has no parameters: TDT_CORO(job).  A TYPE with a comma in it needs an alias template.
+ * TDT_CORO(TYPE, template parameters...): the coroutines that return TYPE are tasks.  A type that
+ * is no template has no parameters: TDT_CORO(job).  A TYPE with a comma in it needs an alias
+ * template.
  */
 #define TDT_CORO(type, ...)                                                                        \
 	template <__VA_ARGS__ __VA_OPT__(, ) class... Tdt_arguments>                               \
@@ -158,12 +159,12 @@ inline void name_task(tdt_task_attr *attr, const char *function) noexcept
 
 /*
  * A task: an outermost coroutine with the coroutines that it awaits.  One thread at a time uses it:
- * the thread that runs the innermost coroutine.  While that coroutine runs, at depth n, the list has
- * the n places from which it was awaited; while it waits, the list has its own place too.
+ * the thread that runs the innermost coroutine.  While that coroutine runs, at depth n, the list
+ * has the n places from which it was awaited; while it waits, the list has its own place too.
  */
 class chain {
       public:
-	/* The task on whose behalf this thread makes tasks, while it does not run it; 0: none. */
+	/* The task on whose behalf this thread makes tasks, and which it does not run; 0: none. */
 	static inline constinit thread_local std::uint64_t spawner = 0;
 
 	/*
@@ -197,7 +198,10 @@ class chain {
 		change(depth + 1);
 	}
 
-	/* It waits at `place`; nullptr: where it is.  Another thread may resume it as soon as this returns. */
+	/*
+	 * It waits at `place`; nullptr: where it is.  Another thread may resume it as soon as this
+	 * returns.
+	 */
 	void wait(std::uint32_t depth, const void *place, const tdt_leaf_wait *wait) noexcept
 	{
 		if (place != nullptr)
@@ -399,7 +403,7 @@ template <typename Made> struct made_awaiter {
 	decltype(auto) await_resume() { return awaiter.await_resume(); }
 };
 
-/* The thread does not run the task in this block, in which coroutines begin on the task's behalf. */
+/* The thread does not run the task in this block, where coroutines begin on the task's behalf. */
 struct on_behalf {
 	std::uint64_t outer;
 
@@ -655,10 +659,11 @@ struct promise_around : Around {
 						std::forward<Awaited>(awaited));
 				});
 			else if constexpr (has_transform<Base>)
-				return self->template made<Awaited>(place, [this]() -> decltype(auto) {
-					return self->base().await_transform(
-						std::forward<Awaited>(awaited));
-				});
+				return self->template made<Awaited>(
+					place, [this]() -> decltype(auto) {
+						return self->base().await_transform(
+							std::forward<Awaited>(awaited));
+					});
 			else
 				return traced_await<Self, Awaited, awaiter_type<Awaited>>{
 					self, place, awaiter_of(std::forward<Awaited>(awaited))
@@ -668,7 +673,8 @@ struct promise_around : Around {
 	template <typename Awaited>
 	auto await_transform(Awaited &&awaited, const void *place = tdt__co_here())
 	{
-		return noted_await<Awaited, false>{ self(), place, std::forward<Awaited>(awaited) };
+		return noted_await<Awaited, false>{ self(), place,
+						    std::forward<Awaited>(awaited) };
 	}
 	template <typename Value>
 		requires requires(Base &base, Value &&value) {

@@ -63,9 +63,18 @@ struct promise_part {
 	std::exception_ptr error;
 	int value = 0;
 
-	std::suspend_always initial_suspend() noexcept { return {}; }
-	void unhandled_exception() noexcept { error = std::current_exception(); }
-	void return_value(int returned) noexcept { value = returned; }
+	std::suspend_always initial_suspend() noexcept
+	{
+		return {};
+	}
+	void unhandled_exception() noexcept
+	{
+		error = std::current_exception();
+	}
+	void return_value(int returned) noexcept
+	{
+		value = returned;
+	}
 	int take() const
 	{
 		if (error)
@@ -83,7 +92,9 @@ template <typename Promise> struct owner {
 	    : handle(std::coroutine_handle<Promise>::from_promise(promise))
 	{
 	}
-	owner(owner &&other) noexcept : handle(std::exchange(other.handle, nullptr)) {}
+	owner(owner &&other) noexcept : handle(std::exchange(other.handle, nullptr))
+	{
+	}
 	~owner()
 	{
 		if (handle)
@@ -94,7 +105,10 @@ template <typename Promise> struct owner {
 /* Begins, and goes on with what awaits it, by symmetric transfer. */
 struct symmetric_promise : promise_part {
 	struct last {
-		bool await_ready() const noexcept { return false; }
+		bool await_ready() const noexcept
+		{
+			return false;
+		}
 		std::coroutine_handle<>
 		await_suspend(std::coroutine_handle<symmetric_promise> ended) const noexcept
 		{
@@ -102,29 +116,42 @@ struct symmetric_promise : promise_part {
 
 			return awaiting ? awaiting : std::noop_coroutine();
 		}
-		void await_resume() const noexcept {}
+		void await_resume() const noexcept
+		{
+		}
 	};
-	last final_suspend() noexcept { return {}; }
+	last final_suspend() noexcept
+	{
+		return {};
+	}
 	owner<symmetric_promise> get_return_object()
 	{
 		return owner<symmetric_promise>(*this);
 	}
 };
 template <typename> struct task : owner<symmetric_promise> {
-	task(owner<symmetric_promise> &&made) : owner(std::move(made)) {}
+	task(owner<symmetric_promise> &&made) : owner(std::move(made))
+	{
+	}
 	auto operator co_await() &&noexcept
 	{
 		struct awaiter {
 			std::coroutine_handle<symmetric_promise> awaited;
 
-			bool await_ready() const noexcept { return false; }
+			bool await_ready() const noexcept
+			{
+				return false;
+			}
 			std::coroutine_handle<>
 			await_suspend(std::coroutine_handle<> awaiting) const noexcept
 			{
 				awaited.promise().awaiting = awaiting;
 				return awaited;
 			}
-			int await_resume() const { return awaited.promise().take(); }
+			int await_resume() const
+			{
+				return awaited.promise().take();
+			}
 		};
 		return awaiter{ handle };
 	}
@@ -133,25 +160,44 @@ template <typename> struct task : owner<symmetric_promise> {
 /* Is resumed in the co_await, and resumes what awaits it. */
 struct nested_promise final : promise_part {
 	struct last {
-		bool await_ready() const noexcept { return false; }
+		bool await_ready() const noexcept
+		{
+			return false;
+		}
 		void await_suspend(std::coroutine_handle<nested_promise> ended) const noexcept
 		{
 			ended.promise().awaiting.resume();
 		}
-		void await_resume() const noexcept {}
+		void await_resume() const noexcept
+		{
+		}
 	};
-	last final_suspend() noexcept { return {}; }
-	owner<nested_promise> get_return_object() { return owner<nested_promise>(*this); }
+	last final_suspend() noexcept
+	{
+		return {};
+	}
+	owner<nested_promise> get_return_object()
+	{
+		return owner<nested_promise>(*this);
+	}
 };
 template <typename> struct nested : owner<nested_promise> {
-	nested(owner<nested_promise> &&made) : owner(std::move(made)) {}
-	bool await_ready() const noexcept { return false; }
+	nested(owner<nested_promise> &&made) : owner(std::move(made))
+	{
+	}
+	bool await_ready() const noexcept
+	{
+		return false;
+	}
 	void await_suspend(std::coroutine_handle<> awaiting) const
 	{
 		handle.promise().awaiting = awaiting;
 		handle.resume();
 	}
-	int await_resume() const { return handle.promise().take(); }
+	int await_resume() const
+	{
+		return handle.promise().take();
+	}
 };
 
 using at_pause = std::coroutine_handle<>;
@@ -195,12 +241,17 @@ auto pause(operation &own)
 	struct awaiter {
 		operation &own;
 
-		bool await_ready() const noexcept { return false; }
+		bool await_ready() const noexcept
+		{
+			return false;
+		}
 		void await_suspend(std::coroutine_handle<> paused) const noexcept
 		{
 			own.paused = paused;
 		}
-		void await_resume() const noexcept {}
+		void await_resume() const noexcept
+		{
+		}
 	};
 	return awaiter{ own };
 }

@@ -103,14 +103,14 @@ claims()
 }
 
 for compiler in "$TEST_GXX" "$TEST_CLANGXX"; do
-	for year in c++20 c++23; do
+	for year in c++20 c++2b; do
 		if test -z "$compiler" || ! can "$compiler" -std=$year coroutine; then
 			skip "coroutines with $compiler -std=$year" "it can't"
 			continue
 		fi
 		source=$fixtures/coro_types.cc
 		claims "$compiler" -std=$year -O2
-		test "$year" = c++23 || claims "$compiler" -std=$year -O0
+		test "$year" = c++2b || claims "$compiler" -std=$year -O0
 		source=$fixtures/coro_asio.cc
 		if can "$compiler" -std=$year asio.hpp; then
 			# Asio 1.22 does not know that Clang has coroutines.
@@ -119,7 +119,7 @@ for compiler in "$TEST_GXX" "$TEST_CLANGXX"; do
 		else
 			skip "Asio with $compiler -std=$year" "there is no asio.hpp"
 		fi
-		if test "$compiler" != "$TEST_GXX" || test "$year" = c++23; then
+		if test "$compiler" != "$TEST_GXX" || test "$year" = c++2b; then
 			: # Boost 1.74 has coroutines with gcc only
 		elif can "$compiler" -std=$year boost/asio.hpp; then
 			claims "$compiler" -std=$year -O2 -DASIO_BOOST

@@ -105,7 +105,8 @@ claim "${TEST_GCC:-}" "no public struct has a hole" without_holes
 claim "${TEST_GCC:-}" "the headers are C99" in_c99
 for with in "${TEST_GXX:-}" "${TEST_CLANGXX:-}"; do
 	for standard in c++20 c++2b; do
-		claim "$with" "coroutine.hpp and coro.hpp stand alone as $standard with ${with:-another}" \
+		claim "$with" \
+			"coroutine.hpp, coro.hpp stand alone as $standard with ${with:-another}" \
 			coroutines_alone $standard
 	done
 	claim "$with" "coroutine.hpp says that it wants more than C++17 with ${with:-another}" \
