@@ -20,6 +20,9 @@ BENCHES = \
 	bench/running \
 	bench/snapshot \
 	bench/symbols
+if HAVE_COROUTINES
+BENCHES += bench/coro
+endif
 if RUNTIME
 BENCHES += \
 	bench/asleep \
@@ -68,6 +71,10 @@ bench_perfetto_LDADD = libbench.la libtdt-core.la
 bench_coroutine_SOURCES = bench/coroutine.c
 bench_coroutine_CFLAGS = $(AM_CFLAGS)
 bench_coroutine_LDADD = libbench.la libtdt.la
+
+bench_coro_SOURCES = bench/coro.cc
+bench_coro_CXXFLAGS = $(AM_CXXFLAGS) $(CORO_CXXFLAGS)
+bench_coro_LDADD = libbench.la libtdt.la -lpthread
 
 bench_callbacks_SOURCES = bench/callbacks.c
 bench_callbacks_CFLAGS = $(AM_CFLAGS) $(LIBUV_CFLAGS)

@@ -3,9 +3,11 @@
 
 tdtincludedir = $(includedir)/tdt
 tdtinclude_HEADERS = \
+	include/tdt/asio.hpp \
 	include/tdt/async.h \
 	include/tdt/callback.h \
 	include/tdt/combine.h \
+	include/tdt/coro.hpp \
 	include/tdt/coroutine.h \
 	include/tdt/coroutine.hpp \
 	include/tdt/counters.h \

@@ -209,8 +209,17 @@ bool tdt__leaf_list_record(struct tdt__capture *capture, uintptr_t address, uint
 	return true;
 }
 
+uint32_t tdt__leaf_list_changes(const struct tdt_handle *task)
+{
+	struct tdt_leaf leaf;
+
+	return tdt__peek(&leaf, TDT__PEEK(task->record.leaf), sizeof leaf) == sizeof leaf
+		       ? leaf.changes
+		       : 0;
+}
+
 void tdt__leaf_list_append(struct tdt__capture *capture, const struct tdt_handle *task,
-			   uint64_t polls)
+			   uint64_t polls, uint32_t changes)
 {
 	uintptr_t address = TDT__PEEK(task->record.leaf);
 	uint64_t id = TDT__PEEK(task->record.id);
@@ -219,7 +228,7 @@ void tdt__leaf_list_append(struct tdt__capture *capture, const struct tdt_handle
 
 	if (address == 0 || !tdt__is_callback_task(task) ||
 	    tdt__peek(&leaf, address, sizeof leaf) != sizeof leaf || leaf.task != id ||
-	    leaf.polls != polls || leaf.n == 0 ||
+	    leaf.polls != polls || leaf.changes != changes || leaf.n == 0 ||
 	    (leaf.kind != TDT_LEAF_PCS && leaf.kind != TDT_LEAF_NAMED) ||
 	    !tdt__capture_resume(capture))
 		return;
@@ -227,7 +236,7 @@ void tdt__leaf_list_append(struct tdt__capture *capture, const struct tdt_handle
 	/* The list may have been set anew meanwhile, after it was changed. */
 	tdt__barrier_copied();
 	if (TDT__PEEK(task->record.leaf) != address ||
-	    !read_leaf(&again, address, id, polls)) {
+	    !read_leaf(&again, address, id, polls) || again.changes != changes) {
 		capture->stacks.n = n;
 		capture->stacks.frames[n - 1].parent = TDT__PARENT_TOP;
 	}

@@ -37,10 +37,12 @@ bool tdt__leaf_list_record(struct tdt__capture *capture, uintptr_t address, uint
 
 /*
  * Put the frames of the list outside those of a running task, if it came from there: if the list
- * was set for the task at this number of polls.  The capture is complete, and has one leaf.
+ * was set for the task at this number of polls, and has not changed since before its stack was read
+ * (`changes`).  The capture is complete, and has one leaf.
  */
+uint32_t tdt__leaf_list_changes(const struct tdt_handle *task);
 void tdt__leaf_list_append(struct tdt__capture *capture, const struct tdt_handle *task,
-			   uint64_t polls);
+			   uint64_t polls, uint32_t changes);
 
 /*
  * Fill in an empty capture from the list that is in force and from the task's record.  False: no

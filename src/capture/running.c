@@ -139,6 +139,7 @@ static struct tdt__capture *capture_once(struct tdt_handle *task, uint64_t polls
 {
 	struct tdt__capture *capture;
 	struct tdt__pieces copy;
+	uint32_t changes;
 	int32_t call;
 
 	if (tdt__polled_here(task) || TDT__PEEK(task->record.thread) == tdt__thread_id()) {
@@ -155,11 +156,12 @@ static struct tdt__capture *capture_once(struct tdt_handle *task, uint64_t polls
 		*error = -ENOMEM;
 		return NULL;
 	}
+	changes = tdt__leaf_list_changes(task);
 	*error = read_stack(task, polls, deadline, &copy, &call);
 	if (*error == 0) {
 		*error = tdt__pieces_capture(&copy, capture);
 		free(copy.bytes);
-		tdt__leaf_list_append(capture, task, polls - 1);
+		tdt__leaf_list_append(capture, task, polls - 1, changes);
 		fill_in(capture, &task->record, polls, call);
 	}
 	/*

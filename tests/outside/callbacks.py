@@ -20,7 +20,7 @@ def chain_of(nodes):
     leaf = next(node for node in nodes if node.get("leaves"))
     chain = []
     while leaf is not None:
-        name = leaf.get("function", "?")
+        name = leaf.get("function", "?").split("::")[-1]
         if name in OURS.split() or name.startswith("a ") or leaf["kind"] == "cut":
             chain.insert(0, name if leaf["kind"] == "frame" else "(cut)")
         leaf = by_id.get(leaf.get("parent"))

@@ -152,6 +152,27 @@ tests_outside_diff_tasks_CFLAGS = $(AM_CFLAGS) -g
 tests_outside_diff_tasks_LDADD = $(tests_rt)
 endif
 
+# Ten thousand coroutines, which know where they wait.
+EXTRA_PROGRAMS += tests/outside/coro tests/outside/coro_asio tests/outside/coro_boost
+if HAVE_COROUTINES
+check_PROGRAMS += tests/outside/coro
+endif
+if HAVE_ASIO
+check_PROGRAMS += tests/outside/coro_asio
+endif
+if HAVE_BOOST_ASIO
+check_PROGRAMS += tests/outside/coro_boost
+endif
+tests_outside_coro_SOURCES = tests/outside/coro.cc tests/lib/must.h
+tests_outside_coro_CXXFLAGS = $(AM_CXXFLAGS) $(CORO_CXXFLAGS) -g
+tests_outside_coro_LDADD = libtdt.la -lpthread
+tests_outside_coro_asio_SOURCES = $(tests_outside_coro_SOURCES)
+tests_outside_coro_asio_CXXFLAGS = $(tests_outside_coro_CXXFLAGS) -DASIO_ALONE
+tests_outside_coro_asio_LDADD = libtdt.la -lpthread
+tests_outside_coro_boost_SOURCES = $(tests_outside_coro_SOURCES)
+tests_outside_coro_boost_CXXFLAGS = $(tests_outside_coro_CXXFLAGS) -DASIO_BOOST
+tests_outside_coro_boost_LDADD = libtdt.la -lpthread
+
 EXTRA_DIST += \
 	tests/ghosts/harness.c \
 	tests/ghosts/shapes.c \
@@ -162,6 +183,8 @@ EXTRA_DIST += \
 	tests/outside/fixtures/blocked.c \
 	tests/outside/fixtures/cafe.cc \
 	tests/outside/fixtures/chain.c \
+	tests/outside/fixtures/coro_asio.cc \
+	tests/outside/fixtures/coro_types.cc \
 	tests/outside/fixtures/coroutines.cc \
 	tests/outside/fixtures/damaged.S \
 	tests/outside/fixtures/fiber_core.py \
@@ -210,6 +233,7 @@ EXTRA_DIST += \
 dist_check_SCRIPTS += \
 	tests/outside/variants.sh \
 	tests/outside/cxx.sh \
+	tests/outside/coro.sh \
 	tests/outside/crates.sh \
 	tests/outside/user_probes.sh \
 	tests/outside/tdt_hostile.sh \

@@ -68,7 +68,7 @@ in_c99() {
 
 # What is for C++20 and later.
 coroutines_alone() {
-	printf '#include <tdt/coroutine.hpp>\n#include <tdt/coroutine.hpp>\n' >"$work/alone"
+	printf '#include <tdt/%s>\n' coroutine.hpp coroutine.hpp coro.hpp coro.hpp >"$work/alone"
 	compile c++ "$1" "$work/alone"
 }
 
@@ -105,7 +105,8 @@ claim "${TEST_GCC:-}" "no public struct has a hole" without_holes
 claim "${TEST_GCC:-}" "the headers are C99" in_c99
 for with in "${TEST_GXX:-}" "${TEST_CLANGXX:-}"; do
 	for standard in c++20 c++2b; do
-		claim "$with" "coroutine.hpp stands alone as $standard with ${with:-another}" \
+		claim "$with" \
+			"coroutine.hpp, coro.hpp stand alone as $standard with ${with:-another}" \
 			coroutines_alone $standard
 	done
 	claim "$with" "coroutine.hpp says that it wants more than C++17 with ${with:-another}" \

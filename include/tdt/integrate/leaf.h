@@ -110,7 +110,12 @@ struct tdt_leaf {
 	/* What the task waits for there; `n_waits` is 0 if that is unknown. */
 	const struct tdt_leaf_wait *waits; /* @32 */
 	uint32_t n_waits;                  /* @40 */
-	uint32_t reserved;                 /* @44 */
+
+	/*
+	 * While its task runs, a list may change, and so may `n` and `frames`, if this number
+	 * becomes another one before.  (It stands still while the task waits.)
+	 */
+	uint32_t changes; /* @44 */
 };
 
 /*

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef TDT_ASIO_HPP
+#define TDT_ASIO_HPP /* may change: docs/compatibility.md */
+
+/*
+ * The coroutines of Asio, and of Boost.Asio, as tasks: every co_spawned awaitable.  The coroutines
+ * stay as they are.  Each file with such coroutines includes this header behind Asio and before its
+ * first coroutine; the program is linked to libtdt.
+ *
+ *	#include <boost/asio.hpp>
+ *	#include <tdt/asio.hpp>
+ *
+ *	awaitable<void> session(tcp::socket peer)
+ *	{
+ *		co_await (read_line(peer) || timeout(30s));     // a dump shows this line
+ *	}
+ *
+ * What is shown is what tdt/coro.hpp shows: an outermost coroutine is a task, named after its
+ * function, with a tree of the coroutines that it awaits, each on the line of its co_await, down to
+ * the operation.  Besides:
+ *
+ *   - The arms of `||` and `&&`, and of a parallel group, are tasks, spawned by the coroutine that
+ *     awaits them.
+ *   - What an operation is, is what its coroutine waits for: "async_receive", or a timer.  Asio
+ *     does not say of which socket.
+ *   - A coroutine that was co_spawned, and did not begin yet, is no task yet.
+ *
+ * To be traced, an awaitable has Asio's default executor, any_io_executor.  Another executor takes
+ * one line, in each of these files:
+ *
+ *	TDT_ASIO_EXECUTOR(boost::asio, boost::asio::io_context::executor_type);
+ *
+ * A file that lacks this header, or that line, violates the one-definition rule, as files do that
+ * define one function differently, and nothing finds this out.  Such a coroutine is missing from
+ * the tree of the coroutine that awaits it, which may be shown as running while it waits.  So best
+ * include Asio and this header in one header of your own.
+ *
+ * How: a specialization of std::coroutine_traits, which is more specialized than that of Asio, has
+ * a promise that is derived from Asio's.  No private member is used.  Tried with Asio 1.22 and
+ * 1.38, and with Boost 1.74.
+ */
+
+#include <string_view>
+
+#include <tdt/coro.hpp>
+
+#define TDT_ASIO_EXECUTOR(asio, executor)                                                          \
+	template <typename Tdt_value, typename... Tdt_arguments>                                   \
+	struct std::coroutine_traits<asio::awaitable<Tdt_value, executor>, Tdt_arguments...> {     \
+		using promise_type = tdt::detail::asio_promise<                                    \
+			asio::detail::awaitable_frame<Tdt_value, executor>,                        \
+			typename tdt::detail::asio_operation<asio::use_awaitable_t,                \
+							     Tdt_arguments...>::type>;             \
+	}
+
+/* --- The parts of the macro, which are of no use elsewhere --------------------------- */
+
+namespace tdt
+{
+namespace detail
+{
+
+/* --- What an operation is ------------------------------------------------------------- */
+
+/*
+ * What begins the operation of a coroutine that Asio makes for it (use_awaitable); void: it is
+ * another coroutine.
+ */
+template <template <typename> class Token, typename... Arguments> struct asio_operation {
+	using type = void;
+};
+template <template <typename> class Token, typename Initiation, typename Executor,
+	  typename... Arguments>
+struct asio_operation<Token, Initiation, Token<Executor>, Arguments...> {
+	using type = Initiation;
+};
+
+/* The same of an operation that is awaited without such a coroutine (deferred). */
+template <typename Operation> struct asio_initiation {
+	using type = Operation;
+};
+template <template <typename, typename, typename...> class Deferred, typename Signature,
+	  typename Initiation, typename... Arguments>
+struct asio_initiation<Deferred<Signature, Initiation, Arguments...>> {
+	using type = Initiation;
+};
+
+/* The name of a type: its compiler knows it. */
+template <typename Type> constexpr auto type_name()
+{
+	std::string_view name = __PRETTY_FUNCTION__;
+
+	name.remove_prefix(name.find("Type = ") + 7);
+	return name.substr(0, name.rfind(']'));
+}
+
+/* Cut the last component of a name off: of "a::b<c::d>::e<f>" it is "e". */
+constexpr std::string_view cut_component(std::string_view *name)
+{
+	std::size_t from = name->size(), end = from;
+	int depth = 0;
+
+	while (from > 0 && (depth != 0 || (*name)[from - 1] != ':')) {
+		from--;
+		depth += ((*name)[from] == '>') - ((*name)[from] == '<');
+		if (depth == 0 && (*name)[from] == '<')
+			end = from;
+	}
+	std::string_view last = name->substr(from, end - from);
+	*name = name->substr(0, from > 2 ? from - 2 : 0);
+	return last;
+}
+
+/* The type of what begins the operation, without what redirect_error() and others put around it. */
+template <typename Initiation> constexpr std::string_view asio_begins()
+{
+	std::string_view type = type_name<Initiation>();
+
+	for (;;) {
+		std::string_view rest = type, last = cut_component(&rest);
+
+		if (last != "init_wrapper" || !type.ends_with('>'))
+			return type;
+		type.remove_prefix(static_cast<std::size_t>(last.data() - type.data()) +
+				   last.size() + 1);
+		type.remove_suffix(1);
+	}
+}
+
+/* What an operation is, by that type: "initiate_async_wait" of some timer. */
+template <typename Initiation> constexpr std::string_view asio_name()
+{
+	std::string_view type = asio_begins<Initiation>(), last = cut_component(&type);
+
+	if (cut_component(&type) == "parallel_group")
+		return "parallel_group";
+	return last.starts_with("initiate_") ? last.substr(9) : std::string_view();
+}
+
+template <typename Initiation> constexpr tdt_wait_kind asio_kind()
+{
+	std::string_view type = asio_begins<Initiation>(), last = cut_component(&type);
+	std::string_view object = cut_component(&type);
+
+	if (object.find("timer") != object.npos)
+		return TDT_WAIT_TIMER;
+	for (const char *io : { "socket", "descriptor", "port", "pipe", "file" })
+		if (object.find(io) != object.npos)
+			return TDT_WAIT_IO;
+	return last.find("_read") != last.npos || last.find("_write") != last.npos ? TDT_WAIT_IO
+										  : TDT_WAIT_OTHER;
+}
+
+template <typename Initiation> struct asio_text {
+	char bytes[asio_name<Initiation>().size() + 1] = {};
+
+	constexpr asio_text()
+	{
+		asio_name<Initiation>().copy(bytes, asio_name<Initiation>().size());
+	}
+};
+template <typename Initiation> inline constexpr asio_text<Initiation> asio_text_of = {};
+template <typename Initiation>
+inline constexpr tdt_leaf_wait asio_wait_of = { asio_kind<Initiation>(), 0, nullptr, 0,
+						asio_text_of<Initiation>.bytes };
+
+/* --- Promises ------------------------------------------------------------------------ */
+
+/* A coroutine of Asio's own is plumbing: the entry point of co_spawn(), and an arm's wrapper. */
+struct asio_origin : origin {
+	bool plumbing = std::string_view(file).find("asio/impl/") != std::string_view::npos ||
+			std::string_view(function).find("awaitable_wrap") !=
+				std::string_view::npos;
+
+#ifdef __cpp_lib_source_location
+	consteval asio_origin(std::source_location here = std::source_location::current())
+	    : origin(here)
+	{
+	}
+#else
+	consteval asio_origin(const char *file_ = __builtin_FILE(),
+			      const char *function_ = __builtin_FUNCTION(),
+			      std::uint32_t line_ = __builtin_LINE())
+	    : origin(file_, function_, line_)
+	{
+	}
+#endif
+};
+
+/* Plumbing outside of a task knows on behalf of which task it was spawned. */
+struct asio_link : link {
+	std::uint64_t behalf = 0;
+};
+
+template <typename Self, typename Base>
+using asio_around = promise_around<Self, promise_base_of<Base, asio_link>, Base, asio_origin>;
+
+template <typename Base, typename Operation>
+struct asio_promise : asio_around<asio_promise<Base, Operation>, Base> {
+	using asio_around<asio_promise, Base>::asio_around;
+
+	/* Asio resumes the innermost coroutine in a loop. */
+	static constexpr bool at_once = true;
+	const void *next_of() const noexcept
+	{
+		return static_cast<decltype(this->caller_)>(const_cast<asio_promise *>(this));
+	}
+
+	void begin(const asio_origin &where, std::uintptr_t base) noexcept
+	{
+		link *awaiting = std::exchange(about_to_begin.awaiting, nullptr);
+
+		if (awaiting != nullptr && about_to_begin.next != this->caller_)
+			awaiting = nullptr;
+		this->hidden = where.plumbing;
+		if (awaiting != nullptr && awaiting->in != nullptr) {
+			this->begin_in(awaiting, base);
+			return;
+		}
+		this->behalf = awaiting != nullptr ? static_cast<asio_link *>(awaiting)->behalf
+						   : chain::spawner;
+		if (!this->hidden)
+			this->in = chain::begin(where, base, this->behalf);
+	}
+
+	template <typename Awaited> static constexpr const tdt_leaf_wait *waits_for()
+	{
+		using initiation = std::conditional_t<std::is_void_v<Operation>,
+						      typename asio_initiation<Awaited>::type,
+						      Operation>;
+
+		if constexpr (asio_name<initiation>().empty())
+			return nullptr;
+		else
+			return &asio_wait_of<initiation>;
+	}
+
+	/* From 1.24 on, an operation begins when the coroutine has returned to the loop. */
+	static constexpr bool postpones = requires(Base &base) {
+		base.after_suspend(nullptr, nullptr);
+	};
+	struct postponed {
+		void (*begin)(void *);
+		void *argument;
+		std::uint64_t behalf;
+	};
+	void postpone(postponed *later) noexcept
+	{
+		auto *context = this->resume_context_;
+
+		if (context->after_suspend_fn_ == nullptr)
+			return;
+		*later = { context->after_suspend_fn_, context->after_suspend_arg_,
+			   chain::spawner };
+		context->after_suspend_arg_ = later;
+		context->after_suspend_fn_ = [](void *argument) {
+			const postponed own = *static_cast<postponed *>(argument);
+			const on_behalf scope(own.behalf);
+
+			own.begin(own.argument);
+		};
+	}
+};
+
+} // namespace detail
+} // namespace tdt
+
+#if defined(ASIO_AWAITABLE_HPP) && defined(ASIO_HAS_CO_AWAIT)
+#define TDT__ASIO 1
+TDT_ASIO_EXECUTOR(asio, asio::any_io_executor);
+#endif
+#if defined(BOOST_ASIO_AWAITABLE_HPP) && defined(BOOST_ASIO_HAS_CO_AWAIT)
+#define TDT__ASIO 1
+TDT_ASIO_EXECUTOR(boost::asio, boost::asio::any_io_executor);
+#endif
+#ifndef TDT__ASIO
+#error "include an Asio that has coroutines (ASIO_HAS_CO_AWAIT) before tdt/asio.hpp"
+#endif
+#undef TDT__ASIO
+
+#endif
