@@ -62,8 +62,7 @@ static void untraced_line(struct tdt__string *string, const struct listing *list
 		n += listing->tasks->task[i].member.info.untraced != 0;
 	if (n == 0)
 		return;
-	tdt__count_tasks(string, n);
-	tdt__string_puts(string, " " TDT__UNTRACED "\n");
+	tdt__string_printf(string, "%s " TDT__UNTRACED "\n", TDT__COUNTED(n, "task"));
 }
 
 static void seen_misuse_line(struct tdt__string *string, const struct listing *listing)

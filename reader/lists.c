@@ -202,15 +202,10 @@ struct tdt__stacks *tdt__list_read(struct tdt__tasks *tasks, struct tdt__seen_ta
 				    ? TDT_LEAVES_ALL
 				    : TDT_LEAVES_UNKNOWN;
 	/* In a run, the same list may be set anew after it was changed: then its `polls` differ. */
-<<<<<<< HEAD
 	if (read_listed(&reading, record, &leaf, n) &&
 	    is_in_force_still(tasks->target, task->seen) &&
-	    find_leaf(tasks, task->seen, &again) && again.polls == leaf.polls) {
-=======
-	if (read_listed(&reading, &leaf, n) && is_in_force_still(tasks->target, task->seen) &&
 	    find_leaf(tasks, task->seen, &again) && again.polls == leaf.polls &&
 	    again.changes == leaf.changes) {
->>>>>>> h/asio
 		read_listed_waits(tasks, task, &leaf);
 		return reading.stacks;
 	}

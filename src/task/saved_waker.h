@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#pragma once
+#ifndef TDT_SRC_TASK_SAVED_WAKER_H
+#define TDT_SRC_TASK_SAVED_WAKER_H
 
 /*
  * Whether a waker is the saved waker of a task, so that it need not be cloned again.
@@ -25,3 +26,5 @@ static inline bool tdt__is_saved(const struct tdt_handle *task, const struct tdt
 	return __builtin_expect((uintptr_t)waker == TDT__PEEK(task->record.waker), 1) &&
 	       __builtin_expect((task->record.own_bits & TDT__OWN_CLONE) != 0, 1);
 }
+
+#endif
