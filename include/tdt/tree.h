@@ -179,7 +179,6 @@ struct tdt_task_info {
 				      below that one */
 	uint32_t aborted; /* 1: the task was aborted (tdt/join.h), by the task `woken_by`, or if
 			     that is 0, not by a task.  It is dropped at its next turn */
-	uint32_t reserved;
 };
 
 /*

@@ -124,7 +124,7 @@ struct tdt_registry_counters *tdt__registry_counters(void)
 	return &counters[tdt__thread_id() % SHARDS];
 }
 
-/* The next record in a list of free records. */
+/* The next record in a list of free records.  Others may still read the word, and discard it. */
 static struct tdt_handle *next_of(const struct tdt_handle *task)
 {
 	return (struct tdt_handle *)(uintptr_t)task->record.child_state;
@@ -132,7 +132,7 @@ static struct tdt_handle *next_of(const struct tdt_handle *task)
 
 static void set_next(struct tdt_handle *task, const struct tdt_handle *next)
 {
-	task->record.child_state = (uintptr_t)next;
+	TDT__POKE(task->record.child_state, (uintptr_t)next);
 }
 
 /* Make a slab for the shard, and add it to the list of all slabs, where it stays. */

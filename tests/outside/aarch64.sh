@@ -67,7 +67,7 @@ done
 anew()
 {
 	compile "$top_srcdir/src/task/wrapper.c" ${declared:+"$declared"} -O2 -fPIC -S &&
-		"${AWK:-awk}" '/^tdt__[a-z]*_poll:/ { inside = 1 }
+		"${AWK:-awk}" '/^tdt__[a-z]*_poll:/ { inside = !/abort/ }
 			/\.size/ { inside = 0 }
 			inside && /[^_]blr\t/ { polls++; left = 12 }
 			left > 0 && --left > 0 && /tpidr_el0|TPIDR_EL0/ { anew++; left = 0 }

@@ -45,6 +45,7 @@ tdt_task_panics_total 2
 tdt_polls_total $2
 tdt_captures_total 0
 tdt_dumps_total 0
+tdt_lost_wakeups_total 0
 tdt_tasks_held 0
 tdt_deadlocks 0
 tdt_rings_unproven 1

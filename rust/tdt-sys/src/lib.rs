@@ -206,7 +206,6 @@ pub struct tdt_task_info {
     pub untraced: u32,
     pub child: u32,
     pub aborted: u32,
-    pub reserved: u32,
 }
 
 pub type tdt_node_kind = c_uint;

@@ -380,7 +380,7 @@ TEST(a_handler_on_a_signal_stack_in_a_coroutine_is_not_read, .to = 2)
 	struct tdt_future co;
 
 	if (TSAN) {
-		printf("# not tried: ThreadSanitizer delivers signals late\n");
+		printf("# not tried: ThreadSanitizer delays signals\n");
 		return;
 	}
 	co = coroutine(raises, NULL);

@@ -47,7 +47,18 @@ struct event {
 	const struct tdt_waker *waker;
 };
 
-#define EVENT(...) (&(struct event){ .lock = PTHREAD_MUTEX_INITIALIZER, __VA_ARGS__ })
+/* They outlive the test: a task may still be polled when that returns. */
+static struct event *event_new(struct event event)
+{
+	static struct event events[4096];
+	static size_t n;
+
+	MUST(n < 4096);
+	events[n] = event;
+	return &events[n++];
+}
+
+#define EVENT(...) event_new((struct event){ .lock = PTHREAD_MUTEX_INITIALIZER, __VA_ARGS__ })
 #define CHANNEL EVENT(.kind = TDT_WAIT_CHANNEL)
 
 static tdt_poll_t event_poll(void *state, struct tdt_context *cx)
@@ -240,15 +251,15 @@ TEST(what_happens_again_at_a_known_place_is_certain, .to = 3)
 {
 	const struct tdt_snapshot *snapshot;
 	struct tdt_handle *handle[2];
-	struct event event[2];
+	struct event *event[2];
 	bool waited_long = true;
 
 	if (_i != 0)
 		ck_assert_int_eq(tdt_watch(1000000, NULL), 0);
 	for (int i = 0; i < 2; i++) {
-		event[i] = *CHANNEL;
-		handle[i] = spawn_waiting(CONSUME(&event[i]), &event[i]);
-		comes(&event[i]);
+		event[i] = CHANNEL;
+		handle[i] = spawn_waiting(CONSUME(event[i]), event[i]);
+		comes(event[i]);
 	}
 	usleep(_i < 2 ? 1100000 : 0);
 	for (int i = 0; i < 2; i++)
@@ -275,16 +286,16 @@ TEST(each_of_many_is_found)
 	int batches = test_in_full() ? 6 : 1;
 
 	for (int batch = 0; batch < batches; batch++) {
-		struct event event[15];
+		struct event *event[15];
 		struct tdt_handle *handle[15];
 
 		for (int i = 0; i < 15; i++) {
-			event[i] = *CHANNEL;
-			handle[i] = spawn_waiting(CONSUME(&event[i]), &event[i]);
+			event[i] = CHANNEL;
+			handle[i] = spawn_waiting(CONSUME(event[i]), event[i]);
 			if (i % 2 == 0)
-				comes(&event[i]);
+				comes(event[i]);
 			else
-				tdt_waker_drop(comes(&event[i]));
+				tdt_waker_drop(comes(event[i]));
 			ask(handle[i]);
 		}
 		while (counted_lost() < 15 * (uint64_t)(batch + 1))
@@ -431,7 +442,7 @@ static struct tdt_future either_of(struct either *either, struct event *a, struc
 TEST(nor_is_a_task_that_waits_for_such_a_thing_besides, .to = 4)
 {
 	struct event *timer = EVENT(.kind = TDT_WAIT_TIMER), *channel = CHANNEL;
-	struct either either;
+	static struct either either; /* outlives the test, as events do */
 	struct tdt_future future = _i / 2 == 0 ? either_of(&either, timer, channel)
 					       : either_of(&either, channel, timer);
 	struct tdt_handle *handle = spawn_one(future);
@@ -446,7 +457,7 @@ TEST(nor_is_a_task_that_waits_for_such_a_thing_besides, .to = 4)
 TEST(two_waits_that_end_by_a_wake_up_are_suspected)
 {
 	struct event *a = CHANNEL, *b = EVENT(.kind = TDT_WAIT_TASK);
-	struct either either;
+	static struct either either;
 	struct tdt_handle *handle = spawn_one(either_of(&either, a, b));
 
 	waits_for(handle, a);
@@ -460,7 +471,7 @@ TEST(two_waits_that_end_by_a_wake_up_are_suspected)
 TEST(nor_is_a_watched_task_with_a_silent_leaf)
 {
 	struct event *silent = EVENT(.kind = TDT_WAIT_UNKNOWN), *channel = CHANNEL;
-	struct either either;
+	static struct either either;
 	struct tdt_handle *handle;
 
 	ck_assert_int_eq(tdt_watch(1000000, NULL), 0);
@@ -552,7 +563,9 @@ TEST(nor_of_a_traced_future_inside_another_one)
 {
 	struct event *event = CHANNEL;
 	struct tdt_traced inner = tdt_traced_with(CONSUME(event), NULL);
-	struct either either = { { inner.future, never() } };
+	static struct either either;
+
+	either = (struct either){ { inner.future, never() } };
 
 	spawn_one((struct tdt_future){ &either, either_poll, drop_nothing });
 	waits_for(inner.handle, event);
