@@ -45,6 +45,7 @@ struct event {
 	bool registers_first;    /* the leaf leaves its waker before it looks */
 	bool is_set;
 	const struct tdt_waker *waker;
+	const struct tdt_waker *taken; /* by whoever set it, and may have forgotten it */
 };
 
 /* They outlive the test: a task may still be polled when that returns. */
@@ -95,6 +96,7 @@ static const struct tdt_waker *comes(struct event *event)
 	event->is_set = true;
 	waker = event->waker;
 	event->waker = NULL;
+	event->taken = waker;
 	pthread_mutex_unlock(&event->lock);
 	return waker;
 }
@@ -561,12 +563,11 @@ TEST(nothing_is_said_where_wake_ups_need_not_be_reported)
 /* The runtime knows only the outer one, and reports no wake-up of the inner one. */
 TEST(nor_of_a_traced_future_inside_another_one)
 {
+	static struct either either;
 	struct event *event = CHANNEL;
 	struct tdt_traced inner = tdt_traced_with(CONSUME(event), NULL);
-	static struct either either;
 
 	either = (struct either){ { inner.future, never() } };
-
 	spawn_one((struct tdt_future){ &either, either_poll, drop_nothing });
 	waits_for(inner.handle, event);
 	comes(event);
