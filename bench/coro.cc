@@ -13,7 +13,7 @@
 #include <exception>
 #include <utility>
 
-#ifdef HAVE_ASIO_HPP
+#ifdef HAVE_ASIO
 #include <asio.hpp>
 #ifdef ASIO_HAS_CO_AWAIT
 #define BENCH_ASIO 1
