@@ -267,8 +267,8 @@ const struct option_row option_rows[] = {
 
 	/*
 	 * End with status 1 if it is proved that there is a deadlock, or a futurelock: a lock that
-	 * was handed to a task which was polled since, and has not taken it; or if earlier requests
-	 * have found that a wake-up was lost.  If a ring of waits is
+	 * was handed to a task which was polled since, and has not taken it; or an orphaned lock;
+	 * or if earlier requests have found that a wake-up was lost.  If a ring of waits is
 	 * unproven, `tdt bt` requests its tasks, and no others; nothing else is requested for a
 	 * check.  If they do not answer, or with `--no-request`, or in `tdt ps`, which makes no
 	 * requests, that is reported, and the status is 3.

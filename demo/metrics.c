@@ -46,6 +46,7 @@ int metrics_print(FILE *out)
 	print_metric(out, "tdt_polls_total", "counter", counts.polls);
 	print_metric(out, "tdt_captures_total", "counter", counts.captures);
 	print_metric(out, "tdt_dumps_total", "counter", counts.dumps);
+	print_metric(out, "tdt_lost_wakeups_total", "counter", counts.lost_wakeups);
 	print_metric(out, "tdt_tasks_held", "gauge", counts.held);
 	print_seconds(out, "tdt_longest_poll_seconds", counts.longest_poll_ns);
 	print_seconds(out, "tdt_longest_wait_seconds", counts.longest_wait_ns);

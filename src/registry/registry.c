@@ -183,7 +183,7 @@ static void clear(struct tdt_handle *task)
 	for (size_t i = TDT__RECORD_FIRST + 1; i <= TDT__RECORD_LAST; i++)
 		TDT__POKE(tdt__record_words(&task->record)[i], 0);
 	task->record.waker = 0;
-	task->record.child_state = 0;
+	TDT__POKE(task->record.child_state, 0);
 	task->record.joiners = 0;
 	atomic_init(&task->elsewhere, 0);
 	atomic_init(&task->outcome, TDT__OUTCOME_NOBODY);

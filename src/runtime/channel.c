@@ -90,6 +90,14 @@ static bool pass_gate(struct tdt__gate *gate, struct tdt__gate_place *place)
 	return tdt__gate_pass(gate, place != NULL ? place : &passing);
 }
 
+/* The channel is closed.  The close may not have come to this place yet, which leaves the line. */
+static int refuse(struct tdt__gate_place *place)
+{
+	if (place != NULL)
+		tdt__gate_take_out(place);
+	return -EPIPE;
+}
+
 int tdt__channel_put(struct tdt_channel *channel, struct tdt__gate_place *place, void *value)
 {
 	const struct tdt_waker *waker = NULL;
@@ -97,7 +105,7 @@ int tdt__channel_put(struct tdt_channel *channel, struct tdt__gate_place *place,
 
 	pthread_mutex_lock(&channel->lock);
 	if (channel->closed) {
-		error = -EPIPE;
+		error = refuse(place);
 	} else if (pass_gate(&channel->room, place)) {
 		size_t behind = channel->capacity - channel->first;
 
@@ -131,7 +139,7 @@ int tdt__channel_get(struct tdt_channel *channel, struct tdt__gate_place *place,
 
 	pthread_mutex_lock(&channel->lock);
 	if (is_drained(channel, place)) {
-		error = -EPIPE;
+		error = refuse(place);
 	} else if (pass_gate(&channel->filled, place)) {
 		*value = take_value(channel);
 		waker = tdt__gate_admit(&channel->room);

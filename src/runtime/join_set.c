@@ -150,7 +150,9 @@ bool tdt__join_set_take(struct tdt_join_set *set, struct tdt__gate_place *place,
 	pthread_mutex_lock(&set->lock);
 	if (place->at == TDT__PLACE_RELEASED)
 		place->at = TDT__PLACE_OUTSIDE;
-	if (!is_empty(set))
+	if (is_empty(set))
+		tdt__gate_take_out(place);
+	else
 		passed = tdt__gate_pass(&set->gate, place);
 	if (!is_empty(set) && passed) {
 		member = TAILQ_FIRST(&set->ended);

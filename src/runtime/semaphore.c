@@ -116,10 +116,12 @@ int tdt_notify_all(struct tdt_notify *notify)
 	pthread_mutex_unlock(&ours->lock);
 	do {
 		pthread_mutex_lock(&ours->lock);
-		more = tdt__gate_release(&present, &waker);
+		waker = NULL;
+		tdt__gate_release(&present, &waker);
+		more = tdt__gate_first(&present) != NULL;
 		pthread_mutex_unlock(&ours->lock);
-		if (more)
-			tdt_waker_wake(waker);
+		/* A task that is woken as the last one may free the notification. */
+		tdt_waker_wake(waker);
 	} while (more);
 	return 0;
 }

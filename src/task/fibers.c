@@ -45,6 +45,7 @@
 #include "registry/registry.h"
 #include "task/leaf.h"
 #include "task/misuse.h"
+#include "task/reported.h"
 #include "task/request.h"
 #include "task/task.h"
 #include "task/wrapper.h"
@@ -516,6 +517,12 @@ static __attribute__((noinline, cold)) bool stand(struct tdt_fiber *fiber)
 	return true;
 }
 
+/* A task of tdt_task_new(): those that a runtime reports are not the program's to enter. */
+static inline bool is_entered(const struct tdt_handle *task)
+{
+	return TDT__PEEK(task->record.poll) == (uintptr_t)tdt__callback_poll;
+}
+
 /* A run of which nobody hears, on a thread that reports the time, is a matter of few stores. */
 static inline bool runs_plainly(const struct tdt_handle *task, uint64_t now, uint32_t thread)
 {
@@ -546,7 +553,7 @@ __attribute__((noinline)) void tdt_task_enter_at(struct tdt_handle *task, uintpt
 	uint64_t now = tdt__thread.now;
 	uint32_t thread = tdt__thread.id;
 
-	if (RARELY(task == NULL || !tdt__is_callback_task(task)))
+	if (RARELY(task == NULL || !is_entered(task)))
 		return;
 	if (!runs_plainly(task, now, thread)) {
 		enter_otherwise(task, base);
@@ -630,7 +637,7 @@ __attribute__((noinline)) void tdt_task_leave(struct tdt_handle *task)
 {
 	struct tdt_fiber *fiber;
 
-	if (RARELY(task == NULL || !tdt__is_callback_task(task)))
+	if (RARELY(task == NULL || !is_entered(task)))
 		return;
 	fiber = fiber_of_task(task);
 	if (RARELY(tdt__thread.poll != &fiber->poll)) {
@@ -643,7 +650,7 @@ __attribute__((noinline)) void tdt_task_leave(struct tdt_handle *task)
 
 void tdt_task_end(struct tdt_handle *task)
 {
-	if (task == NULL || !tdt__is_callback_task(task) || !stand(fiber_of_task(task)))
+	if (task == NULL || !is_entered(task) || !stand(fiber_of_task(task)))
 		return;
 	end_task(fiber_of_task(task), TDT__OUTCOME_READY);
 	tdt_handle_unref(task);
@@ -677,25 +684,73 @@ __attribute__((noinline)) void tdt__reported_enter(struct tdt_fiber *fiber, uint
 		drop_lost_polls(base);
 	TDT__POKE(fiber->task->record.stack_top, base);
 	note_run(&fiber->task->record, tdt__now(), tdt__thread_id());
-	link_fiber(fiber);
+	/*
+	 * A runtime may report the end of the last poll after the next one has begun elsewhere: then
+	 * the link is still there.
+	 */
+	if (atomic_load_explicit(&fiber->link, memory_order_relaxed) == TDT__LINK_NONE)
+		link_fiber(fiber);
+}
+
+/*
+ * The poll that has ended was not linked.  It may be over already, or have moved on: only the
+ * thread that polled last says that the task waits, and not of one that has ended.
+ */
+static __attribute__((noinline, cold)) void leave_unlinked(uint64_t id)
+{
+	struct tdt_fiber *fiber = tdt__reported_find(id);
+	uint32_t polling = TDT_TASK_RECORD_POLLING;
+
+	/* Release all that the task did.  Pairs with tdt__request_see(). */
+	if (fiber != NULL && fiber->own &&
+	    TDT__PEEK(fiber->task->record.thread) == tdt__thread_id())
+		__atomic_compare_exchange_n(&fiber->task->record.state, &polling,
+					    TDT_TASK_RECORD_IDLE, false, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED);
 }
 
 __attribute__((noinline)) void tdt__reported_leave(uint64_t id)
 {
 	struct tdt__poll *poll = tdt__thread.poll;
+	struct tdt_fiber *fiber;
 	struct tdt_handle *task;
 
 	while (poll != NULL &&
 	       (poll->task->record.id != id || !tdt__is_reported_task(poll->task)))
 		poll = poll->outer;
-	if (RARELY(poll == NULL))
+	if (RARELY(poll == NULL)) {
+		leave_unlinked(id);
 		return;
+	}
 	task = poll->task;
-	unlink_fiber(fiber_of_link(poll));
-	store_idle(task);
+	fiber = fiber_of_link(poll);
+	tdt__thread.poll = poll->outer;
+	if (TDT__PEEK(task->record.thread) == tdt__thread_id())
+		store_idle(task); /* or else it is polled elsewhere by now */
+	/*
+	 * Release the link and the state to the thread that polls or ends the task.  Acquire what
+	 * the end did: if it came first, its state was overwritten.  Pairs with itself, in
+	 * end_link(), and with link_fiber().
+	 */
+	if (RARELY(atomic_exchange_explicit(&fiber->link, TDT__LINK_NONE, memory_order_acq_rel) ==
+		   TDT__LINK_ENDED)) {
+		TDT__POKE(task->record.state, TDT_TASK_RECORD_ENDED);
+		free_fiber(fiber);
+		return;
+	}
 	tdt__barrier_light();
 	if (RARELY(TDT__PEEK(task->record.own_request) != 0))
 		tdt__leaf_answer(task);
+}
+
+/* Free the fiber of a task that has ended, or leave that to the thread whose chain has the link. */
+static void end_link(struct tdt_fiber *fiber, struct tdt_handle *task)
+{
+	if (atomic_exchange_explicit(&fiber->link, TDT__LINK_ENDED, memory_order_acq_rel) !=
+	    TDT__LINK_NONE)
+		return;
+	TDT__POKE(task->record.state, TDT_TASK_RECORD_ENDED); /* see tdt__reported_leave() */
+	free_fiber(fiber);
 }
 
 /* Free the fiber, and give up the references that it has. */
@@ -703,16 +758,20 @@ static void free_reported(struct tdt_fiber *fiber)
 {
 	struct tdt_handle *task = fiber->task;
 
-	if (fiber->own)
-		tdt_handle_unref(task);
+	if (!fiber->own) {
+		free_or_leave(fiber, task);
+		return;
+	}
 	fiber->own = false;
-	free_or_leave(fiber, task);
+	tdt_handle_unref(task);
+	end_link(fiber, task);
 }
 
 void tdt__reported_end(struct tdt_fiber *fiber, tdt_poll_t result)
 {
 	if (fiber->own) {
 		unlink_fiber(fiber);
+		fiber->inner = NULL;
 		tdt__task_end(fiber->task,
 			      result == TDT_READY      ? TDT__OUTCOME_READY
 			      : result == TDT_PANICKED ? TDT__OUTCOME_PANICKED
@@ -725,13 +784,16 @@ void tdt__reported_end(struct tdt_fiber *fiber, tdt_poll_t result)
 
 void tdt__reported_adopt(struct tdt_fiber *fiber, struct tdt_handle *task)
 {
-	struct tdt_handle *own = fiber->own ? fiber->task : NULL;
+	struct tdt_handle *before = fiber->task, *own = fiber->own ? before : NULL;
 
 	fiber->task = tdt_handle_ref(task);
 	fiber->own = false;
-	if (own == NULL)
+	if (own == NULL) {
+		tdt_handle_unref(before);
 		return;
+	}
 	unlink_fiber(fiber);
+	fiber->inner = NULL;
 	tdt__registry_uncount(own);
 	/* It did not end: so that tdt__task_end() says nothing of that. */
 	TDT__POKE(own->record.state, TDT_TASK_RECORD_ENDED);

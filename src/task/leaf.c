@@ -187,7 +187,7 @@ void tdt_leaf_at(struct tdt_handle *task, struct tdt_leaf *leaf)
 void tdt_task_waits_on(struct tdt_handle *task, enum tdt_wait_kind kind, const void *object,
 		       uint64_t owner, const char *name)
 {
-	if (task == NULL)
+	if (task == NULL || TDT__PEEK(task->record.state) == TDT_TASK_RECORD_ENDED)
 		return;
 	if (tdt__recording())
 		tdt__record_wait(task->record.id, kind, object, owner, name);

@@ -245,8 +245,17 @@ __attribute__((noinline)) void tdt__suspect_end(const struct tdt__suspect *suspe
 
 void tdt__lost_forked(void)
 {
-	for (int i = 0; i < TDT__LOST; i++)
-		take_back(i, atomic_load_explicit(&open_number[i], memory_order_relaxed));
+	for (int i = 0; i < TDT__LOST; i++) {
+		uint64_t number = atomic_load_explicit(&open_number[i], memory_order_relaxed);
+
+		/* Of a suspicion that was being noted at the fork, not even the count is sure. */
+		if (number != 0 && tdt__lost[i].number == number) {
+			TDT__UNCOUNT(lost);
+			tdt__lost[i].number = 0;
+		}
+		atomic_store_explicit(&open_number[i], 0, memory_order_relaxed);
+	}
+	atomic_store_explicit(&tdt__lost_open, 0, memory_order_relaxed);
 }
 
 /* The place of the suspicion of the task that may still be taken back; -1: there is none. */

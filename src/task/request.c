@@ -353,8 +353,9 @@ struct tdt__request *tdt__requests_take(struct tdt_handle *task, unsigned *word)
 		request->state = TDT__REQUEST_TAKEN;
 	if (word != NULL)
 		*word = request_word(task);
-	if (!tdt__record_aborted(&task->record))
-		clear_bits(task, ~TDT__FOLLOWED);
+	/* The claim is used up by this poll, also if the task was aborted since the poll began. */
+	clear_bits(task, tdt__record_aborted(&task->record) ? TDT__CLAIMED | TDT__TOLD
+							    : ~TDT__FOLLOWED);
 	pthread_mutex_unlock(lock);
 	return requests;
 }

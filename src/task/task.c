@@ -52,7 +52,7 @@ static struct tdt_handle *record_new(struct tdt_future child, uint32_t fiber,
 		return NULL;
 	if (id == 0)
 		id = atomic_fetch_add_explicit(&next_id, 1, memory_order_relaxed);
-	task->record.child_state = (uintptr_t)child.state;
+	TDT__POKE(task->record.child_state, (uintptr_t)child.state);
 	task->child_drop = child.drop;
 	tdt__substitute_init(&task->substitute);
 	record = &task->record;

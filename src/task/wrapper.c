@@ -448,6 +448,7 @@ static __attribute__((noinline, cold)) tdt_poll_t tdt__abort_poll(struct tdt_han
 {
 	struct recorded recorded __attribute__((cleanup(left_recorded)));
 	struct tdt__poll *poll = init_recorded(&recorded);
+	void (*drop)(void *) = task->child_drop;
 
 	/* Takes the lock, which orders what the aborting thread did before the drop. */
 	tdt__requests_answer(task, tdt__requests_take(task, NULL), NULL, -ESRCH);
@@ -455,8 +456,8 @@ static __attribute__((noinline, cold)) tdt_poll_t tdt__abort_poll(struct tdt_han
 	if (tdt__recording())
 		tdt__record_begin(&recorded.record, task);
 	enter_poll(poll, task);
-	task->child_drop((void *)(uintptr_t)task->record.child_state);
-	task->child_drop = dropped_already;
+	task->child_drop = dropped_already; /* also if the drop unwinds */
+	drop((void *)(uintptr_t)task->record.child_state);
 	leave_poll(poll);
 	end_record(&recorded, task, TDT_PENDING);
 	tdt__task_end(task, TDT__OUTCOME_DROPPED, NULL);

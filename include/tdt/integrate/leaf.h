@@ -5,7 +5,7 @@
 /*
  * For the author of a runtime whose tasks have neither a poll nor a stack that shows where they
  * wait: callbacks (tevent), chains of continuations (Seastar), stackless coroutines that their
- * runtime resumes at the innermost level (Asio, folly).  Such a runtime knows the chain of calls
+ * runtime resumes at the innermost level (folly).  Such a runtime knows the chain of calls
  * itself.  It gives the library this chain as a list, and the list is the task's stack:
  *
  *	struct request {

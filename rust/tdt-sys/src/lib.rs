@@ -104,6 +104,8 @@ pub const TDT_ATTR_PARENT: u32 = 1;
 pub const TDT_ATTR_PANICKED: u32 = 2;
 pub const TDT_ATTR_CHILD: u32 = 4;
 
+pub const TDT_WORKER_ALL_WAKES: u64 = 1;
+
 #[repr(C)]
 #[derive(Debug)]
 pub struct tdt_traced {
