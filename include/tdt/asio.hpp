@@ -45,8 +45,8 @@
 #include <tdt/coro.hpp>
 
 /*
- * TDT_ASIO_EXECUTOR(ASIO, EXECUTOR): awaitables with this executor are traced, too.  ASIO is asio or
- * boost::asio.
+ * TDT_ASIO_EXECUTOR(ASIO, EXECUTOR): awaitables with this executor are traced, too.  ASIO is asio
+ * or boost::asio.
  */
 #define TDT_ASIO_EXECUTOR(asio, executor)                                                          \
 	template <typename Tdt_value, typename... Tdt_arguments>                                   \

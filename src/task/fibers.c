@@ -685,8 +685,8 @@ __attribute__((noinline)) void tdt__reported_enter(struct tdt_fiber *fiber, uint
 	TDT__POKE(fiber->task->record.stack_top, base);
 	note_run(&fiber->task->record, tdt__now(), tdt__thread_id());
 	/*
-	 * A runtime may report the end of the last poll after the next one has begun elsewhere: then
-	 * the link is still there.
+	 * A runtime may report the end of the last poll after the next one has begun elsewhere:
+	 * then the link is still there.
 	 */
 	if (atomic_load_explicit(&fiber->link, memory_order_relaxed) == TDT__LINK_NONE)
 		link_fiber(fiber);
