@@ -28,6 +28,7 @@
 #include "recorder/block.h"
 #include "recorder/clock.h"
 #include "recorder/cpu.h"
+#include "recorder/record.h"
 #include "recorder/rings.h"
 #include "registry/handle.h"
 
@@ -133,10 +134,11 @@ static void wake_again(struct tdt_handle *task)
 	tdt_task_woken(task);
 }
 
+/* The event alone: of threads that wake a task at once, only the first has news. */
 static void *wake_once(void *arg)
 {
 	(void)arg;
-	wake_again(woken);
+	tdt__record_wake(tdt_handle_id(woken));
 	return NULL;
 }
 
