@@ -15,7 +15,7 @@
  *		co_await (read_line(peer) || timeout(30s));     // a dump shows this line
  *	}
  *
- * What is shown is what tdt/coro.hpp shows: an outermost coroutine is a task, named after its
+ * Views show what they show with tdt/coro.hpp: an outermost coroutine is a task, named after its
  * function, with a tree of the coroutines that it awaits, each on the line of its co_await, down to
  * the operation.  Besides:
  *
@@ -67,8 +67,8 @@ namespace detail
 /* --- What an operation is ------------------------------------------------------------- */
 
 /*
- * What begins the operation of a coroutine that Asio makes for it (use_awaitable); void: it is
- * another coroutine.
+ * The type that begins the operation of a coroutine which Asio makes for it (use_awaitable); void:
+ * the coroutine is another one.
  */
 template <template <typename> class Token, typename... Arguments> struct asio_operation {
 	using type = void;
@@ -131,7 +131,7 @@ template <typename Initiation> constexpr std::string_view asio_begins()
 	}
 }
 
-/* What an operation is, by that type: "initiate_async_wait" of some timer. */
+/* The name of an operation, by that type: "initiate_async_wait" of some timer. */
 template <typename Initiation> constexpr std::string_view asio_name()
 {
 	std::string_view type = asio_begins<Initiation>(), last = cut_component(&type);

@@ -20,14 +20,14 @@
  * coroutines includes: if a file lacks it, the program violates the one-definition rule.  The
  * program is linked to libtdt.
  *
- * What is shown: an outermost coroutine is a task from the time that it first runs.  It is named
+ * An outermost coroutine is a task from the time that it first runs.  It is named
  * after its function, and ends with its body, or when it is destroyed.  The coroutines that it
  * awaits are its tree, each on the line of its co_await.  The tree is the one that a tdt::task
  * shows (tdt/coroutine.hpp).  A request is answered without waking the task, also from outside the
  * process and from a core file.  While a coroutine runs, its task is that of the thread
  * (tdt_current_task_id()), and its stack is shown behind the coroutines that await it.
  *
- * Which coroutines are tasks of their own:
+ * These coroutines are tasks, or parts of one:
  *
  *   - A coroutine that is awaited becomes a part of the task that awaits it if its type is lazy
  *     (its initial_suspend() suspends) and cannot be copied.  It may be begun by a symmetric
@@ -38,7 +38,7 @@
  *     several), and for those that a combinator begins (when_all).
  *   - A generator is a task too, if its type is named.  It waits on the line of its co_yield.
  *
- * What is assumed:
+ * The header assumes:
  *
  *   - The promise of the type is the base of the promise that is used in its place, and both are at
  *     the same address.  So neither may be aligned to more than 16 bytes: a static_assert checks
@@ -359,7 +359,7 @@ struct link {
 	}
 };
 
-/* What awaits a coroutine that this thread is about to begin. */
+/* The coroutine or promise that awaits the one which this thread is about to begin. */
 struct hand_over {
 	link *awaiting;
 	const void *kind; /* of the promise of the awaited coroutine */
@@ -565,7 +565,7 @@ struct promise_around : Around {
 	using last_awaiter = decltype(std::declval<Base &>().final_suspend());
 	static constexpr bool is_lazy = !std::is_same_v<first_awaiter, std::suspend_never>;
 
-	/* What tdt/asio.hpp knows better. */
+	/* The header tdt/asio.hpp knows these better. */
 	static constexpr bool at_once = false;   /* an awaited coroutine is always resumed here */
 	static constexpr bool postpones = false; /* an operation begins after the co_await */
 	struct postponed {};

@@ -11,8 +11,8 @@
  *     one that was made for the request, and has reported none since the previous poll began;
  *   - in the previous poll each leaf reported a wait that ends by a wake-up: for a channel, a mutex
  *     or a task.  What a descriptor or a clock says can be seen before the wake-up is made;
- *   - the task went on: it has ended, or an await that had waited is ready; or it woke another task,
- *     and waits for something else than before.
+ *   - the task went on: it has ended, or an await that had waited is ready; or it woke another
+ *     task, and waits for something else than before.
  *
  * It is taken back if, within a second, a waker is called that a leaf may have had before the task
  * went on: then the wake-up was on its way.  To tell these wakers from newer ones, the *era*
