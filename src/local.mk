@@ -233,12 +233,8 @@ libtdt_core_la_SOURCES = \
 	src/recording/timeline.h \
 	src/recording/summary.c \
 	src/recording/summary.h \
-	src/recording/summary_end.c \
 	src/recording/summary_groups.c \
 	src/recording/summary_groups.h \
-	src/recording/summary_items.c \
-	src/recording/summary_measures.c \
-	src/recording/summing.h \
 	src/recording/supplement.c \
 	src/recording/supplement.h \
 	src/recording/waits.c \

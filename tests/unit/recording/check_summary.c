@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers recording/summary, recording/summary_end, recording/summary_groups,
- * recording/summary_items, recording/summary_measures.
+ * Covers recording/summary, recording/summary_groups.
  * What the summary of a made recording says, to the nanosecond.
  */
 
