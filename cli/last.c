@@ -39,7 +39,7 @@ static uint64_t end_of_last(const struct last *last)
 void last_title(struct tdt__string *string, const struct last *last,
 		const struct tdt_print_options *options)
 {
-	const struct tdt_recording *header = tdt__recording_header(last->read.recording);
+	const struct tdt_recording *header = &last->read.recording->header;
 
 	tdt__string_printf(string, "process %" PRIu32 " \"", header->pid);
 	tdt__string_escape(string, header->program, options->utf8 == TDT_PRINT_YES, '"');
@@ -92,7 +92,7 @@ void last_json(struct tdt__json *json, const struct last *last)
 
 	tdt__json_begin(json, "recording", '{');
 	tdt__json_string(json, "file", last->read.path);
-	tdt__json_string(json, "program", tdt__recording_header(last->read.recording)->program);
+	tdt__json_string(json, "program", last->read.recording->header.program);
 	tdt__json_u64(json, "until_real_ns", end_of_last(last));
 	if (known_before_end(last, &ns))
 		tdt__json_u64(json, "whole_ns", ns);

@@ -111,8 +111,8 @@ static int count_registry(struct metrics_page *page, struct outside *outside, si
 /* From when on all events are in the recording. */
 static uint64_t recorded_from(const struct tdt__recording *recording)
 {
-	uint64_t start = tdt__recording_header(recording)->start,
-		 whole = tdt__recording_sure_from(recording);
+	uint64_t start = recording->header.start,
+		 whole = recording->sure_from;
 
 	return whole > start ? whole : start;
 }
@@ -123,7 +123,7 @@ static int count_durations(struct metrics_page *page, struct scrape *scrape,
 {
 	struct totals *totals = &scrape->totals;
 	struct tdt__recorded_span span = { .from = totals->until, .until = scrape->until };
-	uint64_t end = tdt__recording_until(recording);
+	uint64_t end = recording->until;
 
 	if (span.from == 0)
 		span.from = recorded_from(recording);

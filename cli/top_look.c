@@ -483,8 +483,8 @@ static void count_step(struct top_times *times, const struct tdt__step *step, ui
 
 static int count_steps(struct top_times *times, const struct tdt__recording *recording)
 {
-	uint64_t until = tdt__recording_until(recording);
-	uint64_t from = tdt__recording_sure_from(recording);
+	uint64_t until = recording->until;
+	uint64_t from = recording->sure_from;
 	struct tdt__timeline timeline;
 	struct tdt__step step;
 	int error = tdt__timeline_begin(&timeline, recording);

@@ -6,22 +6,17 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/array.h"
+
 /* The segment that has `address`; NULL: none has it. */
 static const struct tdt__segment *find_segment(const struct tdt__core *core, uint64_t address)
 {
-	size_t low = 0, high = core->n_segments;
+	size_t n = tdt__array_up_to(core->segment, core->n_segments, sizeof core->segment[0],
+				    address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (address < core->segment[middle].start)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	if (low == 0 || address - core->segment[low - 1].start >= core->segment[low - 1].size)
+	if (n == 0 || address - core->segment[n - 1].start >= core->segment[n - 1].size)
 		return NULL;
-	return &core->segment[low - 1];
+	return &core->segment[n - 1];
 }
 
 uint64_t tdt__core_end(const struct tdt__core *core, uint64_t address)

@@ -23,7 +23,7 @@ struct tdt__core {
 	size_t n_segments;
 	uint64_t missing; /* bytes of memory that the file should have: it was truncated */
 	struct elf_prstatus *thread; /* the registers of the threads */
-	size_t n_threads;
+	size_t n_threads, threads_room;
 	uint64_t entry; /* the program's first instruction; 0: unknown */
 };
 

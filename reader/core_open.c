@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/regular_file.h"
 #include "reader/core.h"
 #include "reader/elf_facts.h"
@@ -93,17 +94,12 @@ static bool add_files(struct core_opening *opening, char *note, size_t size)
 
 static bool add_thread(struct tdt__core *core, const char *note, size_t size)
 {
-	struct elf_prstatus *grown = core->thread;
-
-	if (size < sizeof *grown || core->n_threads == MOST_CORE_THREADS)
+	if (size < sizeof core->thread[0] || core->n_threads == MOST_CORE_THREADS)
 		return true;
-	/* The array has room for a power of two. */
-	if ((core->n_threads & (core->n_threads - 1)) == 0)
-		grown = realloc(grown, (2 * core->n_threads + 1) * sizeof *grown);
-	if (grown == NULL)
+	if (!tdt__array_grow(&core->thread, core->n_threads, &core->threads_room,
+			     sizeof core->thread[0]))
 		return false;
-	core->thread = grown;
-	memcpy(&grown[core->n_threads++], note, sizeof *grown);
+	memcpy(&core->thread[core->n_threads++], note, sizeof core->thread[0]);
 	return true;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "facts/past.h"
 #include "facts/record.h"
 #include "tree/stacks.h"
 #include "tree/trace.h"
@@ -121,33 +122,40 @@ static size_t gather_panics(const struct tdt__tasks *tasks, struct tdt_registry_
 	return n;
 }
 
-/* The name of the file where the task was spawned; NULL: it is unknown. */
-static const char *panic_file(const struct tdt__tasks *tasks, struct tdt__findings *findings,
-			      uint64_t address)
+/* What past events refer to, for their traces. */
+struct past_reading {
+	struct tdt__tree_reader *reader;
+	struct tdt__findings *findings; /* whose arena has the names of files */
+};
+
+static struct tdt__stacks *past_stacks(void *arg, const struct tdt_registry_tree *tree,
+				       const struct tdt_registry_entry *entry, uint32_t room)
 {
+	const struct past_reading *reading = arg;
+	struct tdt__read_tree read;
+
+	return tdt__tree_take(reading->reader, tree, entry, room, &read) == 0 ? read.stacks : NULL;
+}
+
+/* The name of the file where the task was spawned. */
+static const char *past_file(void *arg, uint64_t address)
+{
+	const struct past_reading *reading = arg;
 	char text[PANIC_FILE_MAX], *copy;
 
-	if (address == 0 || !tdt__images_string(tasks->images, address, text, sizeof text))
+	if (address == 0 || !tdt__images_string(reading->reader->tasks->images, address, text,
+						sizeof text))
 		return NULL;
-	copy = tdt__arena_take(&findings->arena, strlen(text) + 1);
+	copy = tdt__arena_take(&reading->findings->arena, strlen(text) + 1);
 	return copy != NULL ? strcpy(copy, text) : NULL;
 }
 
-/* The trace of a panic; NULL: there is no memory, or the tree cannot be right. */
-static struct tdt_trace *panic_trace(struct tdt__tree_reader *reader,
-				     struct tdt__findings *findings,
-				     struct tdt_registry_panic *panic)
+static struct tdt__past_view view_of_past(struct past_reading *reading)
 {
-	const struct tdt__tasks *tasks = reader->tasks;
-	struct tdt__read_tree tree;
-	struct tdt_task_info info;
-
-	panic->name[TDT_TASK_RECORD_NAME_SIZE - 1] = '\0';
-	if (tdt__tree_take(reader, &panic->tree, panic->entry, TDT_REGISTRY_PANIC_ENTRIES,
-			   &tree) != 0)
-		return NULL;
-	info = tdt__panic_info(panic, panic_file(tasks, findings, panic->file), tasks->now);
-	return tdt__trace_of(&info, tree.stacks);
+	return (struct tdt__past_view){ .arg = reading,
+					.stacks = past_stacks,
+					.file = past_file,
+					.now = reading->reader->tasks->now };
 }
 
 void tdt__history_panics(struct tdt__tree_reader *reader, struct tdt__findings *findings)
@@ -158,6 +166,8 @@ void tdt__history_panics(struct tdt__tree_reader *reader, struct tdt__findings *
 			? malloc((registry->n_panics + 1) * sizeof *panic)
 			: NULL;
 	size_t n = panic != NULL ? gather_panics(reader->tasks, panic) : 0;
+	struct past_reading reading = { reader, findings };
+	const struct tdt__past_view view = view_of_past(&reading);
 	struct tdt_counts counts;
 
 	tdt__history_counts(reader->tasks, &counts);
@@ -165,7 +175,7 @@ void tdt__history_panics(struct tdt__tree_reader *reader, struct tdt__findings *
 	findings->public.held = counts.held;
 	for (size_t i = 0; i < n; i++)
 		tdt__findings_add_lone(findings, TDT__PANICKED, TDT_ANSWER_FRESH,
-				       panic_trace(reader, findings, &panic[i]));
+				       tdt__past_panic(&view, &panic[i]));
 	free(panic);
 }
 
@@ -189,30 +199,21 @@ void tdt__history_losts(const struct tdt__target *target, const struct tdt_regis
 void tdt__history_lost(struct tdt__tree_reader *reader, struct tdt__findings *findings,
 		       const struct tdt__task_choice *choice)
 {
-	const struct tdt__tasks *tasks = reader->tasks;
+	const struct tdt__losts *losts = &reader->tasks->losts;
+	struct past_reading reading = { reader, findings };
+	const struct tdt__past_view view = view_of_past(&reading);
 
-	for (size_t i = 0; i < tasks->losts.n; i++) {
-		const struct tdt_registry_lost *lost = &tasks->losts.lost[i];
-		struct tdt_wait wait;
-		const struct tdt_wait *waits[1];
-		const struct tdt_task_info info =
-			tdt__lost_info(&tasks->losts, i, panic_file(tasks, findings, lost->file),
-				       tasks->now, &wait, waits);
-		struct tdt__read_tree tree;
-
-		if (tdt__is_chosen_id(choice, lost->id) &&
-		    tdt__tree_take(reader, &lost->tree, lost->entry, TDT_REGISTRY_PANIC_ENTRIES,
-				   &tree) == 0)
+	for (size_t i = 0; i < losts->n; i++)
+		if (tdt__is_chosen_id(choice, losts->lost[i].id))
 			tdt__findings_add_lone(findings, TDT__LOST_WAKEUP, TDT_ANSWER_LAST,
-					       tdt__trace_of(&info, tree.stacks));
-	}
+					       tdt__past_lost(&view, losts, i));
 }
 
 /* --- Orphaned locks ----------------------------------------------------------------- */
 
-bool tdt__history_ended(const struct tdt__tasks *tasks, uint64_t id,
-			struct tdt_registry_holder *ended)
+bool tdt__history_ended(void *arg, uint64_t id, struct tdt_registry_holder *ended)
 {
+	const struct tdt__tasks *tasks = arg;
 	const struct tdt_registry *registry = &tasks->registry;
 
 	for (uint32_t i = 0; i < registry->n_holders && i < MOST_PAST; i++)
@@ -224,22 +225,13 @@ bool tdt__history_ended(const struct tdt__tasks *tasks, uint64_t id,
 	return false;
 }
 
-static struct tdt_trace *seen_orphan_trace(struct tdt__tree_reader *reader,
-				      struct tdt__orphan *orphan)
-{
-	const struct tdt__orphan_place place = tdt__orphan_place(orphan);
-	const struct tdt_task_info info = tdt__orphan_info(orphan);
-	struct tdt__read_tree tree;
-
-	if (tdt__tree_take(reader, &place.tree, &place.entry, 1, &tree) != 0)
-		return NULL;
-	return tdt__trace_of(&info, tree.stacks);
-}
-
 void tdt__history_orphans(struct tdt__tree_reader *reader, struct tdt__findings *findings,
 			  struct tdt__orphans *orphans)
 {
+	struct past_reading reading = { reader, findings };
+	const struct tdt__past_view view = view_of_past(&reading);
+
 	for (size_t i = 0; i < orphans->n; i++)
 		tdt__findings_add_lone(findings, TDT__ORPHANED, TDT_ANSWER_FRESH,
-				       seen_orphan_trace(reader, &orphans->lock[i]));
+				       tdt__past_orphan(&view, &orphans->lock[i]));
 }

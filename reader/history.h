@@ -50,9 +50,11 @@ void tdt__history_losts(const struct tdt__target *target, const struct tdt_regis
 void tdt__history_lost(struct tdt__tree_reader *reader, struct tdt__findings *findings,
 		       const struct tdt__task_choice *choice);
 
-/* What was noted of the task that ended with a lock.  False: nothing was, or not lately. */
-bool tdt__history_ended(const struct tdt__tasks *tasks, uint64_t id,
-			struct tdt_registry_holder *ended);
+/*
+ * What was noted of the task that ended with a lock, of the struct tdt__tasks `tasks`.  False:
+ * nothing was, or not lately.
+ */
+bool tdt__history_ended(void *tasks, uint64_t id, struct tdt_registry_holder *ended);
 
 /* Add the orphaned locks that were found, as far as there is memory. */
 void tdt__history_orphans(struct tdt__tree_reader *reader, struct tdt__findings *findings,

@@ -13,8 +13,6 @@
 
 struct last_reading {
 	struct tdt__last_states *states;
-	const struct tdt__recorded_task *task;
-	const struct tdt__recorded_thread *thread;
 	struct tdt__last_polls *polls; /* of all tasks of the recording */
 	uint64_t listed, until;
 };
@@ -167,7 +165,7 @@ static void set_last_state(const struct last_reading *reading, struct tdt__seen_
 	else if (has_waited(now))
 		info->state = TDT_TASK_WAITING;
 	if (info->state == TDT_TASK_RUNNING && now->thread != TDT__RECORDED_NONE)
-		info->thread = reading->thread[now->thread].id;
+		info->thread = reading->states->recording->thread[now->thread].id;
 	info->state_ns = before_end(reading, now->since);
 }
 
@@ -180,7 +178,7 @@ static int set_last_task(struct last_reading *reading, struct tdt__seen_task *ta
 			 const struct tdt__timeline *timeline, uint32_t number)
 {
 	const struct tdt__timeline_task *now = &timeline->task[number];
-	const struct tdt__recorded_task *recorded = &reading->task[number];
+	const struct tdt__recorded_task *recorded = &reading->states->recording->task[number];
 	const struct tdt__last_polls *polls = &reading->polls[number];
 	uint64_t spawned = recorded->spawned != 0 ? recorded->spawned : polls->spawned;
 
@@ -217,7 +215,7 @@ static bool is_traced(const struct tdt__recorded_task *task, const struct tdt__l
 static bool may_live(const struct last_reading *reading, uint32_t number,
 		     const struct tdt__timeline_task *now)
 {
-	const struct tdt__recorded_task *task = &reading->task[number];
+	const struct tdt__recorded_task *task = &reading->states->recording->task[number];
 	const struct tdt__last_polls *polls = &reading->polls[number];
 
 	if (now->phase == TDT__POLLING && now->sure)
@@ -261,9 +259,9 @@ static int read_last_steps(struct last_reading *reading)
 
 static void set_recorded_process(struct tdt__tasks *tasks, const struct tdt__recording *recording)
 {
-	const struct tdt_recording *header = tdt__recording_header(recording);
+	const struct tdt_recording *header = &recording->header;
 
-	tasks->now = tdt__recording_until(recording);
+	tasks->now = recording->until;
 	tasks->registry.pid = header->pid;
 	tasks->registry.start_real = header->start_real;
 	memcpy(tasks->registry.library, header->library, sizeof header->library);
@@ -273,14 +271,12 @@ int tdt__last_states_read(struct tdt__last_states *states, const struct tdt__rec
 {
 	struct last_reading reading = { .states = states,
 					.listed = tdt__recording_listed(recording),
-					.until = tdt__recording_until(recording) };
-	size_t n;
+					.until = recording->until };
+	size_t n = recording->n_tasks;
 	int error = -ENOMEM;
 
 	*states = (struct tdt__last_states){ .recording = recording };
 	set_recorded_process(&states->tasks, recording);
-	reading.thread = tdt__recording_threads(recording, &n);
-	reading.task = tdt__recording_tasks(recording, &n);
 	reading.polls = calloc(n + 1, sizeof *reading.polls);
 	states->polls = calloc(n + 1, sizeof *states->polls);
 	states->tasks.task = calloc(n + 1, sizeof states->tasks.task[0]);

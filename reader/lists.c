@@ -112,9 +112,7 @@ static bool is_in_force_still(const struct tdt__target *target, const struct tdt
 {
 	struct tdt_task_record now;
 
-	return tdt__target_read(target, seen->address, &now, sizeof now) &&
-	       now.seq == seen->record.seq && now.state == seen->record.state &&
-	       now.polls == seen->record.polls && now.leaf == seen->record.leaf;
+	return tdt__seen_stands(target, seen, &now) && now.leaf == seen->record.leaf;
 }
 
 /* Whether the list says where the task waits, or, if it runs, where it came from. */

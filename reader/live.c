@@ -20,10 +20,8 @@ static bool polls_still(const struct tdt__tasks *tasks, const struct tdt__seen *
 {
 	struct tdt_task_record now;
 
-	return tdt__target_read(tasks->target, seen->address, &now, sizeof now) &&
-	       now.seq == seen->record.seq && now.id == seen->record.id &&
-	       now.state == seen->record.state && now.polls == seen->record.polls &&
-	       now.thread == seen->record.thread && now.stack_top == seen->record.stack_top;
+	return tdt__seen_stands(tasks->target, seen, &now) && now.thread == seen->record.thread &&
+	       now.stack_top == seen->record.stack_top;
 }
 
 /* Walk the stack, and then the stacks from which it was entered.  NULL: nothing is known. */
@@ -119,15 +117,11 @@ static bool read_fiber_place(const struct suspended *suspended, struct tdt_regis
 
 static bool is_suspended_still(const struct suspended *suspended)
 {
-	const struct tdt_task_record *before = &suspended->seen->record;
 	struct tdt_registry_fiber fiber;
 	struct tdt_task_record now;
 
-	return tdt__target_read(suspended->tasks->target, suspended->seen->address, &now,
-				sizeof now) &&
-	       now.seq == before->seq && now.state == before->state &&
-	       now.polls == before->polls && read_fiber_place(suspended, &fiber) &&
-	       fiber.moves == suspended->fiber.moves;
+	return tdt__seen_stands(suspended->tasks->target, suspended->seen, &now) &&
+	       read_fiber_place(suspended, &fiber) && fiber.moves == suspended->fiber.moves;
 }
 
 /* Where the stack ends above its frames; 0: that is not known. */

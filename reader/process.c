@@ -151,46 +151,31 @@ static bool add_line(struct tdt__target *target, char *line)
 	return tdt__target_add_mapping(target, &mapping);
 }
 
-/* Returns all of /proc/PID/maps, which the caller frees.  NULL: errno says why. */
-static char *maps_text(const struct tdt__target *target)
-{
-	int file = openat(target->proc, "maps", O_RDONLY | O_CLOEXEC);
-	size_t length = 0, room = 1 << 16;
-	char *text = file >= 0 ? malloc(room) : NULL;
-	ssize_t n = text != NULL ? 1 : -1;
-
-	while (n > 0) {
-		char *grown = length + 1 == room ? realloc(text, room *= 2) : text;
-
-		if (grown != NULL)
-			text = grown;
-		n = grown != NULL ? read(file, text + length, room - 1 - length) : -1;
-		length += n > 0 ? (size_t)n : 0;
-	}
-	if (text != NULL)
-		text[length] = '\0';
-	if (file >= 0)
-		close(file);
-	if (n == 0)
-		return text;
-	free(text);
-	return NULL;
-}
-
 /* Returns 0 or a negative errno. */
 static int read_maps(struct tdt__target *target)
 {
-	char *text = maps_text(target);
-	int error = text != NULL ? 0 : -errno;
+	int opened = openat(target->proc, "maps", O_RDONLY | O_CLOEXEC), error = 0;
+	FILE *file = opened >= 0 ? fdopen(opened, "r") : NULL;
+	char *line = NULL, buffer[4096];
+	size_t room = 0;
 
-	for (char *line = text, *end; error == 0 && *line != '\0'; line = end) {
-		end = line + strcspn(line, "\n");
-		if (*end != '\0')
-			*end++ = '\0';
+	if (file == NULL)
+		error = -errno;
+	else
+		setvbuf(file, buffer, _IOFBF, sizeof buffer);
+	errno = 0;
+	while (error == 0 && getline(&line, &room, file) > 0) {
+		line[strcspn(line, "\n")] = '\0';
 		if (!add_line(target, line))
 			error = -ENOMEM;
 	}
-	free(text);
+	if (error == 0 && !feof(file))
+		error = -errno;
+	if (file != NULL)
+		fclose(file);
+	else if (opened >= 0)
+		close(opened);
+	free(line);
 	return error;
 }
 

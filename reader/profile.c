@@ -83,24 +83,16 @@ static struct tdt__profiled *tasks_of_slab(struct tdt__profile *profile, uint64_
 	return grown;
 }
 
-/* A task without a name has that of the place where it was spawned. */
 static uint32_t name_task(struct tdt__profile *profile, const struct tdt_task_record *record)
 {
-	char file[TDT__PROFILE_NAME_MAX - 32], place[TDT__PROFILE_NAME_MAX];
-	const char *slash;
+	char file[TDT__PROFILE_NAME_MAX - 32] = "", name[TDT_TASK_RECORD_NAME_SIZE];
 
-	if (record->name[0] != '\0') {
-		memcpy(place, record->name, sizeof record->name);
-		place[sizeof record->name - 1] = '\0';
-		return tdt__profile_name(&profile->sum, place);
-	}
-	if (record->file == 0 || !tdt__images_string(profile->tasks.images, record->file, file,
-						     sizeof file))
-		return tdt__profile_name(&profile->sum, "");
-	slash = strrchr(file, '/');
-	snprintf(place, sizeof place, "spawned at %s:%" PRIu32, slash != NULL ? slash + 1 : file,
-		 record->line);
-	return tdt__profile_place_name(&profile->sum, place);
+	memcpy(name, record->name, sizeof name);
+	name[sizeof name - 1] = '\0';
+	if (name[0] == '\0' && record->file != 0 &&
+	    !tdt__images_string(profile->tasks.images, record->file, file, sizeof file))
+		file[0] = '\0';
+	return tdt__profile_name(&profile->sum, name, file, record->line);
 }
 
 static void begin_profiled(struct tdt__profile *profile, struct tdt__profiled *task,

@@ -4,10 +4,7 @@
 #include "reader/profile_recorded.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "recording/timeline.h"
@@ -15,22 +12,9 @@
 struct adding {
 	struct tdt__profile_times *times;
 	struct tdt__profile_sum *sum;
-	const struct tdt__recorded_task *task;
 	uint64_t from, until;
 	bool failed;
 };
-
-static uint32_t name_recorded(struct tdt__profile_sum *sum, const struct tdt__recorded_task *task)
-{
-	const char *slash = strrchr(task->file, '/');
-	char place[TDT__PROFILE_NAME_MAX];
-
-	if (task->name[0] != '\0' || task->file[0] == '\0')
-		return tdt__profile_name(sum, task->name);
-	snprintf(place, sizeof place, "spawned at %s:%" PRIu32,
-		 slash != NULL ? slash + 1 : task->file, task->line);
-	return tdt__profile_place_name(sum, place);
-}
 
 static bool same_time(const struct tdt__profile_time *a, const struct tdt__profile_time *b)
 {
@@ -74,7 +58,8 @@ static void add_phase(struct adding *adding, const struct tdt__recording *record
 		time.kind = waits.main.kind;
 	}
 	time.ns = tdt__recording_time(recording, since, end);
-	time.name = name_recorded(adding->sum, &adding->task[task]);
+	time.name = tdt__profile_name(adding->sum, recording->task[task].name,
+				      recording->task[task].file, recording->task[task].line);
 	merge_time(adding, &time);
 }
 
@@ -117,17 +102,15 @@ static int by_length(const void *a, const void *b)
 int tdt__profile_times_read(struct tdt__profile_times *times, struct tdt__profile_sum *sum,
 			    const struct tdt__recording *recording, uint64_t from, uint64_t until)
 {
-	uint64_t sure = tdt__recording_sure_from(recording);
-	uint64_t end = tdt__recording_until(recording);
+	uint64_t sure = recording->sure_from;
+	uint64_t end = recording->until;
 	struct adding adding = { .times = times,
 				 .sum = sum,
 				 .from = from > sure ? from : sure,
 				 .until = until < end ? until : end };
-	size_t n;
 	int error;
 
 	*times = (struct tdt__profile_times){ 0 };
-	adding.task = tdt__recording_tasks(recording, &n);
 	times->ns = tdt__recording_time(recording, adding.from, adding.until);
 	error = add_timed_steps(&adding, recording);
 	if (error != 0)

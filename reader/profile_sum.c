@@ -4,7 +4,9 @@
 #include "reader/profile_sum.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,19 +44,8 @@ static uint32_t add_entry(struct tdt__table *table, uint32_t hash, const void *e
 
 /* --- Names -------------------------------------------------------------------------------- */
 
-static void leave_out_numbers(char to[TDT__PROFILE_NAME_MAX], const char *name)
-{
-	size_t n = 0;
-
-	while (*name != '\0' && n < TDT__PROFILE_NAME_MAX - 1) {
-		to[n++] = tdt__is_digit(*name) ? '*' : *name;
-		for (name++; tdt__is_digit(name[-1]) && tdt__is_digit(*name); name++)
-			;
-	}
-	to[n] = '\0';
-}
-
-uint32_t tdt__profile_place_name(struct tdt__profile_sum *sum, const char *text)
+/* The number of a name as it is. */
+static uint32_t number_of_name(struct tdt__profile_sum *sum, const char *text)
 {
 	size_t n = strnlen(text, TDT__PROFILE_NAME_MAX - 1);
 	char name[TDT__PROFILE_NAME_MAX] = "";
@@ -67,12 +58,18 @@ uint32_t tdt__profile_place_name(struct tdt__profile_sum *sum, const char *text)
 	return add_entry(&sum->name_table, hash, name, sizeof name);
 }
 
-uint32_t tdt__profile_name(struct tdt__profile_sum *sum, const char *name)
+uint32_t tdt__profile_name(struct tdt__profile_sum *sum, const char *name, const char *file,
+			   uint32_t line)
 {
+	const char *slash = strrchr(file, '/');
 	char text[TDT__PROFILE_NAME_MAX];
 
-	leave_out_numbers(text, name);
-	return tdt__profile_place_name(sum, text);
+	if (name[0] != '\0' || file[0] == '\0')
+		tdt__text_without_numbers(text, sizeof text, name, '*');
+	else
+		snprintf(text, sizeof text, "spawned at %s:%" PRIu32,
+			 slash != NULL ? slash + 1 : file, line);
+	return number_of_name(sum, text);
 }
 
 const char *tdt__profile_name_of(const struct tdt__profile_sum *sum, uint32_t name)

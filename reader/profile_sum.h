@@ -105,13 +105,12 @@ int tdt__profile_sum_init(struct tdt__profile_sum *sum);
 void tdt__profile_sum_fini(struct tdt__profile_sum *sum);
 
 /*
- * The number of a name, in which each number is replaced by `*`: "conn 12" is "conn *".
+ * The number of the name of a task, in which each number is replaced by `*`: "conn 12" is "conn *".
+ * A task without a name has that of the place where it was spawned; `file` "": unknown.
  * TDT__PROFILE_NONE: no memory, or too many names.
  */
-uint32_t tdt__profile_name(struct tdt__profile_sum *sum, const char *name);
-
-/* The same of a text that is taken as it is, such as the place where a task was spawned. */
-uint32_t tdt__profile_place_name(struct tdt__profile_sum *sum, const char *text);
+uint32_t tdt__profile_name(struct tdt__profile_sum *sum, const char *name, const char *file,
+			   uint32_t line);
 
 /* The name with this number; "" for TDT__PROFILE_NONE. */
 const char *tdt__profile_name_of(const struct tdt__profile_sum *sum, uint32_t name);

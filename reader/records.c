@@ -206,6 +206,13 @@ int tdt__records_visit(const struct tdt__target *target, const struct tdt_regist
 	return error;
 }
 
+bool tdt__seen_stands(const struct tdt__target *target, const struct tdt__seen *seen,
+		      struct tdt_task_record *now)
+{
+	return tdt__target_read(target, seen->address, now, sizeof *now) &&
+	       tdt__record_stands(&seen->record, now);
+}
+
 void tdt__records_fini(struct tdt__records *records)
 {
 	free(records->seen);

@@ -8,6 +8,7 @@
 
 #include <tdt/layout/registry.h>
 
+#include "facts/record.h"
 #include "reader/target.h"
 
 struct tdt__seen {
@@ -54,16 +55,19 @@ typedef int tdt__piece_fn(const struct tdt__record_piece *piece, void *arg);
 int tdt__records_visit(const struct tdt__target *target, const struct tdt_registry *registry,
 		       tdt__piece_fn *each, void *arg);
 
-/* Whether the task of `seen` has not been polled, woken or replaced since, by a later copy. */
+/* Read the record again.  Returns whether it can be read, and its task was not polled since. */
+bool tdt__seen_stands(const struct tdt__target *target, const struct tdt__seen *seen,
+		      struct tdt_task_record *now);
+
+/* Whether the task was not polled, woken or replaced since, by a later copy. */
 static inline bool tdt__seen_unchanged(const struct tdt__seen *seen,
 				       const struct tdt_task_record *later)
 {
 	const struct tdt_task_record *record = &seen->record;
 
-	return record->seq == later->seq && record->id == later->id &&
-	       record->state == later->state && record->polls == later->polls &&
-	       record->woken_polls == later->woken_polls && record->woken == later->woken &&
-	       record->wait_name == later->wait_name && record->wait_polls == later->wait_polls &&
+	return tdt__record_stands(record, later) && record->woken_polls == later->woken_polls &&
+	       record->woken == later->woken && record->wait_name == later->wait_name &&
+	       record->wait_polls == later->wait_polls &&
 	       record->wait_object == later->wait_object &&
 	       record->wait_owner == later->wait_owner && record->tree == later->tree;
 }

@@ -17,6 +17,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/text.h"
 #include "reader/core.h"
 
@@ -37,18 +38,17 @@ int tdt__trouble(struct tdt__trouble *trouble, int error, const char *format, ..
 
 bool tdt__target_add_mapping(struct tdt__target *target, const struct tdt__mapping *mapping)
 {
-	struct tdt__mapping *grown = target->mapping;
+	struct tdt__mapping *added;
 
-	/* The array has room for a power of two. */
-	if ((target->n_mappings & (target->n_mappings - 1)) == 0)
-		grown = realloc(grown, (2 * target->n_mappings + 1) * sizeof *grown);
-	if (grown == NULL)
+	if (!tdt__array_grow(&target->mapping, target->n_mappings, &target->mappings_room,
+			     sizeof *added))
 		return false;
-	target->mapping = grown;
-	grown[target->n_mappings] = *mapping;
-	grown[target->n_mappings].path = strdup(mapping->path);
-	grown[target->n_mappings].file = -1;
-	return grown[target->n_mappings].path != NULL && ++target->n_mappings != 0;
+	added = &target->mapping[target->n_mappings];
+	*added = *mapping;
+	added->path = strdup(mapping->path);
+	added->file = -1;
+	target->n_mappings += added->path != NULL;
+	return added->path != NULL;
 }
 
 static int by_mapped_start(const void *a, const void *b)
@@ -67,19 +67,12 @@ void tdt__target_sort_mappings(struct tdt__target *target)
 
 struct tdt__mapping *tdt__target_mapping(const struct tdt__target *target, uint64_t address)
 {
-	size_t low = 0, high = target->n_mappings;
+	size_t n = tdt__array_up_to(target->mapping, target->n_mappings, sizeof target->mapping[0],
+				    address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (address < target->mapping[middle].start)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	if (low == 0 || address >= target->mapping[low - 1].end)
+	if (n == 0 || address >= target->mapping[n - 1].end)
 		return NULL;
-	return &target->mapping[low - 1];
+	return &target->mapping[n - 1];
 }
 
 /* --- Memory ------------------------------------------------------------------------- */

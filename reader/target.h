@@ -55,7 +55,7 @@ struct tdt__target {
 	 */
 	int64_t clock_offset;
 	struct tdt__mapping *mapping; /* by start */
-	size_t n_mappings;
+	size_t n_mappings, mappings_room;
 };
 
 /*

@@ -15,6 +15,7 @@
 #include "facts/busy.h"
 #include "facts/proof.h"
 #include "facts/record.h"
+#include "facts/task.h"
 #include "reader/fresh.h"
 #include "reader/history.h"
 #include "symbolize/modules.h"
@@ -147,41 +148,6 @@ static int name_waits(const struct tdt__tasks *tasks, struct tdt__seen_task *tas
 	return 0;
 }
 
-/* --- Names of functions -------------------------------------------------------------- */
-
-/* The name of the function at `address` of the target.  NULL: it is unknown. */
-static const char *function_name_at(struct file_names *names, uint64_t address)
-{
-	struct tdt__images *images = names->tasks->images;
-
-	tdt__images_open(images, address);
-	return tdt__namer_function(images->table, address, tdt__clock() + TDT__SECOND);
-}
-
-/* A fiber, or a task of tdt_task_new(), without a name is called by the function that it runs. */
-static void name_by_entry(struct file_names *names, struct tdt__seen_task *task)
-{
-	const struct tdt_task_record *record = &task->seen->record;
-	uint64_t entry;
-
-	if (task->member.info.name == NULL && record->child_state != 0 &&
-	    names->tasks->registry.fiber_size >= sizeof(struct tdt_registry_fiber) &&
-	    (record->poll == 0 || record->poll == names->tasks->registry.callback_poll) &&
-	    tdt__target_read(names->tasks->target,
-			     record->child_state + offsetof(struct tdt_registry_fiber, entry),
-			     &entry, sizeof entry))
-		task->member.info.name = name_at(names, entry, function_name_at);
-}
-
-void tdt__tasks_name(struct tdt__tasks *tasks)
-{
-	struct file_names names = { .tasks = tasks };
-
-	for (size_t i = 0; i < tasks->n; i++)
-		name_by_entry(&names, &tasks->task[i]);
-	tdt__table_fini(&names.entry_table);
-}
-
 /* --- Tasks -------------------------------------------------------------------------- */
 
 static uint64_t later(uint64_t a, uint64_t b)
@@ -238,21 +204,19 @@ static const char *seen_outcome(const struct tdt_task_record *record,
 static void set_task(struct tdt__seen_task *task, const struct tdt__seen *seen, const char *file,
 		     uint64_t now)
 {
+	const struct tdt_task_record *record = &seen->record;
+	const struct tdt__task_said said = {
+		.record = record, .name = record->name, .file = file, .still = seen->still
+	};
 	struct tdt_task_info *info = &task->member.info;
 
 	*task = (struct tdt__seen_task){ .seen = seen };
 	task->member.group = TDT__LEFT_OUT;
-	*info = tdt__record_info(&seen->record, seen->record.name, file, now);
-	info->requested = tdt__requested_polls(&seen->record);
-	info->spawned_ns = tdt__time_since(now, seen->record.spawned);
-	info->polled_ns = tdt__time_since(now, seen->record.since);
-	task->outcome = seen_outcome(&seen->record, info);
-	task->wait = tdt__wait_of_record(&seen->record);
-	if (info->state == TDT_TASK_WAITING && seen->still && tdt__record_has_wait(&seen->record)) {
-		info->n_waits = 1;
-		task->main_wait = &task->wait;
-		info->waits = &task->main_wait;
-	}
+	*info = tdt__task_by_record(&said, now, &task->wait, &task->main_wait);
+	info->requested = tdt__requested_polls(record);
+	info->spawned_ns = tdt__time_since(now, record->spawned);
+	info->polled_ns = tdt__time_since(now, record->since);
+	task->outcome = seen_outcome(record, info);
 }
 
 /* --- Locks -------------------------------------------------------------------------- */
@@ -290,30 +254,23 @@ static bool each_holder(void *arg, void (*see)(void *to, uint64_t id), void *to)
 	return all;
 }
 
-static bool find_seen_ended(void *arg, uint64_t id, struct tdt_registry_holder *ended)
-{
-	return tdt__history_ended(arg, id, ended);
-}
-
 static struct tdt__lock_places seen_locks(struct tdt__tasks *tasks)
 {
 	return (struct tdt__lock_places){ .arg = tasks,
 					  .read = read_target,
 					  .member = seen_member,
 					  .each_holder = each_holder,
-					  .find_ended = find_seen_ended,
+					  .find_ended = tdt__history_ended,
 					  .n = tasks->n,
 					  .now = tasks->now };
 }
 
-/* A task that waits is not polled when its lock passes from one owner to the next. */
 static void renew_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task, size_t n)
 {
 	struct tdt__lock_places places = seen_locks(tasks);
 
 	for (; n > 0; n--, task++)
-		if (task->member.info.n_waits != 0)
-			tdt__lock_renew(&places, &task->wait, task->member.info.id);
+		tdt__task_renew_holder(&places, &task->member.info);
 }
 
 /* A wait that a task has answered with. */
@@ -344,6 +301,36 @@ void tdt__task_set_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task, 
 		waits[i] = answered_wait((const void *)((const char *)listed + i * size));
 		tdt__lock_renew(&places, &waits[i], info->id);
 	}
+}
+
+/* --- Names of functions -------------------------------------------------------------- */
+
+/* The name of the function at `address` of the target.  NULL: it is unknown. */
+static const char *function_name_at(struct file_names *names, uint64_t address)
+{
+	struct tdt__images *images = names->tasks->images;
+
+	tdt__images_open(images, address);
+	return tdt__namer_function(images->table, address, tdt__clock() + TDT__SECOND);
+}
+
+void tdt__tasks_name(struct tdt__tasks *tasks)
+{
+	struct file_names names = { .tasks = tasks };
+	const struct tdt__lock_places view = seen_locks(tasks);
+	bool has_entries = tasks->registry.fiber_size >= sizeof(struct tdt_registry_fiber);
+
+	for (size_t i = 0; i < tasks->n && has_entries; i++) {
+		struct tdt_task_info *info = &tasks->task[i].member.info;
+		uint64_t entry = info->name == NULL
+				     ? tdt__task_entry(&view, &tasks->task[i].seen->record,
+						       tasks->registry.callback_poll)
+				     : 0;
+
+		if (entry != 0)
+			info->name = name_at(&names, entry, function_name_at);
+	}
+	tdt__table_fini(&names.entry_table);
 }
 
 /* --- All tasks ---------------------------------------------------------------------- */
@@ -499,14 +486,15 @@ struct found_group {
 	const struct tdt_wait *waits[1];
 };
 
-/* Make a list of `*n` such groups.  Without memory `*n` is 0. */
-static const struct tdt_snapshot_group *const *found_groups(struct tdt__tasks *tasks, size_t *n)
+/* Make such groups, and a list of them.  NULL: no memory, and `*n` is 0. */
+static struct found_group *found_groups(struct tdt__tasks *tasks, size_t *n,
+					const struct tdt_snapshot_group *const **list)
 {
 	struct found_group *of = tdt__arena_take(&tasks->arena, *n * sizeof *of);
-	const struct tdt_snapshot_group **list =
+	const struct tdt_snapshot_group **groups =
 		tdt__arena_take(&tasks->arena, *n * sizeof(struct tdt_snapshot_group *));
 
-	if (of == NULL || list == NULL)
+	if (of == NULL || groups == NULL)
 		*n = 0;
 	for (size_t i = 0; i < *n; i++) {
 		of[i].infos[0] = &of[i].info;
@@ -514,29 +502,25 @@ static const struct tdt_snapshot_group *const *found_groups(struct tdt__tasks *t
 							    .answer = TDT_ANSWER_NONE,
 							    .tasks = of[i].infos,
 							    .n = 1 };
-		list[i] = &of[i].group;
+		groups[i] = &of[i].group;
 	}
-	return list;
-}
-
-static struct tdt_task_info *info_of_found(const struct tdt_snapshot_group *const *list, size_t i)
-{
-	return (struct tdt_task_info *)(uintptr_t)list[i]->tasks[0];
+	*list = groups;
+	return of;
 }
 
 void tdt__tasks_found(struct tdt__tasks *tasks, struct tdt_snapshot *found)
 {
-	found->n_orphans = tasks->orphans.n;
-	found->orphans = found_groups(tasks, &found->n_orphans);
-	for (size_t i = 0; i < found->n_orphans; i++)
-		*info_of_found(found->orphans, i) = tdt__orphan_info(&tasks->orphans.lock[i]);
-	found->n_lost_wakeups = tasks->losts.n;
-	found->lost_wakeups = found_groups(tasks, &found->n_lost_wakeups);
-	for (size_t i = 0; i < found->n_lost_wakeups; i++) {
-		struct found_group *of = (struct found_group *)(uintptr_t)found->lost_wakeups[i];
+	struct found_group *of;
 
-		of->info = tdt__lost_info(&tasks->losts, i, NULL, tasks->now, &of->wait, of->waits);
-	}
+	found->n_orphans = tasks->orphans.n;
+	of = found_groups(tasks, &found->n_orphans, &found->orphans);
+	for (size_t i = 0; i < found->n_orphans; i++)
+		of[i].info = tdt__orphan_info(&tasks->orphans.lock[i]);
+	found->n_lost_wakeups = tasks->losts.n;
+	of = found_groups(tasks, &found->n_lost_wakeups, &found->lost_wakeups);
+	for (size_t i = 0; i < found->n_lost_wakeups; i++)
+		of[i].info = tdt__lost_info(&tasks->losts, i, NULL, tasks->now, &of[i].wait,
+					    of[i].waits);
 }
 
 void tdt__task_prove(struct tdt__tasks *tasks, struct tdt__seen_task *task)

@@ -67,8 +67,8 @@ int tdt__tasks_read(struct tdt__tasks *tasks, struct tdt__target *target,
 void tdt__tasks_fini(struct tdt__tasks *tasks);
 
 /*
- * Give fibers and tasks of tdt_task_new() without a name that of the function that they run.
- * Called by the process that prints, since it looks up names (cli/apart.h).
+ * Give tasks without a name that of the function that they run: see tdt__task_entry().  Called by
+ * the process that prints, since it looks up names (cli/apart.h).
  */
 void tdt__tasks_name(struct tdt__tasks *tasks);
 

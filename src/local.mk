@@ -157,10 +157,14 @@ libtdt_core_la_SOURCES = \
 	src/facts/lost.h \
 	src/facts/orphans.c \
 	src/facts/orphans.h \
+	src/facts/past.c \
+	src/facts/past.h \
 	src/facts/proof.c \
 	src/facts/proof.h \
 	src/facts/record.h \
 	src/facts/registry_tree.h \
+	src/facts/task.c \
+	src/facts/task.h \
 	src/facts/wait.h \
 	src/fork.c \
 	src/future/combine.c \

@@ -39,9 +39,9 @@ void tdt__export_counters(struct tdt__exporter *exporter)
 	static const char *const names[TDT__COUNTERS] = { "waiting tasks", "runnable tasks",
 							  "polling tasks", "migrations" };
 	struct tdt__sampler *sampler = &exporter->sampler;
-	uint64_t from = tdt__recording_from(exporter->recording);
+	uint64_t from = exporter->recording->from;
 
-	sampler->every = (tdt__recording_until(exporter->recording) - from) / SAMPLES;
+	sampler->every = (exporter->recording->until - from) / SAMPLES;
 	if (sampler->every < SAMPLE_LEAST)
 		sampler->every = SAMPLE_LEAST;
 	sampler->next = from + sampler->every;

@@ -24,7 +24,7 @@ static void begin_loss(struct tdt__exporter *exporter, const struct tdt__recorde
 	    ring->slots == 0)
 		return;
 	loss.track = tdt__export_thread(exporter, ring->first_thread);
-	tdt__export_put(exporter, tdt__recording_from(exporter->recording), TDT__PACKET_BEGIN,
+	tdt__export_put(exporter, exporter->recording->from, TDT__PACKET_BEGIN,
 			loss.track,
 			tdt__packets_name(&exporter->packets, TDT__EVENT_NAMES, "events are lost"));
 	exporter->loss[exporter->n_losses++] = loss;
@@ -32,10 +32,9 @@ static void begin_loss(struct tdt__exporter *exporter, const struct tdt__recorde
 
 static void begin_losses(struct tdt__exporter *exporter)
 {
-	const struct tdt__recorded_ring *rings;
-	size_t n;
+	const struct tdt__recorded_ring *rings = exporter->recording->ring_facts;
+	size_t n = exporter->recording->n_rings;
 
-	rings = tdt__recording_rings(exporter->recording, &n);
 	exporter->loss = calloc(n + 1, sizeof(*exporter->loss));
 	if (exporter->loss == NULL) {
 		tdt__packets_fail(&exporter->packets);
@@ -48,8 +47,8 @@ static void begin_losses(struct tdt__exporter *exporter)
 
 void tdt__export_losses(struct tdt__exporter *exporter)
 {
-	const struct tdt_recording *header = tdt__recording_header(exporter->recording);
-	uint64_t from = tdt__recording_from(exporter->recording);
+	const struct tdt_recording *header = &exporter->recording->header;
+	uint64_t from = exporter->recording->from;
 	uint32_t stacks = tdt__recording_stacks_lost(exporter->recording);
 
 	if (header->missed != 0) {

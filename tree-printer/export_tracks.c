@@ -22,7 +22,7 @@ enum {
 
 uint64_t tdt__export_process(struct tdt__exporter *exporter)
 {
-	const struct tdt_recording *header = tdt__recording_header(exporter->recording);
+	const struct tdt_recording *header = &exporter->recording->header;
 	struct tdt__string track = { 0 }, process = { 0 }, name = { 0 };
 	uint64_t uuid;
 
@@ -39,7 +39,7 @@ uint64_t tdt__export_process(struct tdt__exporter *exporter)
 
 uint64_t tdt__export_thread(struct tdt__exporter *exporter, uint32_t number)
 {
-	const struct tdt_recording *header = tdt__recording_header(exporter->recording);
+	const struct tdt_recording *header = &exporter->recording->header;
 	const struct tdt__recorded_thread *thread = &exporter->thread[number];
 	struct tdt__string track = { 0 }, message = { 0 }, name = { 0 };
 

@@ -258,16 +258,14 @@ static void put_all_steps(struct tdt__exporter *exporter)
 	}
 	tdt__export_last_phases(exporter);
 	tdt__export_samples(exporter,
-			    tdt__recording_until(exporter->recording) + exporter->sampler.every);
+			    exporter->recording->until + exporter->sampler.every);
 }
 
 static void write_packets(struct tdt__exporter *exporter)
 {
-	const struct tdt__recorded_clock *clock;
-	uint64_t from = tdt__recording_from(exporter->recording);
-	size_t n;
+	const struct tdt__recorded_clock *clock = exporter->recording->clock;
+	uint64_t from = exporter->recording->from;
 
-	clock = tdt__recording_clocks(exporter->recording, &n);
 	exporter->boot_ahead = clock->boot - clock->monotonic;
 	tdt__packets_clocks(&exporter->packets, from, clock->boot + (from - clock->monotonic),
 			    clock->real + (from - clock->monotonic));
@@ -283,8 +281,10 @@ static void write_packets(struct tdt__exporter *exporter)
 static int prepare_export(struct tdt__exporter *exporter, const struct tdt__recording *recording)
 {
 	exporter->recording = recording;
-	exporter->task = tdt__recording_tasks(recording, &exporter->n_tasks);
-	exporter->thread = tdt__recording_threads(recording, &exporter->n_threads);
+	exporter->task = recording->task;
+	exporter->n_tasks = recording->n_tasks;
+	exporter->thread = recording->thread;
+	exporter->n_threads = recording->n_threads;
 	exporter->task_track = calloc(exporter->n_tasks + 1, sizeof(*exporter->task_track));
 	exporter->thread_track = calloc(exporter->n_threads + 1, sizeof(*exporter->thread_track));
 	if (exporter->task_track == NULL || exporter->thread_track == NULL)
@@ -301,7 +301,7 @@ static uint64_t seed(const struct tdt_recording *header)
 static int write_trace(struct tdt__exporter *exporter, const struct tdt__perfetto_options *options,
 		       FILE *out)
 {
-	const struct tdt_recording *header = tdt__recording_header(exporter->recording);
+	const struct tdt_recording *header = &exporter->recording->header;
 	int err = tdt__packets_begin(&exporter->packets, options, out, seed(header));
 
 	if (err != 0)

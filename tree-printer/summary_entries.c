@@ -191,7 +191,7 @@ static void lost_lines(struct tdt__summary_lines *text, const struct tdt__summar
 static void slow_polls(struct tdt__summary_lines *text)
 {
 	const struct tdt__summary *summary = text->summary;
-	const struct tdt_recording *header = tdt__recording_header(summary->recording);
+	const struct tdt_recording *header = &summary->recording->header;
 
 	if (summary->slow.n == 0)
 		return;

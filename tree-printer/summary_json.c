@@ -186,7 +186,7 @@ static void delay_json(const struct summary_json *of, const struct tdt__summary_
 static void head_json(const struct summary_json *of)
 {
 	const struct tdt__summary *summary = of->summary;
-	const struct tdt_recording *header = tdt__recording_header(summary->recording);
+	const struct tdt_recording *header = &summary->recording->header;
 
 	tdt__json_known_string(of->json, "program", header->program);
 	tdt__json_u64(of->json, "pid", header->pid);
@@ -215,9 +215,8 @@ static void lists_json(const struct summary_json *of)
 	struct {
 		const struct tdt__recorded_ring *entry;
 		size_t n;
-	} rings;
+	} rings = { summary->recording->ring_facts, summary->recording->n_rings };
 
-	rings.entry = tdt__recording_rings(summary->recording, &rings.n);
 	JSON_LIST(of, "panics", summary->panics, panic_json);
 	JSON_LIST(of, "lost_wakeups", summary->lost_wakeups, lost_json);
 	JSON_LIST(of, "slow_polls", summary->slow, poll_json);
@@ -235,10 +234,9 @@ int tdt__summary_json(struct tdt__out *out, const struct tdt__summary_form *form
 {
 	struct tdt__json json = tdt__json_document(out);
 	struct summary_json all = { .json = &json, .form = form, .summary = form->summary };
-	size_t n;
 
-	all.tasks = tdt__recording_tasks(form->summary->recording, &n);
-	all.threads = tdt__recording_threads(form->summary->recording, &n);
+	all.tasks = form->summary->recording->task;
+	all.threads = form->summary->recording->thread;
 	tdt__json_begin(&json, "summary", '{');
 	head_json(&all);
 	tdt__json_end(&json, '}');

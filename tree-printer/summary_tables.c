@@ -184,8 +184,6 @@ static void ring_row(struct tdt__summary_lines *text, const struct tdt__recorded
 void tdt__summary_tables(struct tdt__summary_lines *text)
 {
 	const struct tdt__summary *summary = text->summary;
-	const struct tdt__recorded_ring *rings;
-	size_t n_rings;
 
 	TABLE(text, summary->latency.entry, summary->latency.n, latency_row, "from wake-up to poll",
 	      "median", "99 %", "most", "polls");
@@ -195,7 +193,6 @@ void tdt__summary_tables(struct tdt__summary_lines *text)
 	TABLE(text, summary->workers.entry, summary->workers.n, worker_row, "threads", "polling",
 	      "parked", "neither", "polls");
 	tdt__lines_say_more(text, summary->workers.n, summary->workers.found);
-	rings = tdt__recording_rings(summary->recording, &n_rings);
 	if (text->form->full)
-		TABLE(text, rings, n_rings, ring_row, "rings", "back to", "slots", "lost", "");
+		TABLE(text, summary->recording->ring_facts, summary->recording->n_rings, ring_row, "rings", "back to", "slots", "lost", "");
 }

@@ -60,7 +60,7 @@ static void head_counts(struct tdt__summary_lines *text)
 
 static void head_missed(struct tdt__summary_lines *text)
 {
-	const struct tdt_recording *header = tdt__recording_header(text->summary->recording);
+	const struct tdt_recording *header = &text->summary->recording->header;
 
 	if (header->missed == 0)
 		return;
@@ -108,7 +108,7 @@ static void head_reach(struct tdt__summary_lines *text)
 static void summary_head(struct tdt__summary_lines *text)
 {
 	const struct tdt__summary *summary = text->summary;
-	const struct tdt_recording *header = tdt__recording_header(summary->recording);
+	const struct tdt_recording *header = &summary->recording->header;
 	struct tdt__string *line = &text->line;
 
 	tdt__lines_begin(text);
@@ -136,10 +136,9 @@ int tdt__summary_text(struct tdt__out *out, const struct tdt__summary_form *form
 	struct tdt__summary_lines text = {
 		.out = out, .form = form, .summary = summary, .options = form->options
 	};
-	size_t n;
 
-	text.tasks = tdt__recording_tasks(summary->recording, &n);
-	text.threads = tdt__recording_threads(summary->recording, &n);
+	text.tasks = summary->recording->task;
+	text.threads = summary->recording->thread;
 
 	summary_head(&text);
 	tdt__summary_entries(&text);

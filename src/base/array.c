@@ -28,6 +28,21 @@ bool tdt__array_grow(void *array, size_t n, size_t *room, size_t size)
 	return true;
 }
 
+size_t tdt__array_up_to(const void *array, size_t n, size_t size, uint64_t key)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (*(const uint64_t *)(const void *)((const char *)array + middle * size) <= key)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 uint32_t tdt__table_add(struct tdt__table *table, uint32_t hash, const void *entry, size_t size)
 {
 	if (table->n >= table->room &&

@@ -15,6 +15,12 @@
  */
 bool tdt__array_grow(void *array, size_t n, size_t *room, size_t size);
 
+/*
+ * Of an array of `n` entries of `size` bytes, each of which begins with a uint64_t, in the order of
+ * these: how many begin with `key`, or with less.
+ */
+size_t tdt__array_up_to(const void *array, size_t n, size_t size, uint64_t key);
+
 /* Such an array whose entries are found by an index.  All zero: it is empty. */
 struct tdt__table {
 	void *entry;

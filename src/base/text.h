@@ -28,3 +28,16 @@ static inline bool tdt__is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
+
+/* Copy a text, as far as there is room, with `instead` in the place of each number. */
+static inline void tdt__text_without_numbers(char *to, size_t room, const char *text, char instead)
+{
+	size_t n = 0;
+
+	while (*text != '\0' && n + 1 < room) {
+		to[n++] = tdt__is_digit(*text) ? instead : *text;
+		for (text++; tdt__is_digit(text[-1]) && tdt__is_digit(*text); text++)
+			;
+	}
+	to[n] = '\0';
+}

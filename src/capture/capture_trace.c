@@ -18,7 +18,7 @@ struct tdt_trace *tdt__capture_trace(const struct tdt_handle *task, struct tdt__
 		.size = sizeof info,
 		.id = record->id,
 		.name = record->name[0] != '\0' ? record->name
-						: tdt__entry_name(task, &modules, 0),
+						: tdt__entry_name(record, &modules, 0),
 		.file = (const char *)(uintptr_t)record->file,
 		.line = record->line,
 		.column = record->column,

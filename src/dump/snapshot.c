@@ -11,9 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <libiberty/hashtab.h>
-
 #include "base/arena.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/options.h"
 #include "base/result.h"
@@ -24,10 +23,10 @@
 #include "dump/request_all.h"
 #include "dump/snapshot.h"
 #include "facts/busy.h"
-#include "facts/lost.h"
-#include "facts/orphans.h"
+#include "facts/past.h"
 #include "facts/proof.h"
 #include "facts/record.h"
+#include "facts/task.h"
 #include "host/unloads.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
@@ -72,8 +71,7 @@ struct taking {
 	struct tdt__snapshot_how how;
 	size_t lost;
 
-	/* Of char *: each name once, in the arena of the findings.  NULL: not created yet. */
-	htab_t names;
+	TDT__TABLE(const char *, name, n_names); /* each once, in the arena of the findings */
 	const char *last_name;
 	struct tdt__modules *modules; /* for names of functions */
 };
@@ -93,39 +91,12 @@ static void taking_fini(struct taking *taking)
 {
 	for (size_t i = 0; i < members(taking); i++)
 		tdt_handle_unref(member_at(taking, i)->task);
-	if (taking->names != NULL)
-		htab_delete(taking->names);
+	tdt__table_fini(&taking->name_table);
 	tdt__modules_unref(taking->modules);
 	tdt__findings_free(taking->findings);
 }
 
 /* --- The list ------------------------------------------------------------------ */
-
-static int same_name(const void *left, const void *right)
-{
-	return strcmp(left, right) == 0;
-}
-
-/* False: no memory. */
-static bool create_names(struct taking *taking)
-{
-	if (taking->names == NULL)
-		taking->names =
-			htab_create_alloc(64, htab_hash_string, same_name, NULL, calloc, free);
-	return taking->names != NULL;
-}
-
-/* Copy `name`, which is not kept yet.  NULL: no memory. */
-static const char *new_name(struct taking *taking, const char *name)
-{
-	char *copy = tdt__arena_take(&taking->findings->arena, strlen(name) + 1);
-	void **slot = copy != NULL ? htab_find_slot(taking->names, name, INSERT) : NULL;
-
-	if (slot == NULL)
-		return NULL;
-	*slot = strcpy(copy, name);
-	return copy;
-}
 
 /*
  * The copy of `name` that lives as long as the findings.  NULL: no memory.  A name that is kept
@@ -133,18 +104,21 @@ static const char *new_name(struct taking *taking, const char *name)
  */
 static const char *keep_name(struct taking *taking, const char *name)
 {
-	const char *kept;
+	size_t size = strlen(name) + 1;
+	uint32_t hash, i;
+	char *copy;
 
 	if (taking->last_name != NULL && strcmp(taking->last_name, name) == 0)
 		return taking->last_name;
-	if (!create_names(taking))
+	hash = tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, name, size));
+	TDT__INDEX_EACH (i, &taking->name_table.index, hash)
+		if (strcmp(taking->name[i], name) == 0)
+			return taking->last_name = taking->name[i];
+	copy = tdt__arena_take(&taking->findings->arena, size);
+	if (copy == NULL || tdt__table_add(&taking->name_table, hash, &copy, sizeof copy) ==
+				    TDT__INDEX_NONE)
 		return NULL;
-	kept = htab_find(taking->names, name);
-	if (kept == NULL)
-		kept = new_name(taking, name);
-	if (kept != NULL)
-		taking->last_name = kept;
-	return kept;
+	return taking->last_name = memcpy(copy, name, size);
 }
 
 /* Note what the task waits for.  Without memory that is not known. */
@@ -232,7 +206,7 @@ static void list_all(struct taking *taking)
 		tdt__task_info(&said, task, &record, taking->start);
 		if (said.info.name == NULL)
 			said.info.name = tdt__entry_name(
-				task, &taking->modules,
+				&record, &taking->modules,
 				taking->start + (taking->deadline - taking->start) / 8);
 		if (!tdt__filter_lets(&taking->filter, &said.info) ||
 		    !tdt__handle_ref_if_same(task, record.seq))
@@ -392,9 +366,7 @@ static void no_answer(struct taking *taking, struct member *member, bool unknown
 	if (late) /* what was listed may be true still */
 		member->waits_still = member->recorded.info.state == TDT_TASK_WAITING;
 	/* Old reports of several tasks may make a ring that there never was. */
-	if (member->recorded.info.n_waits != 0)
-		tdt__lock_renew(&places, tdt__own_wait(&member->recorded.info, 0),
-				member->recorded.info.id);
+	tdt__task_renew_holder(&places, &member->recorded.info);
 	member->recorded.info.unknown_stack =
 		unknown_stack && member->recorded.info.state == TDT_TASK_RUNNING &&
 		!tdt__is_callback_task(member->task);
@@ -518,9 +490,8 @@ static void release_all(struct taking *taking)
 }
 
 /* Add the last tasks that panicked, as far as there is memory. */
-static void note_panics(struct tdt__findings *findings)
+static void note_panics(struct tdt__findings *findings, uint64_t now)
 {
-	uint64_t now = tdt__clock();
 	struct tdt_trace *trace;
 
 	findings->public.panicked = tdt__panic_count();
@@ -529,53 +500,26 @@ static void note_panics(struct tdt__findings *findings)
 			tdt__findings_add_lone(findings, TDT__PANICKED, TDT_ANSWER_FRESH, trace);
 }
 
-static struct tdt_trace *orphan_trace(struct tdt__orphan *orphan)
-{
-	const struct tdt__orphan_place place = tdt__orphan_place(orphan);
-	const struct tdt_task_info info = tdt__orphan_info(orphan);
-	struct tdt__stacks *stacks = tdt__tree_stacks(&place.tree, &place.entry);
-	struct tdt__unloads count = { 0 };
-
-	if (stacks == NULL)
-		return NULL;
-	tdt__judge(stacks, &count);
-	return tdt__trace_of(&info, stacks);
-}
-
-static void note_orphans(struct taking *taking)
+static void note_orphans(struct taking *taking, const struct tdt__past_view *view)
 {
 	struct tdt__lock_places places = lock_places(taking);
-	struct tdt__findings *findings = taking->findings;
 	struct tdt__orphans orphans;
 
 	tdt__orphans_find(&places, &orphans);
 	for (size_t i = 0; i < orphans.n; i++)
-		tdt__findings_add_lone(findings, TDT__ORPHANED, TDT_ANSWER_FRESH,
-				       orphan_trace(&orphans.lock[i]));
+		tdt__findings_add_lone(taking->findings, TDT__ORPHANED, TDT_ANSWER_FRESH,
+				       tdt__past_orphan(view, &orphans.lock[i]));
 	free(orphans.lock);
 }
 
-static void note_lost(struct tdt__findings *findings)
+static void note_lost(struct tdt__findings *findings, const struct tdt__past_view *view)
 {
-	uint64_t now = tdt__clock();
 	struct tdt__losts losts;
 
-	tdt__losts_here(&losts, now);
-	for (size_t i = 0; i < losts.n; i++) {
-		const struct tdt_registry_lost *lost = &losts.lost[i];
-		struct tdt__unloads count = { 0 };
-		struct tdt_wait wait;
-		const struct tdt_wait *waits[1];
-		const struct tdt_task_info info = tdt__lost_info(
-			&losts, i, (const char *)(uintptr_t)lost->file, now, &wait, waits);
-		struct tdt__stacks *stacks = tdt__tree_stacks(&lost->tree, lost->entry);
-
-		if (stacks == NULL)
-			break;
-		tdt__judge(stacks, &count);
+	tdt__losts_here(&losts, view->now);
+	for (size_t i = 0; i < losts.n; i++)
 		tdt__findings_add_lone(findings, TDT__LOST_WAKEUP, TDT_ANSWER_LAST,
-				       tdt__trace_of(&info, stacks));
-	}
+				       tdt__past_lost(view, &losts, i));
 	free(losts.lost);
 }
 
@@ -587,15 +531,17 @@ static const struct tdt_snapshot *conclude(struct taking *taking)
 {
 	struct tdt__lock_places places = lock_places(taking);
 	struct tdt__findings *findings = taking->findings;
+	struct tdt__past_view past;
 
 	findings->public.took_ns = tdt__clock() - taking->start;
 	findings->public.lost = taking->lost;
 	findings->public.unseen = taking->how.only_unseen;
 	release_all(taking);
 	tdt__futurelocks_find(&places);
-	note_orphans(taking);
-	note_panics(findings);
-	note_lost(findings);
+	past = tdt__past_here(tdt__clock());
+	note_orphans(taking, &past);
+	note_panics(findings, past.now);
+	note_lost(findings, &past);
 	findings->public.misuse = tdt_misused();
 	taking->findings = NULL;
 	tdt__findings_conclude(findings);

@@ -167,13 +167,3 @@ struct tdt_task_info tdt__orphan_info(struct tdt__orphan *orphan)
 					.n_waits = 1,
 					.waits = orphan->waits };
 }
-
-struct tdt__orphan_place tdt__orphan_place(const struct tdt__orphan *orphan)
-{
-	uint32_t n = orphan->taken_at != 0;
-
-	return (struct tdt__orphan_place){
-		.tree = { .n = n, .leaves = n },
-		.entry = { .pc = orphan->taken_at, .parent = TDT_REGISTRY_TOP, .leaves = 1 }
-	};
-}

@@ -37,10 +37,3 @@ void tdt__orphans_find(struct tdt__lock_places *places, struct tdt__orphans *orp
 
 /* What is known of the owner, with the lock as its only wait, which is borrowed. */
 struct tdt_task_info tdt__orphan_info(struct tdt__orphan *orphan);
-
-/* The tree with the one place where the lock was taken, or none. */
-struct tdt__orphan_place {
-	struct tdt_registry_tree tree;
-	struct tdt_registry_entry entry;
-};
-struct tdt__orphan_place tdt__orphan_place(const struct tdt__orphan *orphan);

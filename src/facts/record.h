@@ -58,6 +58,14 @@ static inline bool tdt__record_may_hold(const struct tdt_task_record *record)
 	       (record->state == TDT_TASK_RECORD_ENDED && record->stack_top != 0);
 }
 
+/* Whether the task was not polled, nor replaced by another one, between two copies of its record. */
+static inline bool tdt__record_stands(const struct tdt_task_record *record,
+				      const struct tdt_task_record *later)
+{
+	return record->seq == later->seq && record->id == later->id &&
+	       record->state == later->state && record->polls == later->polls;
+}
+
 /* Whether the record's wait is in date: a leaf reported it in the last poll that began. */
 static inline bool tdt__record_has_wait(const struct tdt_task_record *record)
 {
@@ -106,63 +114,6 @@ static inline uint8_t tdt__own_polls(const struct tdt_task_record *record)
 static inline uint64_t tdt__time_since(uint64_t now, uint64_t then)
 {
 	return then != 0 && now > then ? now - then : 0;
-}
-
-/*
- * What the record says of its task, but not what its leaves wait for.  `name`, which may be empty,
- * and `file`, which may be NULL, are borrowed.
- */
-static inline struct tdt_task_info tdt__record_info(const struct tdt_task_record *record,
-						     const char *name, const char *file,
-						     uint64_t now)
-{
-	struct tdt_task_info info = {
-		.size = sizeof info,
-		.id = record->id,
-		.name = name[0] != '\0' ? name : NULL,
-		.file = file,
-		.line = record->line,
-		.column = record->column,
-		.state = tdt__record_state(record),
-		.state_ns = tdt__time_since(now, record->since),
-		.polls = record->polls,
-		.parent = record->parent,
-		.woken_ns = tdt__time_since(now, record->woken),
-		.woken_by = record->woken_by,
-		.untraced = record->poll == TDT_TASK_RECORD_REPORTED,
-		.child = (record->own_hint & TDT__HINT_CHILD) != 0,
-		.aborted = tdt__record_aborted(record) && (record->state != TDT_TASK_RECORD_ENDED ||
-							   record->outcome == TDT_PENDING),
-	};
-
-	if (info.state == TDT_TASK_RUNNABLE)
-		info.state_ns = info.woken_ns;
-	if (info.state == TDT_TASK_RUNNING)
-		info.thread = record->thread;
-	return info;
-}
-
-/* The same of a task that panicked.  Its last tree may be of an earlier poll than the last one. */
-static inline struct tdt_task_info tdt__panic_info(const struct tdt_registry_panic *panic,
-						    const char *file, uint64_t now)
-{
-	const struct tdt_registry_tree *tree = &panic->tree;
-	bool older = tree->n != 0 && tree->polls < panic->polls;
-
-	return (struct tdt_task_info){
-		.size = sizeof(struct tdt_task_info),
-		.id = panic->id,
-		.name = panic->name[0] != '\0' ? panic->name : NULL,
-		.file = file,
-		.line = panic->line,
-		.column = panic->column,
-		.state = TDT_TASK_PANICKED,
-		.state_ns = tdt__time_since(now, panic->when),
-		.polls = panic->polls,
-		.parent = panic->parent,
-		.polls_since = older ? panic->polls - tree->polls : 0,
-		.age_ns = older ? tdt__time_since(now, tree->when) : 0,
-	};
 }
 
 /* Count a task that has been in `state` for `ns`. */

@@ -112,21 +112,6 @@ static bool is_in_piece(const struct tdt__recording *recording, size_t i, uint64
 	       (i + 1 == recording->n_clocks || ticks < recording->piece[i + 1].ticks);
 }
 
-static size_t find_piece(const struct tdt__recording *recording, uint64_t ticks)
-{
-	size_t low = 0, high = recording->n_clocks;
-
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-
-		if (recording->piece[middle].ticks <= ticks)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* Times of damaged files are clamped to 127 years, so that sums of two do not overflow. */
 #define LATEST UINT64_C(4000000000000000000)
 
@@ -138,8 +123,11 @@ uint64_t tdt__recording_ns_near(const struct tdt__recording *recording, uint64_t
 
 	if (recording->header.clock == TDT_RECORDING_MONOTONIC)
 		return ticks < LATEST ? ticks : LATEST;
-	if (!is_in_piece(recording, *near, ticks))
-		*near = find_piece(recording, ticks);
+	if (!is_in_piece(recording, *near, ticks)) {
+		*near = tdt__array_up_to(recording->piece, recording->n_clocks,
+					 sizeof(recording->piece[0]), ticks);
+		*near -= *near != 0;
+	}
 	piece = &recording->piece[*near];
 	/* The sum is made of integers: a double holds no nanoseconds of months. */
 	after = (double)(int64_t)(ticks - piece->ticks) * piece->scale;

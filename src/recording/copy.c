@@ -91,13 +91,10 @@ static int begin_copy(struct copying *copying)
 	struct tdt_recording *header = &copying->header, *copy;
 	int err = read_at(copying, 0, header, sizeof(*header));
 
+	if (err == 0)
+		err = tdt__recording_check(header);
 	if (err != 0)
 		return err;
-	if (memcmp(header->magic, TDT_RECORDING_MAGIC, sizeof(header->magic)) != 0)
-		return -EINVAL;
-	if (header->version != TDT_RECORDING_VERSION || header->size < sizeof(*header) ||
-	    header->ring_size < sizeof(struct tdt_recording_ring))
-		return -ENOTSUP;
 	if (header->bytes % sizeof(uint64_t) != 0 || header->bytes < sizeof(*header) ||
 	    (copying->source->bytes != 0 && header->bytes > copying->source->bytes))
 		return -EINVAL;
@@ -128,8 +125,7 @@ static bool describes_ring(struct copying *copying, const struct tdt_recording_r
 	bool apart = lies_apart(copying, ring);
 	uint64_t bytes = copying->source->bytes;
 
-	if (ring->room == 0 || (ring->room & (ring->room - 1)) != 0 ||
-	    ring->room > TDT__RING_ROOM_MAX)
+	if (!tdt__ring_has_room(ring))
 		return false;
 	if (apart ? ring->address % 8 != 0 : !lies_inside(copying, ring->slots, ring->room * SLOT))
 		return false;
@@ -299,18 +295,6 @@ static void enter_ring(struct copying *copying, struct tdt_recording_ring ring,
 		header->taken = newest;
 }
 
-/*
- * The oldest slot that is whole, if `head` was read after the slots.  Nobody writes to a snapshot.
- */
-static uint64_t first_whole(const struct copying *copying, const struct tdt_recording_ring *ring,
-			    uint64_t head)
-{
-	uint64_t written = head + (copying->header.taken != 0 ? 0 : TDT_EVENT_SLOTS_MAX);
-	uint64_t first = written > ring->room ? written - ring->room : 0;
-
-	return first > ring->first ? first : ring->first;
-}
-
 /* Read the slots of a ring, and then its entry again.  Those that are not whole are taken away. */
 static int read_ring_slots(struct copying *copying, uint64_t offset,
 			   const struct tdt_recording_ring *ring, struct tdt_recording_ring *after,
@@ -323,7 +307,7 @@ static int read_ring_slots(struct copying *copying, uint64_t offset,
 		err = read_current(copying, offset, after);
 	if (err != 0)
 		return err;
-	whole = first_whole(copying, after, after->head);
+	whole = tdt__ring_first(&copying->header, after);
 	if (after->room != ring->room) /* it became larger meanwhile: nothing is sure */
 		whole = put->end;
 	if (whole > put->first)

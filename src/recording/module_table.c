@@ -44,8 +44,8 @@ static int add_recorded(struct tdt__modules **table, const struct tdt__recorded_
 
 struct tdt__modules *tdt__recorded_module_table(const struct tdt__recording *recording)
 {
-	size_t n;
-	const struct tdt__recorded_module *module = tdt__recording_modules(recording, &n);
+	const struct tdt__recorded_module *module = recording->module;
+	size_t n = recording->n_modules;
 	struct tdt__modules *table = tdt__modules_new(0);
 	int err = table != NULL ? 0 : -ENOMEM;
 

@@ -15,17 +15,27 @@ static bool is_in_block(const struct tdt__recording *recording, uint64_t offset,
 	return offset % 8 == 0 && offset <= recording->size && n <= recording->size - offset;
 }
 
+int tdt__recording_check(const struct tdt_recording *header)
+{
+	if (memcmp(header->magic, TDT_RECORDING_MAGIC, sizeof(header->magic)) != 0)
+		return -EINVAL;
+	return header->version == TDT_RECORDING_VERSION && header->size >= sizeof(*header) &&
+		       header->ring_size >= sizeof(struct tdt_recording_ring)
+		   ? 0
+		   : -ENOTSUP;
+}
+
 static int check_header(struct tdt__recording *recording, const void *block, size_t size)
 {
 	struct tdt_recording *header = &recording->header;
+	int err;
 
-	if (size < sizeof(*header) || (uintptr_t)block % 8 != 0 ||
-	    memcmp(block, TDT_RECORDING_MAGIC, sizeof(header->magic)) != 0)
+	if (size < sizeof(*header) || (uintptr_t)block % 8 != 0)
 		return -EINVAL;
 	memcpy(header, block, sizeof(*header));
-	if (header->version != TDT_RECORDING_VERSION || header->size < sizeof(*header) ||
-	    header->ring_size < sizeof(struct tdt_recording_ring))
-		return -ENOTSUP;
+	err = tdt__recording_check(header);
+	if (err != 0)
+		return err;
 	recording->block = block;
 	recording->size = header->bytes < size ? header->bytes : size;
 	header->program[sizeof(header->program) - 1] = '\0';
@@ -33,20 +43,6 @@ static int check_header(struct tdt__recording *recording, const void *block, siz
 	if (!is_in_block(recording, header->rings, (uint64_t)header->n_rings * header->ring_size))
 		return -EINVAL;
 	return 0;
-}
-
-/*
- * The oldest slot that is whole.  A process that is gone may have been killed while it wrote an
- * event, over the oldest slots.
- */
-static uint64_t first_slot(const struct tdt__recording *recording,
-			   const struct tdt_recording_ring *ring)
-{
-	uint64_t margin = recording->header.taken != 0 ? 0 : TDT_EVENT_SLOTS_MAX;
-	uint64_t written = ring->head > UINT64_MAX - margin ? UINT64_MAX : ring->head + margin;
-	uint64_t first = written > ring->room ? written - ring->room : 0;
-
-	return first > ring->first ? first : ring->first;
 }
 
 static void skip_broken_event(struct tdt__sorted_ring *ring)
@@ -123,8 +119,7 @@ static void find_current(struct tdt__sorted_ring *ring, const struct tdt_recordi
 static bool is_ring(const struct tdt__recording *recording, const struct tdt_recording_ring *entry)
 {
 	return entry->kind >= TDT_RING_POLLS && entry->kind <= TDT_RING_SERVICE &&
-	       entry->room != 0 && (entry->room & (entry->room - 1)) == 0 &&
-	       entry->room <= TDT__RING_ROOM_MAX &&
+	       tdt__ring_has_room(entry) &&
 	       is_in_block(recording, entry->slots,
 			   (uint64_t)entry->room * sizeof(struct tdt_event));
 }
@@ -132,7 +127,7 @@ static bool is_ring(const struct tdt__recording *recording, const struct tdt_rec
 static void read_ring(struct tdt__recording *recording, const struct tdt_recording_ring *entry)
 {
 	struct tdt__sorted_ring *ring = &recording->ring[recording->n_rings];
-	uint64_t first = first_slot(recording, entry);
+	uint64_t first = tdt__ring_first(&recording->header, entry);
 
 	if (!is_ring(recording, entry))
 		return;
@@ -302,20 +297,13 @@ static int note_pauses(struct tdt__recording *recording, const struct tdt__sorte
 /* How long the pauses before `ns` are. */
 static uint64_t paused_before(const struct tdt__recording *recording, uint64_t ns)
 {
-	const struct tdt__pause *pause = recording->pause;
-	size_t low = 0, high = recording->n_pauses;
+	size_t n = tdt__array_up_to(recording->pause, recording->n_pauses,
+				    sizeof(recording->pause[0]), ns);
+	const struct tdt__pause *pause = recording->pause + n;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (pause[middle].from < ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0)
+	if (n == 0)
 		return 0;
-	pause += low - 1;
+	pause--;
 	return pause->before + (pause->until < ns ? pause->until : ns) - pause->from;
 }
 
@@ -404,26 +392,6 @@ void tdt__recording_close(struct tdt__recording *recording)
 	free(recording);
 }
 
-const struct tdt_recording *tdt__recording_header(const struct tdt__recording *recording)
-{
-	return &recording->header;
-}
-
-uint64_t tdt__recording_from(const struct tdt__recording *recording)
-{
-	return recording->from;
-}
-
-uint64_t tdt__recording_until(const struct tdt__recording *recording)
-{
-	return recording->until;
-}
-
-uint64_t tdt__recording_sure_from(const struct tdt__recording *recording)
-{
-	return recording->sure_from;
-}
-
 uint64_t tdt__recording_whole_from(const struct tdt__recording *recording)
 {
 	size_t n = recording->n_pauses;
@@ -454,41 +422,6 @@ uint64_t tdt__recording_listed(const struct tdt__recording *recording)
 			return 0;
 	}
 	return listed != 0 ? tdt__recording_ns(recording, listed) : 0;
-}
-
-const struct tdt__recorded_ring *tdt__recording_rings(const struct tdt__recording *recording,
-						      size_t *n)
-{
-	*n = recording->n_rings;
-	return recording->ring_facts;
-}
-
-const struct tdt__recorded_thread *tdt__recording_threads(const struct tdt__recording *recording,
-							  size_t *n)
-{
-	*n = recording->n_threads;
-	return recording->thread;
-}
-
-const struct tdt__recorded_task *tdt__recording_tasks(const struct tdt__recording *recording,
-						      size_t *n)
-{
-	*n = recording->n_tasks;
-	return recording->task;
-}
-
-const struct tdt__recorded_module *tdt__recording_modules(const struct tdt__recording *recording,
-							  size_t *n)
-{
-	*n = recording->n_modules;
-	return recording->module;
-}
-
-const struct tdt__recorded_clock *tdt__recording_clocks(const struct tdt__recording *recording,
-							size_t *n)
-{
-	*n = recording->n_clocks;
-	return recording->clock;
 }
 
 /* The table of stacks; NULL: there is none. */

@@ -37,12 +37,13 @@
 #include <tdt/layout/recording.h>
 #include <tdt/tree.h>
 
+#include "base/arena.h"
+#include "base/array.h"
+
 #define TDT__RECORDED_NONE UINT32_MAX
 
 /* The most bytes of the payload of one event. */
 #define TDT__PAYLOAD_MAX ((TDT_EVENT_SLOTS_MAX - 1) * TDT_EVENT_TEXT)
-
-struct tdt__recording;
 
 /* Strings in these structs are never NULL; "" is an unknown name.  They may hold any bytes. */
 
@@ -99,6 +100,38 @@ struct tdt__recorded_clock {
 	uint64_t real;
 };
 
+/* An open recording, which is only read.  The tables have no order, unless they say so. */
+struct tdt__recording {
+	struct tdt_recording header; /* of the block.  `program` and `library` end with NUL */
+	/* The times of the oldest event, and of the newest one or the snapshot if it is later, ns. */
+	uint64_t from, until;
+	/*
+	 * From this time on no event is missing: none of any thread was overwritten, and none found
+	 * no ring, ns.  Before it, tasks may have been polled and woken that look idle.
+	 * UINT64_MAX: events are missing, and nobody knows when.
+	 */
+	uint64_t sure_from;
+	struct tdt__recorded_ring *ring_facts;
+	size_t n_rings;
+	TDT__TABLE(struct tdt__recorded_thread, thread, n_threads);
+	TDT__TABLE(struct tdt__recorded_task, task, n_tasks);
+	struct tdt__recorded_module *module;
+	size_t n_modules;
+	struct tdt__recorded_clock *clock; /* in the order of time */
+	size_t n_clocks;
+
+	/* Private. */
+	const char *block;
+	uint64_t size; /* of the block, as far as it is used */
+	struct tdt__sorted_ring *ring;	/* as many as `ring_facts` */
+	struct tdt__clock_piece *piece; /* as many as `clock` */
+	struct tdt__pause *pause;	/* in the order of time */
+	size_t n_pauses, pauses_room, modules_room;
+	TDT__TABLE(uint64_t, lock, n_locks); /* the addresses of those that were handed to tasks */
+	struct tdt__arena arena;	     /* for the strings: each text is there once */
+	TDT__TABLE(const char *, string, n_strings);
+};
+
 /* What an item is.  A POLL and a PARK give two items, all other events one. */
 enum tdt__recorded_kind {
 	TDT__RECORDED_EVENT = 0, /* an event that has no duration */
@@ -149,20 +182,6 @@ struct tdt__recording_cursor {
 int tdt__recording_open(struct tdt__recording **recording, const void *block, size_t size);
 void tdt__recording_close(struct tdt__recording *recording); /* NULL does nothing */
 
-/* The header of the block.  `program` and `library` end with NUL. */
-const struct tdt_recording *tdt__recording_header(const struct tdt__recording *recording);
-
-/* The times of the oldest event, and of the newest event or the snapshot if that is later, ns. */
-uint64_t tdt__recording_from(const struct tdt__recording *recording);
-uint64_t tdt__recording_until(const struct tdt__recording *recording);
-
-/*
- * From this time on no event is missing: none of any thread was overwritten, and none found no
- * ring, ns.  Before it, tasks may have been polled and woken that look idle.  UINT64_MAX: events
- * are missing, and nobody knows when.
- */
-uint64_t tdt__recording_sure_from(const struct tdt__recording *recording);
-
 /* From this time on no event is missing, nor was the recorder stopped, ns. */
 uint64_t tdt__recording_whole_from(const struct tdt__recording *recording);
 
@@ -181,13 +200,6 @@ uint64_t tdt__recording_ns(const struct tdt__recording *recording, uint64_t tick
 
 /* CLOCK_REALTIME - CLOCK_MONOTONIC, modulo 2^64, at the last time that both were recorded. */
 uint64_t tdt__recording_real(const struct tdt__recording *recording);
-
-/* The tables.  They have no order, but for the clocks, which are in the order of time. */
-const struct tdt__recorded_ring *tdt__recording_rings(const struct tdt__recording *, size_t *n);
-const struct tdt__recorded_thread *tdt__recording_threads(const struct tdt__recording *, size_t *n);
-const struct tdt__recorded_task *tdt__recording_tasks(const struct tdt__recording *, size_t *n);
-const struct tdt__recorded_module *tdt__recording_modules(const struct tdt__recording *, size_t *n);
-const struct tdt__recorded_clock *tdt__recording_clocks(const struct tdt__recording *, size_t *n);
 
 /*
  * The number of a task in the table of tasks; TDT__RECORDED_NONE: no event names it.  All tasks

@@ -3,8 +3,6 @@
 
 /* What the files of the reader share: see read.h. */
 
-#include "base/arena.h"
-#include "base/array.h"
 #include "recording/read.h"
 
 /* So many slots of a ring are read at most: the number of a slot has 29 bits in an entry. */
@@ -46,31 +44,6 @@ struct tdt__pause {
 	uint64_t before; /* in the pauses before */
 };
 
-struct tdt__recording {
-	const char *block;
-	uint64_t size; /* of the block, as far as it is used */
-	struct tdt_recording header;
-	struct tdt__sorted_ring *ring;
-	struct tdt__recorded_ring *ring_facts;
-	size_t n_rings;
-	struct tdt__recorded_clock *clock;
-	struct tdt__clock_piece *piece;
-	size_t n_clocks; /* and pieces */
-	uint64_t from, until, sure_from;
-	struct tdt__pause *pause; /* in the order of time */
-	size_t n_pauses, pauses_room;
-
-	TDT__TABLE(struct tdt__recorded_thread, thread, n_threads);
-	TDT__TABLE(struct tdt__recorded_task, task, n_tasks);
-	TDT__TABLE(uint64_t, lock, n_locks); /* the addresses of those that were handed to tasks */
-	struct tdt__recorded_module *module;
-	size_t n_modules, modules_room;
-
-	/* Strings: each text is there once. */
-	struct tdt__arena arena;
-	TDT__TABLE(const char *, string, n_strings);
-};
-
 static inline const struct tdt_event *tdt__slot(const struct tdt__sorted_ring *ring, uint32_t slot)
 {
 	return slot == ring->n ? &ring->current : &ring->slot[(ring->first + slot) & ring->mask];
@@ -106,6 +79,29 @@ static inline bool tdt__event_is_part(const struct tdt_event *event)
 static inline uint64_t tdt__event_written(const struct tdt_event *event)
 {
 	return tdt__event_lasts(event) ? tdt__event_end(event) : event->time;
+}
+
+/* Whether the header is one that can be read: 0, -EINVAL or -ENOTSUP. */
+int tdt__recording_check(const struct tdt_recording *header);
+
+static inline bool tdt__ring_has_room(const struct tdt_recording_ring *ring)
+{
+	return ring->room != 0 && (ring->room & (ring->room - 1)) == 0 &&
+	       ring->room <= TDT__RING_ROOM_MAX;
+}
+
+/*
+ * The oldest slot that is whole, if the entry was read after the slots.  The thread may be writing
+ * an event over the oldest slots, or was killed then; but nobody writes to a snapshot.
+ */
+static inline uint64_t tdt__ring_first(const struct tdt_recording *header,
+				       const struct tdt_recording_ring *ring)
+{
+	uint64_t margin = header->taken != 0 ? 0 : TDT_EVENT_SLOTS_MAX;
+	uint64_t written = ring->head > UINT64_MAX - margin ? UINT64_MAX : ring->head + margin;
+	uint64_t first = written > ring->room ? written - ring->room : 0;
+
+	return first > ring->first ? first : ring->first;
 }
 
 /* Copy the payload of the event in `slot`, and a NUL behind it.  Returns its length. */

@@ -71,7 +71,6 @@ struct summing {
 	struct tdt__summary *summary;
 	const struct tdt__recording *recording;
 	const struct tdt__timeline *timeline;
-	const struct tdt__recorded_task *task;
 	const struct tdt__recorded_thread *thread;
 	size_t n_tasks, n_threads, rows;
 	uint64_t floor; /* what was before does not count */
@@ -600,10 +599,10 @@ static int sum_up(struct summing *summing)
 static void set_times(struct summing *summing, const struct tdt__summary_limits *limits)
 {
 	struct tdt__summary *summary = summing->summary;
-	const struct tdt_recording *header = tdt__recording_header(summing->recording);
+	const struct tdt_recording *header = &summing->recording->header;
 
-	summary->end = tdt__recording_until(summing->recording);
-	summary->whole = tdt__recording_sure_from(summing->recording);
+	summary->end = summing->recording->until;
+	summary->whole = summing->recording->sure_from;
 	summary->real = tdt__recording_real(summing->recording);
 	summing->floor =
 	    limits->since != 0 && limits->since < summary->end ? summary->end - limits->since : 0;
@@ -688,9 +687,10 @@ struct tdt__summary *tdt__summary_new(const struct tdt__recording *recording,
 	if (summing.summary == NULL)
 		return NULL;
 	summing.summary->recording = recording;
-	summing.task = tdt__recording_tasks(recording, &summing.n_tasks);
-	summing.thread = tdt__recording_threads(recording, &summing.n_threads);
-	summing.groups.task = summing.task;
+	summing.thread = recording->thread;
+	summing.n_tasks = recording->n_tasks;
+	summing.n_threads = recording->n_threads;
+	summing.groups.task = recording->task;
 	err = make_summary(&summing, limits);
 	tdt__summary_groups_fini(&summing.groups);
 	free(summing.groups.family_of);

@@ -4,6 +4,8 @@
 #include "recording/summary_groups.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,78 +15,38 @@
 
 enum {
 	LATENCY_BITS = 44, /* of a latency: 4 hours and 53 minutes at most */
-	FAMILIES_MAX = 1 << (64 - LATENCY_BITS)
+	FAMILIES_MAX = 1 << (64 - LATENCY_BITS),
+	FAMILY_KEY = TDT__PAYLOAD_MAX + 32
 };
 
 #define LATENCY_MAX ((UINT64_C(1) << LATENCY_BITS) - 1)
 
 /* ---- Families ---- */
 
-static size_t skip_digits(const char *text)
+/* A text that all tasks of the family have, and no others. */
+static void family_key(char key[FAMILY_KEY], const struct tdt__recorded_task *task)
 {
-	size_t n = 0;
-
-	while (tdt__is_digit(text[n]))
-		n++;
-	return n;
-}
-
-/* Whether two names differ in nothing but numbers. */
-static bool same_but_numbers(const char *a, const char *b)
-{
-	for (;;) {
-		if (tdt__is_digit(*a) && tdt__is_digit(*b)) {
-			a += skip_digits(a);
-			b += skip_digits(b);
-		}
-		if (*a != *b)
-			return false;
-		if (*a == '\0')
-			return true;
-		a++;
-		b++;
-	}
-}
-
-static uint64_t hash_but_numbers(uint64_t hash, const char *name)
-{
-	while (*name != '\0') {
-		size_t digits = skip_digits(name);
-
-		hash = tdt__hash_bytes(hash, digits > 0 ? "0" : name, 1);
-		name += digits > 0 ? digits : 1;
-	}
-	return hash;
-}
-
-static uint32_t family_hash(const struct tdt__recorded_task *task)
-{
-	uint64_t hash = hash_but_numbers(TDT__HASH_START, task->name);
-
-	if (task->name[0] == '\0') {
-		hash = tdt__hash_bytes(hash, task->file, strlen(task->file));
-		hash = tdt__mix(hash, (uint64_t)task->line << 32 | task->column);
-	}
-	return tdt__hash_fold(hash);
-}
-
-static bool same_family(const struct tdt__recorded_task *a, const struct tdt__recorded_task *b)
-{
-	if (a->name[0] != '\0' || b->name[0] != '\0')
-		return same_but_numbers(a->name, b->name);
-	return a->line == b->line && a->column == b->column && strcmp(a->file, b->file) == 0;
+	if (task->name[0] != '\0')
+		tdt__text_without_numbers(key, FAMILY_KEY, task->name, '\1');
+	else
+		snprintf(key, FAMILY_KEY, "\2%" PRIu32 ":%" PRIu32 ":%s", task->line, task->column,
+			 task->file);
 }
 
 /* The number of the family of a task; TDT__NO_GROUP: no memory. */
 static uint32_t find_family(struct tdt__summary_groups *groups, uint32_t task)
 {
 	const struct tdt__recorded_task *own = &groups->task[task];
-	uint32_t hash = family_hash(own), i;
+	char key[FAMILY_KEY], other[FAMILY_KEY];
+	uint32_t hash, i;
 
+	family_key(key, own);
+	hash = tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, key, strlen(key)));
 	TDT__INDEX_EACH (i, &groups->family_table.index, hash) {
 		const struct tdt__recorded_task *first = &groups->task[groups->family[i].task];
 
-		if (!same_family(first, own))
+		family_key(other, first);
+		if (strcmp(key, other) != 0)
 			continue;
 		groups->family[i].several |= strcmp(first->name, own->name) != 0;
 		return i;

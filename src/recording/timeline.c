@@ -21,9 +21,8 @@ int tdt__timeline_begin(struct tdt__timeline *timeline, const struct tdt__record
 	int err = 0;
 
 	*timeline = (struct tdt__timeline){ .recording = recording,
-					    .sure_from = tdt__recording_sure_from(recording) };
-	tdt__recording_tasks(recording, &timeline->n_tasks);
-	timeline->forgotten = timeline->n_tasks;
+					    .sure_from = recording->sure_from };
+	timeline->forgotten = timeline->n_tasks = recording->n_tasks;
 	timeline->task = calloc(timeline->n_tasks + 1, sizeof(*timeline->task));
 	timeline->lock = calloc(recording->n_locks + 1, sizeof(*timeline->lock));
 	if (timeline->task == NULL || timeline->lock == NULL)

@@ -12,6 +12,7 @@
 
 #include "base/name.h"
 #include "base/options.h"
+#include "facts/task.h"
 #include "host/loaded.h"
 #include "host/peek.h"
 #include "registry/handle.h"
@@ -55,18 +56,15 @@ static void read_wait_name(struct tdt_wait *wait, const struct tdt_handle *task,
 void tdt__task_info(struct tdt__task_info *ours, const struct tdt_handle *task,
 		    const struct tdt_task_record *record, uint64_t now)
 {
-	struct tdt_task_info *info = &ours->info;
+	const struct tdt__task_said said = { .record = record,
+					     .name = ours->name,
+					     .file = (const char *)(uintptr_t)record->file,
+					     .still = true };
 
 	memcpy(ours->name, record->name, sizeof ours->name);
-	ours->wait = tdt__wait_of_record(record);
-	*info = tdt__record_info(record, ours->name, (const char *)(uintptr_t)record->file, now);
-	if (info->state == TDT_TASK_WAITING && tdt__record_has_wait(record)) {
-		info->n_waits = 1;
-		ours->main_wait = &ours->wait;
-		info->waits = &ours->main_wait;
-		if (record->wait_name != 0)
-			read_wait_name(&ours->wait, task, record);
-	}
+	ours->info = tdt__task_by_record(&said, now, &ours->wait, &ours->main_wait);
+	if (ours->info.n_waits != 0 && record->wait_name != 0)
+		read_wait_name(&ours->wait, task, record);
 }
 
 static bool read_own(void *arg, uint64_t address, void *to, size_t size)
@@ -79,18 +77,15 @@ static bool read_own(void *arg, uint64_t address, void *to, size_t size)
 	return whole;
 }
 
-/* The kernel reads it: the record may have been given to another task meanwhile. */
-const char *tdt__entry_name(const struct tdt_handle *task, struct tdt__modules **modules,
+const char *tdt__entry_name(const struct tdt_task_record *record, struct tdt__modules **modules,
 			    uint64_t deadline)
 {
-	const struct tdt_task_record *record = &task->record;
-	uint64_t fiber = TDT__PEEK(record->child_state), entry;
+	/* The kernel reads it: the record may have been given to another task meanwhile. */
+	const struct tdt__lock_places view = { .read = read_own };
+	uint64_t entry = tdt__task_entry(&view, record, (uintptr_t)tdt__callback_poll);
 	bool met;
 
-	if ((TDT__PEEK(record->poll) != 0 && !tdt__is_callback_task(task)) || fiber == 0 ||
-	    TDT__PEEK(record->state) == TDT_TASK_RECORD_ENDED ||
-	    !read_own(NULL, fiber + offsetof(struct tdt_registry_fiber, entry), &entry,
-		      sizeof entry) || entry == 0)
+	if (entry == 0)
 		return NULL;
 	if (*modules == NULL)
 		*modules = tdt__modules_new(0);
@@ -112,12 +107,6 @@ struct tdt__lock_places tdt__locks_here(uint64_t now)
 					  .each_holder = tdt__each_holder,
 					  .find_ended = find_ended,
 					  .now = now };
-}
-
-void tdt__task_info_renew(struct tdt__task_info *ours, struct tdt__lock_places *places)
-{
-	if (ours->info.n_waits != 0)
-		tdt__lock_renew(places, &ours->wait, ours->info.id);
 }
 
 /* A runnable task has not gone on yet, so a filter for waiting tasks lets it through. */

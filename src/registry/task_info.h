@@ -36,14 +36,11 @@ void tdt__task_info(struct tdt__task_info *info, const struct tdt_handle *task,
  * name lives as long as the process; NULL: it is unknown, by `deadline`, or there is none.
  * `*modules`, at first NULL, belongs to the caller, who may use it again.
  */
-const char *tdt__entry_name(const struct tdt_handle *task, struct tdt__modules **modules,
+const char *tdt__entry_name(const struct tdt_task_record *record, struct tdt__modules **modules,
 			    uint64_t deadline);
 
 /* Where locks of this process lie, as of `now`. */
 struct tdt__lock_places tdt__locks_here(uint64_t now);
-
-/* Have the wait of the task name the present holder of its lock: see tdt__lock_renew(). */
-void tdt__task_info_renew(struct tdt__task_info *info, struct tdt__lock_places *places);
 
 /* Copy a caller's filter, and check it.  Returns 0 or a negative errno. */
 int tdt__filter_read(struct tdt_task_filter *filter, const struct tdt_task_filter *theirs);

@@ -71,17 +71,28 @@ void tdt__panic_note(const struct tdt_handle *task, const struct tdt__capture *c
 
 /* --- Reading ------------------------------------------------------------------ */
 
-static struct tdt_trace *trace_of(const struct tdt_registry_panic *panic, uint64_t now)
+static struct tdt__stacks *stacks_here(void *arg, const struct tdt_registry_tree *tree,
+				       const struct tdt_registry_entry *entry, uint32_t room)
 {
-	const struct tdt_task_info info =
-	    tdt__panic_info(panic, (const char *)(uintptr_t)panic->file, now);
-	struct tdt__stacks *stacks = tdt__tree_stacks(&panic->tree, panic->entry);
+	struct tdt__stacks *stacks = tdt__tree_stacks(tree, entry);
 	struct tdt__unloads count = { 0 };
 
-	if (stacks == NULL)
-		return tdt__nothing(-ENOMEM);
-	tdt__judge(stacks, &count);
-	return tdt__trace_of(&info, stacks);
+	(void)arg;
+	(void)room;
+	if (stacks != NULL)
+		tdt__judge(stacks, &count);
+	return stacks;
+}
+
+static const char *file_here(void *arg, uint64_t address)
+{
+	(void)arg;
+	return (const char *)(uintptr_t)address;
+}
+
+struct tdt__past_view tdt__past_here(uint64_t now)
+{
+	return (struct tdt__past_view){ .stacks = stacks_here, .file = file_here, .now = now };
 }
 
 uint64_t tdt__panic_count(void)
@@ -91,6 +102,7 @@ uint64_t tdt__panic_count(void)
 
 int tdt__panic_trace(uint64_t back, uint64_t now, struct tdt_trace **trace)
 {
+	const struct tdt__past_view view = tdt__past_here(now);
 	uint64_t last = tdt__panic_count();
 	struct tdt_registry_panic panic;
 
@@ -99,7 +111,7 @@ int tdt__panic_trace(uint64_t back, uint64_t now, struct tdt_trace **trace)
 			    (const void *)&tdt__panics[(last - back) % TDT__PANICS], sizeof panic,
 			    last - back))
 		return -ESRCH;
-	*trace = trace_of(&panic, now);
+	*trace = tdt__past_panic(&view, &panic);
 	return *trace != NULL ? 0 : -ENOMEM;
 }
 

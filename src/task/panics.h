@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "facts/past.h"
+
 struct tdt__capture;
 struct tdt_handle;
 struct tdt_trace;
@@ -14,6 +16,9 @@ struct tdt_trace;
  * poll; NULL: it was not captured.  Takes no lock and allocates nothing.
  */
 void tdt__panic_note(const struct tdt_handle *task, const struct tdt__capture *capture);
+
+/* Notes of this process, as of `now` (tdt__clock()). */
+struct tdt__past_view tdt__past_here(uint64_t now);
 
 /* How many tasks have panicked since the start. */
 uint64_t tdt__panic_count(void);

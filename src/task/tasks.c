@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "facts/task.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
 #include "registry/task_info.h"
@@ -23,9 +24,9 @@ int tdt_task_inspect(struct tdt_handle *handle, tdt_task_fn *each, void *arg)
 		return tdt__result(-EINVAL);
 	tdt__registry_read(handle, &record);
 	tdt__task_info(&info, handle, &record, locks.now);
-	tdt__task_info_renew(&info, &locks);
+	tdt__task_renew_holder(&locks, &info.info);
 	if (info.info.name == NULL)
-		info.info.name = tdt__entry_name(handle, &modules, locks.now + TDT__ENTRY_TIME);
+		info.info.name = tdt__entry_name(&record, &modules, locks.now + TDT__ENTRY_TIME);
 	tdt__modules_unref(modules);
 	return each(handle, &info.info, arg);
 }
@@ -50,11 +51,11 @@ int tdt_tasks(const struct tdt_task_filter *filter, tdt_task_fn *each, void *arg
 			continue;
 		tdt__task_info(&info, task, &record, locks.now);
 		if (info.info.name == NULL)
-			info.info.name = tdt__entry_name(task, &modules, deadline);
+			info.info.name = tdt__entry_name(&record, &modules, deadline);
 		if (!tdt__filter_lets(&ours, &info.info) ||
 		    !tdt__handle_ref_if_same(task, record.seq))
 			continue;
-		tdt__task_info_renew(&info, &locks);
+		tdt__task_renew_holder(&locks, &info.info);
 		result = each(task, &info.info, arg);
 		tdt_handle_unref(task);
 		locks = tdt__locks_here(tdt__clock()); /* the callback may have taken long */

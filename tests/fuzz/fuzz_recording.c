@@ -159,7 +159,7 @@ static char *print_dump(const struct tdt_snapshot *snapshot, enum tdt_print_form
 /* No task is in a state since a time when events are missing, unless it was being polled. */
 static void claim_states(const struct tdt__last_states *states)
 {
-	uint64_t from = tdt__recording_sure_from(states->recording), now = states->tasks.now;
+	uint64_t from = states->recording->sure_from, now = states->tasks.now;
 
 	for (size_t i = 0; i < states->tasks.n; i++) {
 		const struct tdt_task_info *info = &states->tasks.task[i].member.info;
@@ -197,7 +197,7 @@ static void count_span(const struct tdt__recording *recording, uint64_t from, ui
 
 static void count_durations(const struct tdt__recording *recording)
 {
-	uint64_t from = tdt__recording_from(recording), until = tdt__recording_until(recording),
+	uint64_t from = recording->from, until = recording->until,
 		 middle = from + (until - from) / 2;
 	struct tdt__durations whole[2] = { 0 }, halves[2] = { 0 };
 

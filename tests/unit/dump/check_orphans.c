@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers facts/orphans, registry/holders, registry/notes, runtime/mutex_guard.  Locks whose owners
- * have ended are named by a dump, with the owner and the place; and no others are, however they
- * look like it.
+ * Covers facts/orphans, facts/past, registry/holders, registry/notes, runtime/mutex_guard.  Locks
+ * whose owners have ended are named by a dump, with the owner and the place; and no others are,
+ * however they look like it.
  */
 
 #include <config.h>

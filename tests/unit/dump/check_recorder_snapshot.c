@@ -143,10 +143,9 @@ static unsigned count(const struct snapshot *snapshot, enum tdt_event_kind kind,
 static const struct tdt__recorded_task *find_task(const struct snapshot *snapshot, uint64_t id)
 {
 	uint32_t number = tdt__recording_task(snapshot->recording, id);
-	size_t n;
 
 	ck_assert_uint_ne(number, TDT__RECORDED_NONE);
-	return &tdt__recording_tasks(snapshot->recording, &n)[number];
+	return &snapshot->recording->task[number];
 }
 
 /* --- What is in it -------------------------------------------------------------------------- */
@@ -176,12 +175,13 @@ TEST(a_snapshot_has_each_poll_and_the_names_of_tasks)
 	task = find_task(&snapshot, hand_id(&before));
 	ck_assert_str_eq(task->name, "before");
 	ck_assert_uint_ge(count(&snapshot, TDT_EVENT_CLOCK, 0), 2);
-	modules = tdt__recording_modules(snapshot.recording, &n);
+	modules = snapshot.recording->module;
+	n = snapshot.recording->n_modules;
 	for (size_t i = 0; i < n; i++)
 		found += modules[i].start <= task->poll_function &&
 			 task->poll_function < modules[i].end;
 	ck_assert_uint_ge(found, 1);
-	ck_assert_uint_ne(tdt__recording_header(snapshot.recording)->taken, 0);
+	ck_assert_uint_ne(snapshot.recording->header.taken, 0);
 	ck_assert_int_eq(stat(path, &about), 0);
 	ck_assert_uint_eq(about.st_mode & 07777, 0600);
 	ck_assert_int_eq(files(), 1);
@@ -598,7 +598,7 @@ TEST(a_child_of_fork_has_a_recording_of_its_own)
 		hand_poll(&hand);
 		hand_poll(&hand);
 		snapshot = take(0);
-		MUST(tdt__recording_header(snapshot.recording)->pid == (uint32_t)getpid());
+		MUST(snapshot.recording->header.pid == (uint32_t)getpid());
 		MUST(count(&snapshot, TDT_EVENT_POLL, hand_id(&hand)) == 2);
 		_exit(0);
 	}
@@ -697,7 +697,7 @@ TEST(the_environment_chooses_a_signal_and_a_file)
 	}
 	ck_assert(become_files(1));
 	snapshot = read_snapshot();
-	ck_assert_uint_eq(tdt__recording_header(snapshot.recording)->pid, (uint32_t)child);
+	ck_assert_uint_eq(snapshot.recording->header.pid, (uint32_t)child);
 	ck_assert_uint_eq(count(&snapshot, TDT_EVENT_POLL, 0), 1);
 	free_snapshot(&snapshot);
 	kill(child, SIGKILL);

@@ -211,13 +211,15 @@ TEST(the_copy_names_live_tasks_and_all_modules)
 	open_self();
 	ck_assert_int_eq(copy_self(), 0);
 	recording = open_copy();
-	task = tdt__recording_tasks(recording, &n);
+	task = recording->task;
+	n = recording->n_tasks;
 	task += tdt__recording_task(recording, tdt_handle_id(traced.handle));
 	ck_assert_uint_eq(task->spawned, 0);
 	ck_assert_str_eq(task->name, "pairs");
 	ck_assert_ptr_nonnull(strstr(task->file, "check_recorded.c"));
 	ck_assert_uint_eq(task->poll_function, (uintptr_t)record_pair);
-	module = tdt__recording_modules(recording, &n);
+	module = recording->module;
+	n = recording->n_modules;
 	for (size_t i = 0; i < n; i++)
 		known |= module[i].start <= (uintptr_t)record_pair &&
 			 (uintptr_t)record_pair < module[i].end;

@@ -110,7 +110,7 @@ TEST(a_copy_has_all_and_is_no_larger_than_necessary)
 	ck_assert_int_eq(copy_block(1000, 0), 0);
 	ck_assert_uint_lt(copy_size, 1024);
 	ck_assert_int_eq(tdt__recording_open(&recording, copy, copy_size), 0);
-	ck_assert_uint_eq(tdt__recording_until(recording), 1000);
+	ck_assert_uint_eq(recording->until, 1000);
 	ck_assert_uint_eq(tdt__recording_stack(recording, stack, &found, &cut), 2);
 	ck_assert_uint_eq(found[1], 2);
 	tdt__recording_close(recording);
@@ -164,7 +164,7 @@ TEST(a_process_that_is_gone_was_last_seen_with_its_newest_event)
 	block = maker_block(maker, &size);
 	ck_assert_int_eq(copy_block(0, 0), 0);
 	ck_assert_int_eq(tdt__recording_open(&recording, copy, copy_size), 0);
-	ck_assert_uint_eq(tdt__recording_until(recording), 110);
+	ck_assert_uint_eq(recording->until, 110);
 	tdt__recording_close(recording);
 	free(copy);
 	end();
@@ -198,7 +198,8 @@ TEST(what_may_be_overwritten_meanwhile_is_left_out)
 	before_read = overwrite;
 	ck_assert_int_eq(copy_block(1000, 0), 0);
 	ck_assert_int_eq(tdt__recording_open(&recording, copy, copy_size), 0);
-	rings = tdt__recording_rings(recording, &n);
+	rings = recording->ring_facts;
+	n = recording->n_rings;
 	ck_assert_uint_eq(n, 1);
 	/* From head 120 and 32 slots on, less the room; up to what was there at first. */
 	ck_assert_uint_eq(rings[0].lost, 120 + 32 - 64);

@@ -87,7 +87,8 @@ static const char *items(void)
 	uint64_t last = 0;
 	size_t n;
 
-	threads = tdt__recording_threads(recording, &n);
+	threads = recording->thread;
+	n = recording->n_threads;
 	ck_assert_int_eq(tdt__recording_begin(&cursor, recording), 0);
 	while (tdt__recording_next(&cursor, &item)) {
 		ck_assert_uint_ge(item.ns, last);
@@ -221,8 +222,8 @@ TEST(rings_are_merged_by_time)
 	open_block();
 	ck_assert_str_eq(items(), "50 wake7@12 100 +poll7@11 200 -poll7@11 200 wake7@12 "
 				  "300 wake7@12 300 +poll7@11 350 wake7@12 400 -poll7@11 ");
-	ck_assert_uint_eq(tdt__recording_from(recording), 50);
-	ck_assert_uint_eq(tdt__recording_until(recording), 400);
+	ck_assert_uint_eq(recording->from, 50);
+	ck_assert_uint_eq(recording->until, 400);
 	end();
 }
 
@@ -274,7 +275,8 @@ TEST(a_ring_that_changed_hands_has_the_events_of_both_threads)
 	open_block();
 	ck_assert_str_eq(items(), "100 +poll7@10 200 -poll7@10 250 thread@12 300 +poll7@12 "
 				  "400 -poll7@12 450 thread@13 500 wake7@13 ");
-	threads = tdt__recording_threads(recording, &n);
+	threads = recording->thread;
+	n = recording->n_threads;
 	ck_assert_uint_eq(n, 3);
 	ck_assert_str_eq(threads[0].name, "");
 	ck_assert_str_eq(threads[1].name, "second");
@@ -334,11 +336,8 @@ static void expect_the_last(unsigned events, bool taken)
 	open_block();
 	ck_assert_int_eq(tdt__recording_begin(&cursor, recording), 0);
 	while (tdt__recording_next(&cursor, &item)) {
-		size_t n;
-		const struct tdt__recorded_task *tasks = tdt__recording_tasks(recording, &n);
-
 		ck_assert_uint_eq(item.event.task, ++next);
-		ck_assert_str_eq(tasks[tdt__recording_task(recording, next)].name,
+		ck_assert_str_eq(recording->task[tdt__recording_task(recording, next)].name,
 				 &"long names need several slots"[(next - 1) % 27]);
 	}
 	ck_assert_uint_eq(next, events);
@@ -369,10 +368,11 @@ TEST(from_when_on_all_events_are_there_is_known)
 	for (unsigned i = 0; i < 100; i++)
 		maker_wake(maker, other, 1000 + i, 7, 0);
 	open_block();
-	ck_assert_uint_eq(tdt__recording_from(recording), 900);
-	ck_assert_uint_eq(tdt__recording_sure_from(recording), 1036);
-	ck_assert_uint_eq(tdt__recording_until(recording), 5000);
-	rings = tdt__recording_rings(recording, &n);
+	ck_assert_uint_eq(recording->from, 900);
+	ck_assert_uint_eq(recording->sure_from, 1036);
+	ck_assert_uint_eq(recording->until, 5000);
+	rings = recording->ring_facts;
+	n = recording->n_rings;
 	ck_assert_uint_eq(n, 2);
 	ck_assert_uint_eq(rings[0].lost, 0);
 	ck_assert_uint_eq(rings[1].lost, 36);
@@ -383,7 +383,7 @@ TEST(from_when_on_all_events_are_there_is_known)
 	for (unsigned i = 0; i < 100; i++)
 		maker_wake(maker, ring, 2000 + i, 7, 0);
 	open_block();
-	ck_assert_uint_eq(tdt__recording_sure_from(recording), 2036);
+	ck_assert_uint_eq(recording->sure_from, 2036);
 	end();
 }
 
@@ -397,7 +397,7 @@ static uint64_t sure_from(uint64_t missed, uint64_t missed_last)
 	maker_header(maker)->missed_last = missed_last;
 	maker_wake(maker, ring, 900, 7, 0);
 	open_block();
-	from = tdt__recording_sure_from(recording);
+	from = recording->sure_from;
 	end();
 	return from;
 }
@@ -474,7 +474,8 @@ TEST(ticks_are_reckoned_between_clock_events)
 	ck_assert_uint_eq(tdt__recording_ns(recording, 1000000 + 4000000000), 7000000000);
 	ck_assert_uint_eq(tdt__recording_ns(recording, 1000000 + 4000000500), 7000000500);
 	ck_assert_uint_eq(tdt__recording_ns(recording, 1000000 + 5000000700), 8000000700);
-	clocks = tdt__recording_clocks(recording, &n);
+	clocks = recording->clock;
+	n = recording->n_clocks;
 	ck_assert_uint_eq(n, 3);
 	ck_assert_uint_eq(clocks[2].boot, 8000000500);
 	ck_assert_uint_eq(clocks[2].real, 2);
@@ -492,7 +493,8 @@ TEST(tasks_have_the_identity_that_events_gave_them)
 	maker_identity(maker, ring, TDT_EVENT_TASK, 300, 8, 0, 0, "", "\xff\x1b", 1);
 	maker_wake(maker, ring, 400, 9, 0);
 	open_block();
-	tasks = tdt__recording_tasks(recording, &n);
+	tasks = recording->task;
+	n = recording->n_tasks;
 	ck_assert_uint_eq(n, 3);
 	task = &tasks[tdt__recording_task(recording, 7)];
 	ck_assert_uint_eq(task->spawned, 100);
@@ -529,7 +531,8 @@ TEST(modules_and_stacks_are_found)
 	maker_stack(maker, pcs, 1, 0);
 	stack = maker_stack(maker, pcs, 3, TDT_CUT_LIMIT);
 	open_block();
-	modules = tdt__recording_modules(recording, &n);
+	modules = recording->module;
+	n = recording->n_modules;
 	ck_assert_uint_eq(n, 1);
 	ck_assert_str_eq(modules[0].path, "/bin/echo");
 	ck_assert_str_eq(modules[0].build_id, "01ab");
@@ -689,8 +692,7 @@ static void read_all(void)
 		ck_assert_uint_gt(items_left--, 0);
 		ck_assert_uint_ge(item.ns, last);
 		last = item.ns;
-		tdt__recording_threads(recording, &n);
-		ck_assert_uint_lt(item.thread, n);
+		ck_assert_uint_lt(item.thread, recording->n_threads);
 		tdt__recording_payload(recording, &item, payload);
 		for (uint32_t i = 0; i < item.parts.n; i++) {
 			struct tdt__recorded_item part;

@@ -65,11 +65,8 @@ static void sum_up_all(void)
 
 static uint64_t id_of(uint32_t task)
 {
-	size_t n;
-	const struct tdt__recorded_task *tasks = tdt__recording_tasks(recording, &n);
-
-	ck_assert_uint_lt(task, n);
-	return tasks[task].id;
+	ck_assert_uint_lt(task, recording->n_tasks);
+	return recording->task[task].id;
 }
 
 static void poll(unsigned ring, uint64_t begin, uint64_t ns, uint64_t task)
@@ -233,7 +230,6 @@ TEST(a_poll_that_is_only_remarkable_has_the_stack_that_was_found_in_it)
 	unsigned small = maker_ring(maker, TDT_RING_POLLS, 64, 103);
 	unsigned service = maker_ring(maker, TDT_RING_SERVICE, 64, 100);
 	uint32_t stack = maker_stack(maker, pcs, 2, 0);
-	size_t n;
 
 	maker_thread(maker, remarkable, 1, 103, 0, 1, "three");
 	maker_identity(maker, remarkable, TDT_EVENT_TASK, 60 * MS, 7, 0, 0, "slow", "a.c", 12);
@@ -247,8 +243,7 @@ TEST(a_poll_that_is_only_remarkable_has_the_stack_that_was_found_in_it)
 	sum_up_all();
 	ck_assert_uint_eq(id_of(summary->slow.entry[0].task), 7);
 	ck_assert_uint_eq(summary->slow.entry[0].stack, stack);
-	ck_assert_str_eq(tdt__recording_tasks(recording, &n)[summary->slow.entry[0].task].name,
-			 "slow");
+	ck_assert_str_eq(recording->task[summary->slow.entry[0].task].name, "slow");
 	ck_assert_uint_eq(id_of(summary->busy.entry[0].task), 9);
 }
 

@@ -65,9 +65,7 @@ static void add_module(struct tdt__supplement *supplement, const char *build_id,
 static const struct tdt__recorded_task *task_of(const struct tdt__recording *recording,
 						uint64_t id)
 {
-	size_t n;
-
-	return &tdt__recording_tasks(recording, &n)[tdt__recording_task(recording, id)];
+	return &recording->task[tdt__recording_task(recording, id)];
 }
 
 CASE(events)
@@ -96,14 +94,16 @@ TEST(what_is_added_is_read)
 	ck_assert_uint_eq(task->line, 88);
 	ck_assert_uint_eq(task->column, 5);
 	ck_assert_uint_eq(task->poll_function, 0x1000);
-	module = tdt__recording_modules(recording, &n);
+	module = recording->module;
+	n = recording->n_modules;
 	ck_assert_uint_eq(n, 1);
 	ck_assert_uint_eq(module->start, 0x1000);
 	ck_assert_uint_eq(module->end, 0x3000);
 	ck_assert_uint_eq(module->bias, 0x800);
 	ck_assert_str_eq(module->build_id, "00ff7f");
 	ck_assert_str_eq(module->path, "/lib/libx.so");
-	clock = tdt__recording_clocks(recording, &n);
+	clock = recording->clock;
+	n = recording->n_clocks;
 	ck_assert_uint_ge(n, 1);
 	ck_assert_uint_eq(clock[n - 1].ticks, 20000000);
 	ck_assert_uint_eq(clock[n - 1].boot, 300);
@@ -116,14 +116,12 @@ TEST(an_empty_supplement_changes_nothing_that_is_read)
 {
 	struct tdt__supplement supplement = { 0 };
 	struct tdt__recording *recording;
-	size_t n;
 
 	begin();
 	copy = maker_block(maker, &size);
 	ck_assert_int_eq(tdt__supplement_append(&supplement, &copy, &size), 0);
 	ck_assert_int_eq(tdt__recording_open(&recording, copy, size), 0);
-	tdt__recording_tasks(recording, &n);
-	ck_assert_uint_eq(n, 1);
+	ck_assert_uint_eq(recording->n_tasks, 1);
 	tdt__recording_close(recording);
 	end();
 }
@@ -136,7 +134,6 @@ TEST(long_texts_are_cut)
 	struct tdt__recording *recording;
 	const struct tdt__recorded_task *task;
 	const struct tdt__recorded_module *module;
-	size_t n;
 
 	memset(file, 'f', sizeof file - 5);
 	strcpy(file + sizeof file - 5, "/a.c");
@@ -151,7 +148,7 @@ TEST(long_texts_are_cut)
 	ck_assert_str_eq(task->name, "name");
 	ck_assert_uint_eq(strlen(task->file), 191);
 	ck_assert_str_eq(task->file + 191 - 4, "/a.c");
-	module = tdt__recording_modules(recording, &n);
+	module = recording->module;
 	ck_assert_uint_eq(strlen(module->path), TDT__DESCRIPTION_MAX - 10);
 	ck_assert_str_eq(module->build_id, "");
 	tdt__recording_close(recording);

@@ -34,10 +34,7 @@ static void begin(void)
 static bool is_of(const struct tdt__recording *recording, const struct tdt__step *step,
 		  uint64_t task)
 {
-	size_t n;
-
-	return step->task != TDT__RECORDED_NONE &&
-	       tdt__recording_tasks(recording, &n)[step->task].id == task;
+	return step->task != TDT__RECORDED_NONE && recording->task[step->task].id == task;
 }
 
 /*

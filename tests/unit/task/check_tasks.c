@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers task/tasks, registry/task_info.  Going through all tasks, and what is reported of each:
- * one thing at a time, and with tasks that come and go on threads.
+ * Covers task/tasks, registry/task_info, facts/task.  Going through all tasks, and what is reported
+ * of each: one thing at a time, and with tasks that come and go on threads.
  */
 
 #include <config.h>
