@@ -34,28 +34,6 @@ struct set_doors {
 
 /* --- Options ------------------------------------------------------------------------------ */
 
-/* Read a number of bytes, as "16M".  False: it is none, or it is 0. */
-static bool parse_size(const char *text, uint64_t *size)
-{
-	static const char units[] = "KMG";
-	unsigned shift = 0;
-	const char *unit;
-	char *end;
-
-	errno = 0;
-	*size = strtoull(text, &end, 10);
-	unit = *end != '\0' ? strchr(units, *end) : NULL;
-	if (unit != NULL) {
-		shift = 10 * (unsigned)(unit - units + 1);
-		end++;
-	}
-	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || *size == 0 ||
-	    *size > UINT64_MAX >> shift)
-		return false;
-	*size <<= shift;
-	return true;
-}
-
 static int set_setting(struct set_command *command, const char *setting)
 {
 	if (tdt__starts_with(setting, "watch=")) {
@@ -66,7 +44,8 @@ static int set_setting(struct set_command *command, const char *setting)
 			return status;
 	}
 	if (tdt__starts_with(setting, "record=") &&
-	    parse_size(setting + strlen("record="), &command->ring_size))
+	    tdt__text_bytes(setting + strlen("record="), &command->ring_size) &&
+	    command->ring_size != 0)
 		return PROGRAM_GOES_ON;
 	return bad_usage("neither watch=TIME, as watch=10ms, nor record=SIZE, as record=16M: ",
 			 setting);

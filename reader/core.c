@@ -8,7 +8,6 @@
 
 #include "base/array.h"
 
-/* The segment that has `address`; NULL: none has it. */
 static const struct tdt__segment *find_segment(const struct tdt__core *core, uint64_t address)
 {
 	size_t n = tdt__array_up_to(core->segment, core->n_segments, sizeof core->segment[0],

@@ -22,7 +22,6 @@
 #define MOST_NOTE_BYTES (UINT64_C(64) << 20)
 #define MOST_CORE_THREADS 65536
 
-/* A core file that is being opened. */
 struct core_opening {
 	struct tdt__target *target;
 	struct tdt__core *core;

@@ -187,7 +187,6 @@ static int hand_end_over(struct tdt__door *door, int file, int end)
 	return error;
 }
 
-/* Wait until the connection can be read or written.  False: not until the deadline. */
 static bool wait_ready(const struct tdt__door *door, short events)
 {
 	struct pollfd wait = { .fd = door->connection, .events = events };

@@ -27,9 +27,19 @@ struct collecting {
 	const struct tdt__answers *answers;
 };
 
+static struct collecting collect_of(struct tdt__tasks *tasks, const struct tdt__answers *answers,
+				    struct tdt__sampling *sampling)
+{
+	return (struct collecting){
+		.tasks = tasks,
+		.trees.tasks = tasks,
+		.live = { .tasks = tasks, .walker.images = tasks->images, .sampling = sampling },
+		.answers = answers
+	};
+}
+
 /* --- Trees -------------------------------------------------------------------------------- */
 
-/* The last tree of the task; NULL: there is none. */
 static struct tdt__stacks *last_tree(struct collecting *collecting, struct tdt__seen_task *task)
 {
 	struct tdt_task_info *info = &task->member.info;
@@ -282,12 +292,7 @@ int tdt__outside_cycles(struct tdt__cycles *cycles, struct tdt__tasks *tasks)
 {
 	static const struct tdt__answers none;
 	struct tdt__sampling sampling = { 0 };
-	struct collecting collecting = {
-		.tasks = tasks,
-		.trees.tasks = tasks,
-		.live = { .tasks = tasks, .walker.images = tasks->images, .sampling = &sampling },
-		.answers = &none
-	};
+	struct collecting collecting = collect_of(tasks, &none, &sampling);
 	int error = prove_cycles(&collecting, cycles, false);
 
 	tdt__live_stacks_fini(&collecting.live);
@@ -317,12 +322,7 @@ struct tdt__findings *tdt__outside_dump(struct tdt__tasks *tasks,
 					const struct tdt__answers *answers,
 					struct tdt__sampling *sampling)
 {
-	struct collecting collecting = { .tasks = tasks,
-					 .trees.tasks = tasks,
-					 .live = { .tasks = tasks,
-						   .walker.images = tasks->images,
-						   .sampling = sampling },
-					 .answers = answers };
+	struct collecting collecting = collect_of(tasks, answers, sampling);
 	struct tdt__findings *findings = tdt__findings_new();
 	struct tdt__cycles cycles = { 0 };
 	uint64_t start = tdt__clock();

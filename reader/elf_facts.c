@@ -10,7 +10,6 @@
 #define MOST_NOTES 65536 /* bytes of one segment */
 #define HEADERS_PAGE UINT64_C(4096)
 
-/* Set `build_id` from the notes, if one of them has it. */
 static void find_build_id(char *build_id, const unsigned char *notes, size_t size, uint64_t align)
 {
 	size_t unit = align == 8 ? 8 : 4, at = 0;

@@ -14,7 +14,6 @@
 
 #include "base/array.h"
 
-/* A request that is under way. */
 struct tree_request {
 	struct tdt__answers *answers;
 	struct tdt__door *door;
@@ -42,7 +41,6 @@ static bool is_whole_tree(const struct tdt_outside_tree *tree)
 			       (uint64_t)tree->n_waits * tree->wait_size;
 }
 
-/* Keep the message that was received. */
 static int keep_answer(struct tree_request *request)
 {
 	const struct tdt_outside_tree *tree = (const void *)request->door->message;
@@ -63,7 +61,6 @@ static int keep_answer(struct tree_request *request)
 	return 0;
 }
 
-/* The message that ends the answer. */
 static int take_end(struct tree_request *request)
 {
 	const struct tdt_outside_done *done = (const void *)request->door->message;

@@ -39,7 +39,6 @@ static bool read_loaded(void *image, uint64_t offset, void *buffer, size_t size)
 	return tdt__target_read(loaded->target, loaded->start + offset, buffer, size);
 }
 
-/* Whether a module may begin at this mapping. */
 static bool may_be_image(const struct tdt__mapping *mapping)
 {
 	return mapping->readable && mapping->offset == 0 &&
@@ -145,7 +144,6 @@ static int accept_file(int file, const struct tdt__module *module)
 	return NO_FILE;
 }
 
-/* Open `path` in the tree whose root is the directory `root`. */
 static int open_beneath(int root, const char *path)
 {
 	const struct open_how how = { .flags = TDT__LOOK_FLAGS,

@@ -13,7 +13,7 @@
 
 struct last_reading {
 	struct tdt__last_states *states;
-	struct tdt__last_polls *polls; /* of all tasks of the recording */
+	struct tdt__last_polls *polls; /* of all tasks of the recording; then of those that live */
 	uint64_t listed, until;
 };
 
@@ -277,12 +277,10 @@ int tdt__last_states_read(struct tdt__last_states *states, const struct tdt__rec
 
 	*states = (struct tdt__last_states){ .recording = recording };
 	set_recorded_process(&states->tasks, recording);
-	reading.polls = calloc(n + 1, sizeof *reading.polls);
-	states->polls = calloc(n + 1, sizeof *states->polls);
+	states->polls = reading.polls = calloc(n + 1, sizeof *reading.polls);
 	states->tasks.task = calloc(n + 1, sizeof states->tasks.task[0]);
-	if (reading.polls != NULL && states->polls != NULL && states->tasks.task != NULL)
+	if (reading.polls != NULL && states->tasks.task != NULL)
 		error = read_last_steps(&reading);
-	free(reading.polls);
 	if (error != 0)
 		tdt__last_states_fini(states);
 	return error;

@@ -45,7 +45,6 @@ static uintptr_t name_listed(struct list_reading *reading, const struct tdt_leaf
 			      frame->line, frame->column);
 }
 
-/* Add the next outer frame. */
 static void append_listed(struct tdt__stacks *stacks, uintptr_t pc)
 {
 	uint32_t n = stacks->n++;
@@ -107,7 +106,6 @@ static bool read_listed(struct list_reading *reading, const struct tdt_task_reco
 	return read;
 }
 
-/* Whether the task has not gone on since its record was copied. */
 static bool is_in_force_still(const struct tdt__target *target, const struct tdt__seen *seen)
 {
 	struct tdt_task_record now;

@@ -15,7 +15,6 @@
 
 /* --- Stacks of polls ---------------------------------------------------------------------- */
 
-/* Whether the task is still in the poll that its record was in. */
 static bool polls_still(const struct tdt__tasks *tasks, const struct tdt__seen *seen)
 {
 	struct tdt_task_record now;

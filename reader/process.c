@@ -62,7 +62,6 @@ static bool has_capability(int number)
 
 #define SYS_PTRACE 19 /* the number of CAP_SYS_PTRACE */
 
-/* The kernel refuses to let us read the process. */
 static int refused(const struct tdt__target *target, const char *status,
 		   struct tdt__trouble *trouble)
 {

@@ -201,7 +201,6 @@ static void count_waiting(struct tdt__profile *profile, const struct tdt__profil
 
 /* --- Polls that go on --------------------------------------------------------------------- */
 
-/* The tree of the stack; the stack is freed. */
 static uint32_t tree_of_stack(struct tdt__profile *profile, struct tdt__stacks *stacks)
 {
 	uint32_t tree = stacks != NULL && stacks->n != 0 ? tdt__profile_tree(&profile->sum, stacks)
@@ -274,7 +273,6 @@ static void remember_tree(struct tdt__profile *profile, struct tdt__profiled *ta
 		last->young = (uint8_t)tdt__age_bin(read->tick - read->gap);
 }
 
-/* Read the last tree, and the record with it. */
 static void read_last_tree(struct tdt__profile *profile, struct tdt__profiled *task,
 			   struct tdt__seen *seen)
 {

@@ -12,14 +12,10 @@
 struct adding {
 	struct tdt__profile_times *times;
 	struct tdt__profile_sum *sum;
+	struct tdt__timeline timeline;
 	uint64_t from, until;
 	bool failed;
 };
-
-static bool same_time(const struct tdt__profile_time *a, const struct tdt__profile_time *b)
-{
-	return a->name == b->name && a->state == b->state && a->kind == b->kind;
-}
 
 static void merge_time(struct adding *adding, const struct tdt__profile_time *time)
 {
@@ -27,7 +23,8 @@ static void merge_time(struct adding *adding, const struct tdt__profile_time *ti
 	uint32_t hash = (uint32_t)tdt__mix(time->name, (uint64_t)time->state << 8 | time->kind), i;
 
 	TDT__INDEX_EACH (i, &times->time_table.index, hash)
-		if (same_time(&times->time[i], time))
+		if (times->time[i].name == time->name && times->time[i].state == time->state &&
+		    times->time[i].kind == time->kind)
 			break;
 	if (i != TDT__INDEX_NONE) {
 		times->time[i].ns += time->ns;
@@ -38,10 +35,11 @@ static void merge_time(struct adding *adding, const struct tdt__profile_time *ti
 	}
 }
 
-/* Add the time of a task in a phase, as far as it is of the profile. */
-static void add_phase(struct adding *adding, const struct tdt__recording *recording, uint32_t task,
+static void add_phase(struct adding *adding, uint32_t task,
 		      const struct tdt__timeline_task *known, const struct tdt__timeline_phase *was)
 {
+	const struct tdt__recording *recording = adding->timeline.recording;
+	const struct tdt__recorded_task *of = &recording->task[task];
 	struct tdt__profile_time time = { .state = TDT__PROFILE_WAITING, .n = 1 };
 	uint64_t since = was->since > adding->from ? was->since : adding->from;
 	uint64_t end = was->until < adding->until ? was->until : adding->until;
@@ -58,37 +56,25 @@ static void add_phase(struct adding *adding, const struct tdt__recording *record
 		time.kind = waits.main.kind;
 	}
 	time.ns = tdt__recording_time(recording, since, end);
-	time.name = tdt__profile_name(adding->sum, recording->task[task].name,
-				      recording->task[task].file, recording->task[task].line);
+	time.name = tdt__profile_name(adding->sum, of->name, of->file, of->line);
 	merge_time(adding, &time);
 }
 
-static void add_timed_step(struct adding *adding, const struct tdt__recording *recording,
-			   const struct tdt__step *step)
+static int add_timed_steps(struct adding *adding)
 {
+	struct tdt__timeline *timeline = &adding->timeline;
 	struct tdt__timeline_phase over;
-
-	if (tdt__step_ends_phase(step, &over))
-		add_phase(adding, recording, step->task, &step->before, &over);
-}
-
-static int add_timed_steps(struct adding *adding, const struct tdt__recording *recording)
-{
-	struct tdt__timeline timeline;
 	struct tdt__step step;
 
-	if (tdt__timeline_begin(&timeline, recording) != 0)
-		return -ENOMEM;
-	while (!adding->failed && tdt__timeline_next(&timeline, &step))
-		add_timed_step(adding, recording, &step);
-	for (size_t i = 0; i < timeline.n_tasks; i++) {
-		struct tdt__timeline_phase last = tdt__timeline_last(&timeline.task[i]);
-
-		if (last.until == 0)
-			last.until = adding->until;
-		add_phase(adding, recording, (uint32_t)i, &timeline.task[i], &last);
+	while (!adding->failed && tdt__timeline_next(timeline, &step))
+		if (tdt__step_ends_phase(&step, &over))
+			add_phase(adding, step.task, &step.before, &over);
+	for (uint32_t i = 0; i < timeline->n_tasks; i++) {
+		over = tdt__timeline_last(&timeline->task[i]);
+		if (over.until == 0)
+			over.until = adding->until;
+		add_phase(adding, i, &timeline->task[i], &over);
 	}
-	tdt__timeline_end(&timeline);
 	return adding->failed ? -ENOMEM : 0;
 }
 
@@ -102,17 +88,19 @@ static int by_length(const void *a, const void *b)
 int tdt__profile_times_read(struct tdt__profile_times *times, struct tdt__profile_sum *sum,
 			    const struct tdt__recording *recording, uint64_t from, uint64_t until)
 {
-	uint64_t sure = recording->sure_from;
-	uint64_t end = recording->until;
+	uint64_t sure = recording->sure_from, end = recording->until;
 	struct adding adding = { .times = times,
 				 .sum = sum,
 				 .from = from > sure ? from : sure,
 				 .until = until < end ? until : end };
-	int error;
+	int error = tdt__timeline_begin(&adding.timeline, recording);
 
 	*times = (struct tdt__profile_times){ 0 };
+	if (error != 0)
+		return error;
 	times->ns = tdt__recording_time(recording, adding.from, adding.until);
-	error = add_timed_steps(&adding, recording);
+	error = add_timed_steps(&adding);
+	tdt__timeline_end(&adding.timeline);
 	if (error != 0)
 		tdt__profile_times_fini(times);
 	else if (times->n > 1)

@@ -44,7 +44,6 @@ static uint32_t add_entry(struct tdt__table *table, uint32_t hash, const void *e
 
 /* --- Names -------------------------------------------------------------------------------- */
 
-/* The number of a name as it is. */
 static uint32_t number_of_name(struct tdt__profile_sum *sum, const char *text)
 {
 	size_t n = strnlen(text, TDT__PROFILE_NAME_MAX - 1);

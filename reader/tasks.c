@@ -157,7 +157,6 @@ static uint64_t later(uint64_t a, uint64_t b)
 
 #define MOST_THREADS 65536
 
-/* The latest time that a thread has noted. */
 static uint64_t latest_of_threads(const struct tdt__tasks *tasks)
 {
 	const struct tdt_registry *registry = &tasks->registry;
@@ -273,7 +272,6 @@ static void renew_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task, s
 		tdt__task_renew_holder(&places, &task->member.info);
 }
 
-/* A wait that a task has answered with. */
 static struct tdt_wait answered_wait(const struct tdt_outside_wait *from)
 {
 	struct tdt_wait wait = { .size = sizeof wait,

@@ -20,8 +20,8 @@ static void begin_loss(struct tdt__exporter *exporter, const struct tdt__recorde
 {
 	struct tdt__loss loss = { .until = ring->from };
 
-	if (ring->lost == 0 || (ring->kind != TDT_RING_POLLS && ring->kind != TDT_RING_OTHERS) ||
-	    ring->slots == 0)
+	if (ring->first == 0 || (ring->kind != TDT_RING_POLLS && ring->kind != TDT_RING_OTHERS) ||
+	    ring->n == 0)
 		return;
 	loss.track = tdt__export_thread(exporter, ring->first_thread);
 	tdt__export_put(exporter, exporter->recording->from, TDT__PACKET_BEGIN,
@@ -32,7 +32,7 @@ static void begin_loss(struct tdt__exporter *exporter, const struct tdt__recorde
 
 static void begin_losses(struct tdt__exporter *exporter)
 {
-	const struct tdt__recorded_ring *rings = exporter->recording->ring_facts;
+	const struct tdt__recorded_ring *rings = exporter->recording->ring;
 	size_t n = exporter->recording->n_rings;
 
 	exporter->loss = calloc(n + 1, sizeof(*exporter->loss));

@@ -165,8 +165,8 @@ static void ring_json(const struct summary_json *of, const struct tdt__recorded_
 	tdt__json_known_string(of->json, "name", of->threads[ring->thread].name);
 	tdt__json_string(of->json, "kind", kinds[ring->kind <= TDT_RING_SERVICE ? ring->kind : 0]);
 	tdt__json_u64(of->json, "start_ns", ring->from);
-	tdt__json_u64(of->json, "slots", ring->slots);
-	tdt__json_u64(of->json, "lost", ring->lost);
+	tdt__json_u64(of->json, "slots", ring->n);
+	tdt__json_u64(of->json, "lost", ring->first);
 }
 
 static void delay_json(const struct summary_json *of, const struct tdt__summary_delay *delay)
@@ -215,7 +215,7 @@ static void lists_json(const struct summary_json *of)
 	struct {
 		const struct tdt__recorded_ring *entry;
 		size_t n;
-	} rings = { summary->recording->ring_facts, summary->recording->n_rings };
+	} rings = { summary->recording->ring, summary->recording->n_rings };
 
 	JSON_LIST(of, "panics", summary->panics, panic_json);
 	JSON_LIST(of, "lost_wakeups", summary->lost_wakeups, lost_json);

@@ -161,8 +161,8 @@ static void ring_row(struct tdt__summary_lines *text, const struct tdt__recorded
 	tdt__task_name(&text->part, thread->id, tdt__name_or_null(thread->name), text->options);
 	name_cell(text);
 	duration_cell(text, text->summary->end - ring->from);
-	count_cell(text, ring->slots);
-	count_cell(text, ring->lost);
+	count_cell(text, ring->n);
+	count_cell(text, ring->first);
 	tdt__string_puts(&text->line, ring->kind <= TDT_RING_SERVICE ? kinds[ring->kind] : "");
 }
 
@@ -194,5 +194,6 @@ void tdt__summary_tables(struct tdt__summary_lines *text)
 	      "parked", "neither", "polls");
 	tdt__lines_say_more(text, summary->workers.n, summary->workers.found);
 	if (text->form->full)
-		TABLE(text, summary->recording->ring_facts, summary->recording->n_rings, ring_row, "rings", "back to", "slots", "lost", "");
+		TABLE(text, summary->recording->ring, summary->recording->n_rings, ring_row,
+		      "rings", "back to", "slots", "lost", "");
 }

@@ -3,7 +3,10 @@
 
 /* Questions about strings. */
 
+#include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 static inline bool tdt__starts_with(const char *text, const char *start)
@@ -40,4 +43,25 @@ static inline void tdt__text_without_numbers(char *to, size_t room, const char *
 			;
 	}
 	to[n] = '\0';
+}
+
+/* Read a number of bytes, such as 16M.  False: it is none. */
+static inline bool tdt__text_bytes(const char *text, uint64_t *bytes)
+{
+	static const char units[] = "KMG";
+	unsigned shift = 0;
+	const char *unit;
+	char *end;
+
+	errno = 0;
+	*bytes = strtoull(text, &end, 10);
+	unit = *end != '\0' ? strchr(units, *end) : NULL;
+	if (unit != NULL) {
+		shift = 10 * (unsigned)(unit - units + 1);
+		end++;
+	}
+	if (!tdt__is_digit(text[0]) || *end != '\0' || errno != 0 || *bytes > UINT64_MAX >> shift)
+		return false;
+	*bytes <<= shift;
+	return true;
 }

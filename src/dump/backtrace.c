@@ -83,6 +83,15 @@ static struct tdt_trace *trace_of_answers(struct answers *answers, const struct 
 	return tdt__nothing(answers->error);
 }
 
+/* The stack of a suspended fiber.  NULL: `*error` is -EAGAIN if it is none. */
+static struct tdt__capture *read_fiber(struct tdt_handle *task, uint32_t max_frames,
+				       uint64_t deadline, int *error)
+{
+	*error = -EAGAIN;
+	return tdt__is_fiber(task) ? tdt__suspended_capture(task, max_frames, deadline, error)
+				   : NULL;
+}
+
 static void forget(struct answers *answers)
 {
 	tdt__capture_unref(answers->capture);
@@ -133,11 +142,9 @@ static struct tdt__capture *wait_or_look(struct tdt_handle *task, struct tdt__re
 					 uint64_t deadline, uint32_t max_frames)
 {
 	uint64_t poll = tdt__running_poll(task), now = tdt__clock();
-	struct tdt__capture *running = NULL;
 	int error;
+	struct tdt__capture *running = read_fiber(task, max_frames, deadline, &error);
 
-	if (tdt__is_fiber(task))
-		running = tdt__suspended_capture(task, max_frames, deadline, &error);
 	for (int64_t grace = GRACE_MIN; now < deadline && running == NULL;
 	     grace = grace < GRACE_MAX ? 2 * grace : grace) {
 		uint64_t was = poll;
@@ -189,10 +196,7 @@ static struct tdt_trace *backtrace(struct tdt_handle *task, int64_t timeout_ns, 
 	int error = 0;
 
 	do {
-		error = -EAGAIN;
-		capture = NULL;
-		if (tdt__is_fiber(task))
-			capture = tdt__suspended_capture(task, max_frames, deadline, &error);
+		capture = read_fiber(task, max_frames, deadline, &error);
 		if (error == -EAGAIN)
 			capture = request_once(task, deadline, max_frames, &error);
 	} while (!note_answer(&answers, capture, error, deadline));
@@ -347,15 +351,6 @@ static bool answered(const struct async_request *async)
 	return async->request != NULL && tdt__request_answered(async->task, async->request);
 }
 
-/* Read the stack of a suspended fiber.  0 for the deadline: a poll must not wait. */
-static struct tdt__capture *read_fiber(const struct async_request *async, int *error)
-{
-	*error = -EAGAIN;
-	if (!tdt__is_fiber(async->task))
-		return NULL;
-	return tdt__suspended_capture(async->task, async->max_frames, 0, error);
-}
-
 /*
  * Look for the answer: that of the request, or the stack of a fiber that is suspended now.  Returns
  * whether there is one: `*capture`, or NULL and `*error`.
@@ -364,8 +359,9 @@ static bool find_answer(struct async_request *async, struct tdt__capture **captu
 {
 	bool is_answered = answered(async);
 
+	/* 0 for the deadline: a poll must not wait. */
 	*capture = is_answered ? tdt__request_result(async->request, error)
-			       : read_fiber(async, error);
+			       : read_fiber(async->task, async->max_frames, 0, error);
 	if (!is_answered && *error == -EAGAIN)
 		return false;
 	if (!is_answered && async->request != NULL)

@@ -165,7 +165,6 @@ static void make_snapshot(const char *path, uint64_t since_ns)
 	tdt__recorder_snapshot_by_pattern(path, since_ns);
 }
 
-/* Run the action if there was a signal for it. */
 static void run_action(struct action *action)
 {
 	char path[PATH_MAX];

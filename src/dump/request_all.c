@@ -343,7 +343,6 @@ static bool is_past_deadline(const struct window *window)
 	       window->requests->deadline;
 }
 
-/* Make the requests for the next tasks. */
 static void request_batch(struct window *window)
 {
 	struct slot *batch[BATCH];

@@ -40,7 +40,6 @@
 #include "tree/waits.h"
 #include "watch/last_tree.h"
 
-/* A task. */
 struct member {
 	struct tdt__member recorded; /* first */
 	/*
@@ -58,7 +57,6 @@ struct member {
 	uint8_t own_polls; /* when it was listed: see tdt__own_polls() */
 };
 
-/* A snapshot that is being taken. */
 struct taking {
 	struct tdt__findings *findings;
 	struct tdt_task_filter filter;
@@ -250,7 +248,6 @@ static bool waits_still(const struct tdt_task_info *info, enum tdt_task_state st
 	return tdt__same_wait(info->waits[0], wait);
 }
 
-/* Copy what the captured poll says of the task. */
 static void note_poll(struct taking *taking, struct member *member,
 		      const struct tdt__capture *capture)
 {

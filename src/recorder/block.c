@@ -178,7 +178,6 @@ static int make_ready(struct tdt__block *block, char *memory, uint64_t offset, u
 	return 0;
 }
 
-/* Part of the base. */
 static int ready_part(struct tdt__block *block, uint64_t offset, uint64_t size)
 {
 	return make_ready(block, (char *)block->base + offset, offset, size);

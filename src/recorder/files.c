@@ -136,7 +136,6 @@ static int create_file(int dir, const char *name)
 	return openat(dir, name, flags, 0600);
 }
 
-/* What is kept open of the directory. */
 static int open_dir(struct tdt__record_file *file, const char *dir)
 {
 	int opened = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -24,6 +24,7 @@
 #include "base/options.h"
 #include "base/result.h"
 #include "base/service.h"
+#include "base/text.h"
 #include "host/start.h"
 #include "recorder/block.h"
 #include "recorder/clock.h"
@@ -213,7 +214,6 @@ static void apply_options(struct tdt_recording *block, const struct settings *se
 	TDT__POKE(tdt__record_options.stacks, settings->stacks != TDT_STACKS_OFF);
 }
 
-/* The current block is recorded to from now on. */
 static void record_to(struct tdt_recording *block)
 {
 	apply_options(block, &in_force);
@@ -585,25 +585,11 @@ void tdt__recorder_resume(void)
 
 int64_t tdt__recorder_parse_size(const char *text)
 {
-	static const char units[] = "KMG";
-	int64_t value = 0;
-	const char *unit;
+	uint64_t bytes = 0;
 
-	if (*text == '\0')
-		return 0;
-	if (*text < '0' || *text > '9')
-		return -1;
-	for (; *text >= '0' && *text <= '9'; text++)
-		if (__builtin_mul_overflow(value, 10, &value) ||
-		    __builtin_add_overflow(value, *text - '0', &value))
-			return -1;
-	if (*text == '\0')
-		return value;
-	unit = strchr(units, *text);
-	if (unit == NULL || text[1] != '\0' ||
-	    __builtin_mul_overflow(value, (int64_t)1024 << 10 * (unit - units), &value))
-		return -1;
-	return value;
+	return *text == '\0' || (tdt__text_bytes(text, &bytes) && bytes <= INT64_MAX)
+		       ? (int64_t)bytes
+		       : -1;
 }
 
 bool tdt__recorder_parse_stacks(const char *text, struct tdt_recorder_options *options)

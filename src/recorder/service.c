@@ -287,7 +287,6 @@ static void look_for_trigger(const struct tdt_recording_ring *ring, uint64_t now
 		tdt__trigger_poll(since, now - since, true);
 }
 
-/* What was found in the rings. */
 struct rings_seen {
 	uint64_t heads, now;
 	bool polls;
@@ -371,7 +370,6 @@ static void write_module(struct tdt_recording *block, const struct tdt__module *
 	put_locked_event(block, TDT__RING_MODULES, &event, payload, size);
 }
 
-/* Have the module of the code at `pc` in the recording. */
 static void meet_code(struct tdt_recording *block, uintptr_t pc)
 {
 	const struct tdt__module *module;

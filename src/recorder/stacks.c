@@ -14,7 +14,6 @@
 
 /* --- The table ------------------------------------------------------------- */
 
-/* FNV-1a, by words. */
 static uint64_t stack_hash(const uint64_t *pc, uint32_t n, uint8_t cut)
 {
 	uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ cut;

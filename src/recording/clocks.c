@@ -32,7 +32,7 @@ static size_t count_clocks(const struct tdt__recording *recording)
 	return n;
 }
 
-static void add_clock(struct tdt__recording *recording, const struct tdt__sorted_ring *ring,
+static void add_clock(struct tdt__recording *recording, const struct tdt__recorded_ring *ring,
 		      uint32_t slot)
 {
 	const struct tdt_event *event = tdt__slot(ring, slot);
@@ -69,19 +69,18 @@ static void clean(struct tdt__recording *recording)
 	recording->n_clocks = n;
 }
 
-static void make_pieces(struct tdt__recording *recording)
+static void find_scales(struct tdt__recording *recording)
 {
 	uint64_t hz = recording->header.hz;
 	double scale = hz == 0 ? 1 : 1e9 / (double)hz;
 
 	for (size_t i = 0; i < recording->n_clocks; i++) {
-		const struct tdt__recorded_clock *clock = &recording->clock[i];
+		struct tdt__recorded_clock *clock = &recording->clock[i];
 
 		if (i + 1 < recording->n_clocks)
 			scale = (double)(clock[1].monotonic - clock->monotonic) /
 				(double)(clock[1].ticks - clock->ticks);
-		recording->piece[i] =
-		    (struct tdt__clock_piece){ clock->ticks, clock->monotonic, scale };
+		clock->scale = scale;
 	}
 }
 
@@ -91,25 +90,24 @@ int tdt__recording_read_clocks(struct tdt__recording *recording)
 	size_t n = count_clocks(recording);
 
 	recording->clock = calloc(n, sizeof(*recording->clock));
-	recording->piece = calloc(n, sizeof(*recording->piece));
-	if (recording->clock == NULL || recording->piece == NULL)
+	if (recording->clock == NULL)
 		return -ENOMEM;
 	recording->clock[recording->n_clocks++] =
 	    (struct tdt__recorded_clock){ header->start_ticks, header->start, header->start_boot,
-					  header->start_real };
+					  header->start_real, 0 };
 	for (size_t i = 0; i < recording->n_rings; i++)
 		for (uint32_t k = 0; k < recording->ring[i].n && is_service(recording, i); k++)
 			if (tdt__slot(&recording->ring[i], k)->kind == TDT_EVENT_CLOCK)
 				add_clock(recording, &recording->ring[i], k);
 	clean(recording);
-	make_pieces(recording);
+	find_scales(recording);
 	return 0;
 }
 
 static bool is_in_piece(const struct tdt__recording *recording, size_t i, uint64_t ticks)
 {
-	return (i == 0 || recording->piece[i].ticks <= ticks) &&
-	       (i + 1 == recording->n_clocks || ticks < recording->piece[i + 1].ticks);
+	return (i == 0 || recording->clock[i].ticks <= ticks) &&
+	       (i + 1 == recording->n_clocks || ticks < recording->clock[i + 1].ticks);
 }
 
 /* Times of damaged files are clamped to 127 years, so that sums of two do not overflow. */
@@ -118,24 +116,24 @@ static bool is_in_piece(const struct tdt__recording *recording, size_t i, uint64
 uint64_t tdt__recording_ns_near(const struct tdt__recording *recording, uint64_t ticks,
 				size_t *near)
 {
-	const struct tdt__clock_piece *piece;
+	const struct tdt__recorded_clock *clock;
 	double after;
 
 	if (recording->header.clock == TDT_RECORDING_MONOTONIC)
 		return ticks < LATEST ? ticks : LATEST;
 	if (!is_in_piece(recording, *near, ticks)) {
-		*near = tdt__array_up_to(recording->piece, recording->n_clocks,
-					 sizeof(recording->piece[0]), ticks);
+		*near = tdt__array_up_to(recording->clock, recording->n_clocks,
+					 sizeof(recording->clock[0]), ticks);
 		*near -= *near != 0;
 	}
-	piece = &recording->piece[*near];
+	clock = &recording->clock[*near];
 	/* The sum is made of integers: a double holds no nanoseconds of months. */
-	after = (double)(int64_t)(ticks - piece->ticks) * piece->scale;
+	after = (double)(int64_t)(ticks - clock->ticks) * clock->scale;
 	if (after < 0)
-		return -after < (double)piece->ns ? piece->ns - (uint64_t)-after : 0;
-	if (after > (double)LATEST || piece->ns > LATEST - (uint64_t)after)
+		return -after < (double)clock->monotonic ? clock->monotonic - (uint64_t)-after : 0;
+	if (after > (double)LATEST || clock->monotonic > LATEST - (uint64_t)after)
 		return LATEST;
-	return piece->ns + (uint64_t)after;
+	return clock->monotonic + (uint64_t)after;
 }
 
 uint64_t tdt__recording_ns(const struct tdt__recording *recording, uint64_t ticks)

@@ -135,7 +135,6 @@ static bool describes_ring(struct copying *copying, const struct tdt_recording_r
 	return copying->slots_read <= bytes / SLOT;
 }
 
-/* Read slots of the ring, from the one with the index `index` on. */
 static int read_slots_at(const struct copying *copying, const struct tdt_recording_ring *ring,
 			 uint64_t index, void *to, uint64_t n)
 {
@@ -275,7 +274,6 @@ static int shrink(struct copying *copying, struct put *put, uint64_t first)
 	return 0;
 }
 
-/* Enter the ring, whose slots are in the copy. */
 static void enter_ring(struct copying *copying, struct tdt_recording_ring ring,
 		       const struct put *put)
 {

@@ -23,7 +23,7 @@ struct tdt__recording_head {
 /* Find the next entry that is no part.  False: there is none. */
 static bool load(const struct tdt__recording *recording, struct tdt__recording_head *head)
 {
-	const struct tdt__sorted_ring *ring = &recording->ring[head->ring];
+	const struct tdt__recorded_ring *ring = &recording->ring[head->ring];
 	const struct tdt_event *event;
 	uint32_t entry;
 
@@ -106,7 +106,7 @@ int tdt__recording_begin(struct tdt__recording_cursor *cursor,
 static void fill(const struct tdt__recording *recording, struct tdt__recording_head *head,
 		 struct tdt__recorded_item *item)
 {
-	const struct tdt__sorted_ring *ring = &recording->ring[head->ring];
+	const struct tdt__recorded_ring *ring = &recording->ring[head->ring];
 	uint32_t slot = ring->entry[head->entry] >> TDT__ENTRY_BITS;
 
 	*item = (struct tdt__recorded_item){
@@ -159,7 +159,7 @@ void tdt__recording_part(const struct tdt__recording *recording,
 			 const struct tdt__recorded_parts *parts, uint32_t i,
 			 struct tdt__recorded_item *part)
 {
-	const struct tdt__sorted_ring *ring = &recording->ring[parts->ring];
+	const struct tdt__recorded_ring *ring = &recording->ring[parts->ring];
 	uint32_t slot = ring->entry[parts->entry + i] >> TDT__ENTRY_BITS;
 
 	*part = (struct tdt__recorded_item){

@@ -11,7 +11,6 @@
 
 _Static_assert(16 + TASK_NAME_MAX + 1 + FILE_KEPT + 1 <= TDT__IDENTITY_MAX, "an identity fits");
 
-/* Append the text with its NUL. */
 static char *append_text(char *to, const char *text, size_t size)
 {
 	memcpy(to, text, size);

@@ -21,7 +21,6 @@ struct tdt__durations {
 	uint64_t sum;                         /* of all durations, in nanoseconds */
 };
 
-/* Add one duration. */
 void tdt__durations_add(struct tdt__durations *durations, uint64_t ns);
 
 /* A span of time, in nanoseconds of CLOCK_MONOTONIC: what happens at `from` is not in it. */

@@ -127,7 +127,7 @@ static int identify(struct tdt__recording *recording, struct tdt__recorded_task 
 	return task->name == NULL || task->file == NULL ? -ENOMEM : 0;
 }
 
-static int collect_task(struct tdt__recording *recording, const struct tdt__sorted_ring *ring,
+static int collect_task(struct tdt__recording *recording, const struct tdt__recorded_ring *ring,
 			uint32_t slot)
 {
 	const struct tdt_event *event = tdt__slot(ring, slot);
@@ -161,7 +161,7 @@ static int collect_lock(struct tdt__recording *recording, uint64_t address)
 	return -ENOMEM;
 }
 
-static int collect_thread(struct tdt__recording *recording, const struct tdt__sorted_ring *ring,
+static int collect_thread(struct tdt__recording *recording, const struct tdt__recorded_ring *ring,
 			  uint32_t slot)
 {
 	const struct tdt_event *event = tdt__slot(ring, slot);
@@ -190,7 +190,7 @@ static const char *build_id(struct tdt__recording *recording, const char *bytes,
 	return intern(recording, text, 2 * n);
 }
 
-static int collect_module(struct tdt__recording *recording, const struct tdt__sorted_ring *ring,
+static int collect_module(struct tdt__recording *recording, const struct tdt__recorded_ring *ring,
 			  uint32_t slot)
 {
 	const struct tdt_event *event = tdt__slot(ring, slot);
@@ -214,7 +214,7 @@ static int collect_module(struct tdt__recording *recording, const struct tdt__so
 	return 0;
 }
 
-static int collect_event(struct tdt__recording *recording, const struct tdt__sorted_ring *ring,
+static int collect_event(struct tdt__recording *recording, const struct tdt__recorded_ring *ring,
 			 uint32_t slot)
 {
 	switch (tdt__slot(ring, slot)->kind) {
@@ -238,7 +238,7 @@ static int collect_event(struct tdt__recording *recording, const struct tdt__sor
 	}
 }
 
-int tdt__recording_collect(struct tdt__recording *recording, const struct tdt__sorted_ring *ring)
+int tdt__recording_collect(struct tdt__recording *recording, const struct tdt__recorded_ring *ring)
 {
 	int err = 0;
 

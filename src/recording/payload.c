@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-size_t tdt__slot_payload(const struct tdt__sorted_ring *ring, uint32_t slot,
+size_t tdt__slot_payload(const struct tdt__recorded_ring *ring, uint32_t slot,
 			 char payload[TDT__PAYLOAD_MAX + 1])
 {
 	uint32_t left = slot < ring->n ? ring->n - slot - 1 : 0;

@@ -45,7 +45,7 @@ static int check_header(struct tdt__recording *recording, const void *block, siz
 	return 0;
 }
 
-static void skip_broken_event(struct tdt__sorted_ring *ring)
+static void skip_broken_event(struct tdt__recorded_ring *ring)
 {
 	while (ring->n > 0 && tdt__slot(ring, 0)->kind == TDT_EVENT_MORE) {
 		ring->first++;
@@ -53,7 +53,7 @@ static void skip_broken_event(struct tdt__sorted_ring *ring)
 	}
 }
 
-static void find_threads(struct tdt__sorted_ring *ring, uint32_t thread)
+static void find_threads(struct tdt__recorded_ring *ring, uint32_t thread)
 {
 	bool found = false;
 
@@ -72,7 +72,7 @@ static void find_threads(struct tdt__sorted_ring *ring, uint32_t thread)
 }
 
 /* When the newest event of the ring was written, in ticks; 0: there is none. */
-static uint64_t last_written(const struct tdt__sorted_ring *ring)
+static uint64_t last_written(const struct tdt__recorded_ring *ring)
 {
 	for (uint32_t i = ring->n; i-- > 0;) {
 		const struct tdt_event *event = tdt__slot(ring, i);
@@ -84,7 +84,7 @@ static uint64_t last_written(const struct tdt__sorted_ring *ring)
 }
 
 /* Whether the poll of the entry is the newest one in the ring. */
-static bool is_newest_poll(const struct tdt__sorted_ring *ring,
+static bool is_newest_poll(const struct tdt__recorded_ring *ring,
 			   const struct tdt_recording_ring *entry)
 {
 	for (uint32_t i = ring->n; i-- > 0;) {
@@ -100,7 +100,7 @@ static bool is_newest_poll(const struct tdt__sorted_ring *ring,
  * The poll or the idling that was going on.  If it began before the newest event was written, it
  * had ended meanwhile, or the ring had gone on when its entry was copied.
  */
-static void find_current(struct tdt__sorted_ring *ring, const struct tdt_recording_ring *entry)
+static void find_current(struct tdt__recorded_ring *ring, const struct tdt_recording_ring *entry)
 {
 	bool polls = entry->task != 0;
 
@@ -126,7 +126,7 @@ static bool is_ring(const struct tdt__recording *recording, const struct tdt_rec
 
 static void read_ring(struct tdt__recording *recording, const struct tdt_recording_ring *entry)
 {
-	struct tdt__sorted_ring *ring = &recording->ring[recording->n_rings];
+	struct tdt__recorded_ring *ring = &recording->ring[recording->n_rings];
 	uint64_t first = tdt__ring_first(&recording->header, entry);
 
 	if (!is_ring(recording, entry))
@@ -149,8 +149,7 @@ static int list_rings(struct tdt__recording *recording)
 	const char *at = recording->block + header->rings;
 
 	recording->ring = calloc((size_t)header->n_rings + 1, sizeof(*recording->ring));
-	recording->ring_facts = calloc((size_t)header->n_rings + 1, sizeof(*recording->ring_facts));
-	if (recording->ring == NULL || recording->ring_facts == NULL)
+	if (recording->ring == NULL)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < header->n_rings; i++, at += header->ring_size) {
 		struct tdt_recording_ring entry;
@@ -162,7 +161,7 @@ static int list_rings(struct tdt__recording *recording)
 }
 
 /* When the oldest event that is no part was written, in ticks. */
-static uint64_t first_written(const struct tdt__sorted_ring *ring, uint32_t slot)
+static uint64_t first_written(const struct tdt__recorded_ring *ring, uint32_t slot)
 {
 	for (uint32_t i = slot; i < ring->n; i++) {
 		const struct tdt_event *event = tdt__slot(ring, i);
@@ -174,7 +173,7 @@ static uint64_t first_written(const struct tdt__sorted_ring *ring, uint32_t slot
 }
 
 /* Whether threads write their events to the ring: not only what is remarkable in them. */
-static bool is_of_thread(const struct tdt__sorted_ring *ring)
+static bool is_of_thread(const struct tdt__recorded_ring *ring)
 {
 	return ring->kind == TDT_RING_POLLS || ring->kind == TDT_RING_OTHERS;
 }
@@ -183,7 +182,7 @@ static bool is_of_thread(const struct tdt__sorted_ring *ring)
  * The ring has all events from `ticks` on that the thread wrote to it.  The thread may have had
  * other rings before: see reckon_whole().  (whole_from is in ticks until all is read.)
  */
-static int note_thread(struct tdt__recording *recording, const struct tdt__sorted_ring *ring,
+static int note_thread(struct tdt__recording *recording, const struct tdt__recorded_ring *ring,
 		       uint32_t id, uint64_t ticks)
 {
 	uint32_t number = tdt__recording_thread(recording, id);
@@ -202,8 +201,7 @@ static int note_thread(struct tdt__recording *recording, const struct tdt__sorte
 	return 0;
 }
 
-/* Note all threads that wrote to the ring, and from when on their events are there. */
-static int note_threads(struct tdt__recording *recording, const struct tdt__sorted_ring *ring)
+static int note_threads(struct tdt__recording *recording, const struct tdt__recorded_ring *ring)
 {
 	int err = note_thread(recording, ring, ring->thread_before, first_written(ring, 0));
 
@@ -216,25 +214,19 @@ static int note_threads(struct tdt__recording *recording, const struct tdt__sort
 	return err;
 }
 
-static void note_times(struct tdt__recording *recording, struct tdt__sorted_ring *ring, size_t i)
+static void note_times(struct tdt__recording *recording, struct tdt__recorded_ring *ring)
 {
-	uint64_t written = first_written(ring, 0), last = last_written(ring);
-	uint64_t from = tdt__recording_ns(recording, written);
+	uint64_t last = last_written(ring);
 
-	recording->ring_facts[i] = (struct tdt__recorded_ring){
-		.kind = ring->kind,
-		.thread = tdt__recording_find_thread(recording, ring->thread_after),
-		.first_thread = tdt__recording_find_thread(recording, ring->thread_before),
-		.from = from,
-		.lost = ring->first,
-		.slots = ring->n,
-	};
+	ring->from = tdt__recording_ns(recording, first_written(ring, 0));
+	ring->thread = tdt__recording_find_thread(recording, ring->thread_after);
+	ring->first_thread = tdt__recording_find_thread(recording, ring->thread_before);
 	if (last != 0 && tdt__recording_ns(recording, last) > recording->until)
 		recording->until = tdt__recording_ns(recording, last);
-	if (from < recording->from)
-		recording->from = from;
-	if (ring->first != 0 && is_of_thread(ring) && from > recording->sure_from)
-		recording->sure_from = from;
+	if (ring->from < recording->from)
+		recording->from = ring->from;
+	if (ring->first != 0 && is_of_thread(ring) && ring->from > recording->sure_from)
+		recording->sure_from = ring->from;
 }
 
 /* An event that found no ring is as missing as one that was overwritten. */
@@ -274,7 +266,7 @@ static int begin_pause(struct tdt__recording *recording, uint64_t ns)
 }
 
 /* Note the pauses, if the ring is the one in which the recorder notes them. */
-static int note_pauses(struct tdt__recording *recording, const struct tdt__sorted_ring *ring)
+static int note_pauses(struct tdt__recording *recording, const struct tdt__recorded_ring *ring)
 {
 	int err = 0;
 
@@ -334,7 +326,7 @@ static void reckon_times(struct tdt__recording *recording)
 {
 	recording->from = UINT64_MAX;
 	for (size_t i = 0; i < recording->n_rings; i++)
-		note_times(recording, &recording->ring[i], i);
+		note_times(recording, &recording->ring[i]);
 	note_missed(recording);
 	for (size_t i = 0; i < recording->n_threads; i++)
 		if (recording->thread[i].whole_from != UINT64_MAX)
@@ -384,9 +376,7 @@ void tdt__recording_close(struct tdt__recording *recording)
 	for (size_t i = 0; i < recording->n_rings; i++)
 		free(recording->ring[i].entry);
 	free(recording->ring);
-	free(recording->ring_facts);
 	free(recording->clock);
-	free(recording->piece);
 	free(recording->pause);
 	tdt__recording_forget(recording);
 	free(recording);
@@ -401,7 +391,7 @@ uint64_t tdt__recording_whole_from(const struct tdt__recording *recording)
 							      : whole;
 }
 
-static bool has_tasks(const struct tdt__sorted_ring *ring)
+static bool has_tasks(const struct tdt__recorded_ring *ring)
 {
 	for (uint32_t i = 0; i < ring->n; i++)
 		if (tdt__slot(ring, i)->kind == TDT_EVENT_TASK)
@@ -415,7 +405,7 @@ uint64_t tdt__recording_listed(const struct tdt__recording *recording)
 	uint64_t listed = recording->header.listed;
 
 	for (size_t i = 0; i < recording->n_rings && listed != 0; i++) {
-		const struct tdt__sorted_ring *ring = &recording->ring[i];
+		const struct tdt__recorded_ring *ring = &recording->ring[i];
 
 		if (ring->kind == TDT_RING_SERVICE && ring->first != 0 && has_tasks(ring) &&
 		    first_written(ring, 0) > listed)
@@ -424,7 +414,6 @@ uint64_t tdt__recording_listed(const struct tdt__recording *recording)
 	return listed != 0 ? tdt__recording_ns(recording, listed) : 0;
 }
 
-/* The table of stacks; NULL: there is none. */
 static const struct tdt_recording_stacks *stack_table(const struct tdt__recording *recording)
 {
 	uint64_t table = recording->header.stacks;

@@ -82,14 +82,26 @@ struct tdt__recorded_module {
 	const char *build_id; /* in hexadecimal */
 };
 
-/* One ring that has events. */
+/* One ring that has events.  Its slots are numbered from 0, the oldest one that is left. */
 struct tdt__recorded_ring {
 	uint32_t kind;	 /* enum tdt_recording_ring_kind */
+	uint32_t n;	 /* slots that are left */
+	uint64_t first;	 /* slots that were overwritten, or left out of a snapshot */
 	uint32_t thread; /* the number of the last thread that wrote to it */
 	uint32_t first_thread; /* and of the thread of the oldest event that is left */
 	uint64_t from;	 /* the time of the oldest event that is left, ns */
-	uint64_t lost;	 /* slots that were overwritten, or left out of a snapshot */
-	uint64_t slots;	 /* that are left */
+	/* Private. */
+	const struct tdt_event *slot;
+	uint32_t mask;
+	uint32_t thread_before; /* the id of the thread at slot 0 */
+	uint32_t thread_after;	/* the id of the thread behind the last slot */
+	/*
+	 * A poll or an idling that is still going on: the event with the number `n`, which is not
+	 * in the ring.  The kind is TDT_EVENT_MORE if there is none.
+	 */
+	struct tdt_event current;
+	uint32_t *entry; /* in the order of time */
+	uint32_t n_entries;
 };
 
 /* A time of several clocks, ns. */
@@ -98,6 +110,7 @@ struct tdt__recorded_clock {
 	uint64_t monotonic;
 	uint64_t boot;
 	uint64_t real;
+	double scale; /* private: nanoseconds in a tick, up to the next time */
 };
 
 /* An open recording, which is only read.  The tables have no order, unless they say so. */
@@ -111,7 +124,7 @@ struct tdt__recording {
 	 * UINT64_MAX: events are missing, and nobody knows when.
 	 */
 	uint64_t sure_from;
-	struct tdt__recorded_ring *ring_facts;
+	struct tdt__recorded_ring *ring;
 	size_t n_rings;
 	TDT__TABLE(struct tdt__recorded_thread, thread, n_threads);
 	TDT__TABLE(struct tdt__recorded_task, task, n_tasks);
@@ -123,8 +136,6 @@ struct tdt__recording {
 	/* Private. */
 	const char *block;
 	uint64_t size; /* of the block, as far as it is used */
-	struct tdt__sorted_ring *ring;	/* as many as `ring_facts` */
-	struct tdt__clock_piece *piece; /* as many as `clock` */
 	struct tdt__pause *pause;	/* in the order of time */
 	size_t n_pauses, pauses_room, modules_room;
 	TDT__TABLE(uint64_t, lock, n_locks); /* the addresses of those that were handed to tasks */

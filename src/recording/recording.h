@@ -13,38 +13,13 @@
 #define TDT__ENTRY_PART 3u /* the others are enum tdt__recorded_kind */
 #define TDT__ENTRY_BITS 2
 
-/* One ring.  Its slots are numbered from 0, the oldest one that is left. */
-struct tdt__sorted_ring {
-	const struct tdt_event *slot;
-	uint64_t first; /* what slot 0 is to the ring */
-	uint32_t mask;
-	uint32_t n; /* slots */
-	uint32_t kind;
-	uint32_t thread_before; /* the id of the thread at slot 0 */
-	uint32_t thread_after;	/* the id of the thread behind the last slot */
-	/*
-	 * A poll or an idling that is still going on: the event with the number `n`, which is not
-	 * in the ring.  The kind is TDT_EVENT_MORE if there is none.
-	 */
-	struct tdt_event current;
-	uint32_t *entry; /* in the order of time */
-	uint32_t n_entries;
-};
-
-/* A straight piece of the line from ticks to nanoseconds, up to the next piece. */
-struct tdt__clock_piece {
-	uint64_t ticks;
-	uint64_t ns;
-	double scale; /* nanoseconds in a tick */
-};
-
 /* From a STOP to the next START, ns. */
 struct tdt__pause {
 	uint64_t from, until;
 	uint64_t before; /* in the pauses before */
 };
 
-static inline const struct tdt_event *tdt__slot(const struct tdt__sorted_ring *ring, uint32_t slot)
+static inline const struct tdt_event *tdt__slot(const struct tdt__recorded_ring *ring, uint32_t slot)
 {
 	return slot == ring->n ? &ring->current : &ring->slot[(ring->first + slot) & ring->mask];
 }
@@ -105,11 +80,11 @@ static inline uint64_t tdt__ring_first(const struct tdt_recording *header,
 }
 
 /* Copy the payload of the event in `slot`, and a NUL behind it.  Returns its length. */
-size_t tdt__slot_payload(const struct tdt__sorted_ring *ring, uint32_t slot,
+size_t tdt__slot_payload(const struct tdt__recorded_ring *ring, uint32_t slot,
 			 char payload[TDT__PAYLOAD_MAX + 1]);
 
 /* identities.c: collect what the events say of threads, tasks and modules.  0 or -ENOMEM. */
-int tdt__recording_collect(struct tdt__recording *recording, const struct tdt__sorted_ring *ring);
+int tdt__recording_collect(struct tdt__recording *recording, const struct tdt__recorded_ring *ring);
 /* The number of a thread, which is added if it is new; TDT__RECORDED_NONE: no memory. */
 uint32_t tdt__recording_thread(struct tdt__recording *recording, uint32_t id);
 /* The number of a thread that is there; TDT__RECORDED_NONE: it is not. */
@@ -129,4 +104,4 @@ uint64_t tdt__recording_ns_near(const struct tdt__recording *recording, uint64_t
  * sort.c: fill in the entries of a ring.  Entries of a ring of remarkable events are left out if
  * the other rings have them.  0 or -ENOMEM.
  */
-int tdt__recording_sort(const struct tdt__recording *recording, struct tdt__sorted_ring *ring);
+int tdt__recording_sort(const struct tdt__recording *recording, struct tdt__recorded_ring *ring);

@@ -30,7 +30,7 @@ struct unbegun {
 };
 
 struct sorting {
-	const struct tdt__sorted_ring *ring;
+	const struct tdt__recorded_ring *ring;
 	uint32_t *entry; /* filled from the end */
 	size_t at;
 	struct unbegun *open;
@@ -171,7 +171,7 @@ static bool put_event(struct sorting *sorting, const struct tdt__recording *reco
 
 static bool put_all(struct sorting *sorting, const struct tdt__recording *recording)
 {
-	const struct tdt__sorted_ring *ring = sorting->ring;
+	const struct tdt__recorded_ring *ring = sorting->ring;
 
 	reach_thread(sorting, recording, ring->thread_after);
 	if (ring->current.kind != TDT_EVENT_MORE && !open_poll(sorting, ring->n))
@@ -184,7 +184,7 @@ static bool put_all(struct sorting *sorting, const struct tdt__recording *record
 	return true;
 }
 
-int tdt__recording_sort(const struct tdt__recording *recording, struct tdt__sorted_ring *ring)
+int tdt__recording_sort(const struct tdt__recording *recording, struct tdt__recorded_ring *ring)
 {
 	size_t room = 2 * (size_t)ring->n + 2;
 	struct sorting sorting = {

@@ -42,7 +42,6 @@ struct tracked {
 
 enum { LONGEST_KEPT = 16 };
 
-/* A poll that is over. */
 struct past_poll {
 	uint32_t task;
 	uint64_t begin, end;
@@ -66,7 +65,6 @@ struct track {
 	size_t n_longest;
 };
 
-/* While the summary is made. */
 struct summing {
 	struct tdt__summary *summary;
 	const struct tdt__recording *recording;
@@ -219,7 +217,6 @@ static void measure_starving(struct summing *summing, struct tracked *task, uint
 	task->behind = find_longest(track, since, now);
 }
 
-/* List a latency. */
 static void add_delay(struct summing *summing, uint32_t task, uint32_t thread, uint64_t at,
 		      uint64_t ns, bool going_on)
 {
@@ -576,7 +573,6 @@ static void sum_end(struct summing *summing)
 
 /* ---- The pass ---- */
 
-/* Pass over all steps.  Returns 0 or -ENOMEM. */
 static int sum_up(struct summing *summing)
 {
 	struct tdt__timeline timeline;

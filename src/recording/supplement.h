@@ -25,7 +25,6 @@ struct tdt__supplement {
 	bool failed; /* there was no memory for an event */
 };
 
-/* Add an event. */
 void tdt__supplement_add(struct tdt__supplement *supplement, const struct tdt_event *event,
 			 const char *payload, size_t size);
 

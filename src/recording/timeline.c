@@ -251,7 +251,6 @@ static void apply_listing(struct tdt__timeline *timeline, struct tdt__timeline_t
 
 /* --- Locks -------------------------------------------------------------------------- */
 
-/* The lock was handed to a task. */
 static void hand(struct tdt__timeline *timeline, const struct tdt__recorded_item *item)
 {
 	uint32_t number = tdt__recording_lock(timeline->recording, item->event.c);

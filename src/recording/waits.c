@@ -28,7 +28,7 @@ static bool read_listed_wait(const struct tdt__recording *recording,
 bool tdt__recorded_wait(const struct tdt__recording *recording,
 			const struct tdt__recorded_parts *parts, uint32_t i, struct tdt_wait *wait)
 {
-	const struct tdt__sorted_ring *ring = &recording->ring[parts->ring];
+	const struct tdt__recorded_ring *ring = &recording->ring[parts->ring];
 	uint32_t slot = ring->entry[parts->entry + i] >> TDT__ENTRY_BITS;
 	const struct tdt_event *event = tdt__slot(ring, slot);
 	char payload[TDT__PAYLOAD_MAX + 1];
@@ -49,7 +49,7 @@ bool tdt__recorded_wait(const struct tdt__recording *recording,
 void tdt__recorded_waits(const struct tdt__recording *recording,
 			 const struct tdt__recorded_parts *parts, struct tdt__recorded_waits *waits)
 {
-	const struct tdt__sorted_ring *ring = &recording->ring[parts->ring];
+	const struct tdt__recorded_ring *ring = &recording->ring[parts->ring];
 
 	*waits = (struct tdt__recorded_waits){ .n = 0 };
 	for (uint32_t i = 0; i < parts->n; i++) {

@@ -198,12 +198,12 @@ TEST(what_may_be_overwritten_meanwhile_is_left_out)
 	before_read = overwrite;
 	ck_assert_int_eq(copy_block(1000, 0), 0);
 	ck_assert_int_eq(tdt__recording_open(&recording, copy, copy_size), 0);
-	rings = recording->ring_facts;
+	rings = recording->ring;
 	n = recording->n_rings;
 	ck_assert_uint_eq(n, 1);
 	/* From head 120 and 32 slots on, less the room; up to what was there at first. */
-	ck_assert_uint_eq(rings[0].lost, 120 + 32 - 64);
-	ck_assert_uint_eq(rings[0].slots, 100 - (120 + 32 - 64));
+	ck_assert_uint_eq(rings[0].first, 120 + 32 - 64);
+	ck_assert_uint_eq(rings[0].n, 100 - (120 + 32 - 64));
 	tdt__recording_close(recording);
 	ck_assert_str_eq(tasks_of_copy(), "89 90 91 92 93 94 95 96 97 98 99 100 ");
 	end();

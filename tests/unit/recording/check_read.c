@@ -371,12 +371,12 @@ TEST(from_when_on_all_events_are_there_is_known)
 	ck_assert_uint_eq(recording->from, 900);
 	ck_assert_uint_eq(recording->sure_from, 1036);
 	ck_assert_uint_eq(recording->until, 5000);
-	rings = recording->ring_facts;
+	rings = recording->ring;
 	n = recording->n_rings;
 	ck_assert_uint_eq(n, 2);
-	ck_assert_uint_eq(rings[0].lost, 0);
-	ck_assert_uint_eq(rings[1].lost, 36);
-	ck_assert_uint_eq(rings[1].slots, 64);
+	ck_assert_uint_eq(rings[0].first, 0);
+	ck_assert_uint_eq(rings[1].first, 36);
+	ck_assert_uint_eq(rings[1].n, 64);
 	ck_assert_uint_eq(rings[1].from, 1036);
 	tdt__recording_close(recording);
 	free(block);
