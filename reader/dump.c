@@ -5,11 +5,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include <tdt/future.h>
 
 #include "base/clock.h"
+#include "facts/wait.h"
 #include "reader/history.h"
 #include "reader/lists.h"
 #include "reader/live.h"
@@ -48,9 +50,30 @@ static struct tdt__stacks *last_tree(struct collecting *collecting, struct tdt__
 
 	if (tdt__tree_read(&collecting->trees, task, &tree) != 0)
 		return NULL;
-	info->age_ns = now > tree.when ? now - tree.when : 0;
-	info->polls_since = info->polls > tree.polls ? info->polls - tree.polls : 0;
+	info->age_ns = now > tree.head.when ? now - tree.head.when : 0;
+	info->polls_since = info->polls > tree.head.polls ? info->polls - tree.head.polls : 0;
 	return tree.stacks;
+}
+
+/* Without memory the waits are not known. */
+static void use_answered_waits(struct collecting *collecting, struct tdt__seen_task *task,
+			       const struct tdt_outside_tree *answer)
+{
+	struct tdt_wait *waits = calloc(answer->n_waits + (size_t)1, sizeof *waits);
+
+	for (uint32_t i = 0; i < answer->n_waits && waits != NULL; i++) {
+		const struct tdt_outside_wait *from = tdt__answer_wait(answer, i);
+
+		waits[i] = (struct tdt_wait){ .size = sizeof waits[i],
+					      .kind = tdt__wait_kind(from->kind),
+					      .futurelock = from->futurelock,
+					      .object = from->object,
+					      .owner = from->owner,
+					      .handed_ns = from->handed_ns };
+		memcpy(waits[i].name, from->name, TDT_WAIT_NAME_MAX);
+	}
+	tdt__task_set_waits(collecting->tasks, task, waits, waits != NULL ? answer->n_waits : 0);
+	free(waits);
 }
 
 /*
@@ -72,8 +95,7 @@ static void use_answer(struct collecting *collecting, struct tdt__seen_task *tas
 	if (task->went_on || info->moved)
 		info->state_ns = answer->tree.gap;
 	if (info->state == TDT_TASK_WAITING)
-		tdt__task_set_waits(collecting->tasks, task, tdt__answer_wait(answer, 0),
-				    answer->wait_size, answer->n_waits);
+		use_answered_waits(collecting, task, answer);
 }
 
 /* The tree that the task has answered with; NULL: there is none. */

@@ -143,37 +143,31 @@ static bool find_leaf(const struct tdt__tasks *tasks, const struct tdt__seen *se
 	return waits && alone;
 }
 
-static unsigned weight_of(const struct tdt_outside_wait *wait)
-{
-	return tdt__wait_weight((enum tdt_wait_kind)wait->kind, wait->owner);
-}
-
 /* Set all waits of the list.  Its names count only if the task has not gone on. */
 static void read_listed_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task,
 			      const struct tdt_leaf *leaf)
 {
 	struct tdt_leaf_wait theirs[TDT_LEAF_WAITS_MAX];
-	struct tdt_outside_wait waits[TDT_LEAF_WAITS_MAX];
-	uint32_t n = leaf->n_waits < TDT_LEAF_WAITS_MAX ? leaf->n_waits : TDT_LEAF_WAITS_MAX;
+	struct tdt_wait waits[TDT_LEAF_WAITS_MAX];
+	uint32_t listed = leaf->n_waits < TDT_LEAF_WAITS_MAX ? leaf->n_waits : TDT_LEAF_WAITS_MAX;
+	uint32_t n = 0;
 
-	if (n < 2 || task->member.info.n_waits == 0 ||
-	    !tdt__target_read(tasks->target, (uintptr_t)leaf->waits, theirs, n * sizeof theirs[0]))
+	if (listed < 2 || task->member.info.n_waits == 0 ||
+	    !tdt__target_read(tasks->target, (uintptr_t)leaf->waits, theirs,
+			      listed * sizeof theirs[0]))
 		return;
-	for (uint32_t i = 0; i < n; i++) {
-		waits[i] = (struct tdt_outside_wait){ .kind = theirs[i].kind,
-						      .object = (uintptr_t)theirs[i].object,
-						      .owner = theirs[i].owner };
-		read_listed_text(tasks->images, theirs[i].name, waits[i].name,
-				 sizeof waits[i].name);
-		if (weight_of(&waits[i]) > weight_of(&waits[0])) { /* the main one comes first */
-			struct tdt_outside_wait first = waits[0];
+	while (n < listed) {
+		const struct tdt_leaf_wait *from = &theirs[n];
+		struct tdt_wait wait = { .size = sizeof wait,
+					 .kind = tdt__wait_kind((unsigned)from->kind),
+					 .object = (uintptr_t)from->object,
+					 .owner = from->owner };
 
-			waits[0] = waits[i];
-			waits[i] = first;
-		}
+		read_listed_text(tasks->images, from->name, wait.name, sizeof wait.name);
+		tdt__add_wait(waits, &n, &wait);
 	}
 	if (is_in_force_still(tasks->target, task->seen))
-		tdt__task_set_waits(tasks, task, waits, sizeof waits[0], n);
+		tdt__task_set_waits(tasks, task, waits, n);
 }
 
 struct tdt__stacks *tdt__list_read(struct tdt__tasks *tasks, struct tdt__seen_task *task)

@@ -239,7 +239,7 @@ static void find_waiting(struct tdt__profile *profile, struct tdt__profiled *tas
 }
 
 /* The chance with which the watch captures a poll that comes so long after the one before. */
-static double chance_of(const struct tdt__read_tree *tree)
+static double chance_of(const struct tdt_registry_tree *tree)
 {
 	uint64_t gap = tree->gap != 0 ? tree->gap : GAP_UNKNOWN;
 	double chance = (double)gap / (double)tree->tick;
@@ -250,8 +250,8 @@ static double chance_of(const struct tdt__read_tree *tree)
 /* Whether the tree is of a poll that had to be captured: the first one, or a requested one. */
 static bool is_certain(const struct tdt__profile *profile, const struct tdt__read_tree *read)
 {
-	return read->polls <= 1 || read->tick == 0 || read->when <= profile->watched_from ||
-	       (read->polls == read->record.polls && read->when != read->record.since);
+	return read->head.polls <= 1 || read->head.tick == 0 || read->head.when <= profile->watched_from ||
+	       (read->head.polls == read->record.polls && read->head.when != read->record.since);
 }
 
 static void remember_tree(struct tdt__profile *profile, struct tdt__profiled *task,
@@ -259,18 +259,18 @@ static void remember_tree(struct tdt__profile *profile, struct tdt__profiled *ta
 {
 	struct tdt__profiled_tree *last = &task->tree;
 
-	*last = (struct tdt__profiled_tree){ .polls = read->polls,
-					     .when = read->when,
+	*last = (struct tdt__profiled_tree){ .polls = read->head.polls,
+					     .when = read->head.when,
 					     .chance = 1 };
 	if (is_certain(profile, read))
 		return;
-	last->chance = (float)chance_of(read);
+	last->chance = (float)chance_of(&read->head);
 	/* The tick came within the gap, so this tree stays for at least the rest of a tick. */
-	if (tree == TDT__PROFILE_NONE || read->gap >= read->tick)
+	if (tree == TDT__PROFILE_NONE || read->head.gap >= read->head.tick)
 		return;
 	last->trees = tdt__profile_young(&profile->sum, task->name, tree);
 	if (last->trees != TDT__PROFILE_NONE)
-		last->young = (uint8_t)tdt__age_bin(read->tick - read->gap);
+		last->young = (uint8_t)tdt__age_bin(read->head.tick - read->head.gap);
 }
 
 static void read_last_tree(struct tdt__profile *profile, struct tdt__profiled *task,
@@ -288,7 +288,7 @@ static void read_last_tree(struct tdt__profile *profile, struct tdt__profiled *t
 	task->published = read.published;
 	tree = tree_of_stack(profile, read.stacks);
 	remember_tree(profile, task, &read, tree);
-	if (read.polls == read.record.polls)
+	if (read.head.polls == read.record.polls)
 		find_waiting(profile, task, &read.record, tree, task->tree.chance);
 }
 

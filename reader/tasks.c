@@ -234,6 +234,14 @@ static struct tdt__member *seen_member(void *arg, size_t index)
 	return &tasks->task[index].member;
 }
 
+static bool read_record(void *arg, size_t index, struct tdt_task_record *record)
+{
+	const struct tdt__tasks *tasks = arg;
+
+	return tdt__target_read(tasks->target, tasks->task[index].seen->address, record,
+				sizeof *record);
+}
+
 /* The registry is read anew, since it has the address of the first slab. */
 static bool each_holder(void *arg, void (*see)(void *to, uint64_t id), void *to)
 {
@@ -258,6 +266,7 @@ static struct tdt__lock_places seen_locks(struct tdt__tasks *tasks)
 	return (struct tdt__lock_places){ .arg = tasks,
 					  .read = read_target,
 					  .member = seen_member,
+					  .record = read_record,
 					  .each_holder = each_holder,
 					  .find_ended = tdt__history_ended,
 					  .n = tasks->n,
@@ -272,21 +281,8 @@ static void renew_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task, s
 		tdt__task_renew_holder(&places, &task->member.info);
 }
 
-static struct tdt_wait answered_wait(const struct tdt_outside_wait *from)
-{
-	struct tdt_wait wait = { .size = sizeof wait,
-				 .kind = tdt__wait_kind(from->kind),
-				 .futurelock = from->futurelock,
-				 .object = from->object,
-				 .owner = from->owner,
-				 .handed_ns = from->handed_ns };
-
-	memcpy(wait.name, from->name, TDT_WAIT_NAME_MAX);
-	return wait;
-}
-
-void tdt__task_set_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task, const void *listed,
-			 size_t size, uint32_t n)
+void tdt__task_set_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task,
+			 const struct tdt_wait *from, uint32_t n)
 {
 	struct tdt__lock_places places = seen_locks(tasks);
 	struct tdt_task_info *info = &task->member.info;
@@ -296,7 +292,7 @@ void tdt__task_set_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task, 
 	info->n_waits = block != NULL ? n : 0;
 	info->waits = block != NULL ? tdt__waits_in(block, n, &waits) : NULL;
 	for (uint32_t i = 0; i < info->n_waits; i++) {
-		waits[i] = answered_wait((const void *)((const char *)listed + i * size));
+		waits[i] = from[i];
 		tdt__lock_renew(&places, &waits[i], info->id);
 	}
 }
@@ -457,19 +453,9 @@ void tdt__tasks_settle(struct tdt__tasks *tasks)
 	tdt__orphans_find(&places, &tasks->orphans);
 }
 
-static bool read_record(void *arg, size_t index, struct tdt_task_record *record)
-{
-	const struct tdt__tasks *tasks = arg;
-
-	return tdt__target_read(tasks->target, tasks->task[index].seen->address, record,
-				sizeof *record);
-}
-
 void tdt__tasks_busy(struct tdt__tasks *tasks)
 {
-	const struct tdt__busy_places places = {
-		.arg = tasks, .member = seen_member, .record = read_record, .n = tasks->n
-	};
+	const struct tdt__lock_places places = seen_locks(tasks);
 
 	if (tasks->target != NULL && tasks->target->core == NULL)
 		tdt__busy_find(&places);
@@ -536,11 +522,6 @@ void tdt__task_prove(struct tdt__tasks *tasks, struct tdt__seen_task *task)
 
 /* --- Rings -------------------------------------------------------------------------- */
 
-static enum tdt__proof proof_of_task(const struct tdt_task_info *info)
-{
-	return ((const struct tdt__member *)(const void *)info)->proof;
-}
-
 const struct tdt_task_info **tdt__tasks_live(const struct tdt__tasks *tasks, size_t *n)
 {
 	const struct tdt_task_info **infos = malloc((tasks->n + 1) * sizeof *infos);
@@ -559,7 +540,7 @@ int tdt__tasks_cycles(struct tdt__cycles *cycles, struct tdt__tasks *tasks)
 
 	if (infos == NULL)
 		return -ENOMEM;
-	tdt__cycles_find(cycles, infos, n, proof_of_task);
+	tdt__cycles_find(cycles, infos, n, tdt__member_proof);
 	free(infos);
 	return 0;
 }

@@ -78,12 +78,9 @@ void tdt__tasks_name(struct tdt__tasks *tasks);
  */
 bool tdt__task_renew(struct tdt__tasks *tasks, struct tdt__seen_task *task);
 
-/*
- * Set what the leaves wait for: `n` structs tdt_outside_wait, `size` bytes apart, at `listed`.
- * Without memory that is not known.
- */
-void tdt__task_set_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task, const void *listed,
-			 size_t size, uint32_t n);
+/* Set what the leaves wait for, the main wait first.  Without memory that is not known. */
+void tdt__task_set_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task,
+			 const struct tdt_wait *waits, uint32_t n);
 
 static inline bool tdt__tasks_at_least(const struct tdt__tasks *tasks)
 {

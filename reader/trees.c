@@ -145,10 +145,7 @@ int tdt__tree_take(struct tdt__tree_reader *reader, const struct tdt_registry_tr
 	if (tree->n > room || !is_sound(tree, entry))
 		return -ENODATA;
 	to->stacks = make_stacks(reader, tree, entry);
-	to->polls = tree->polls;
-	to->when = tree->when;
-	to->gap = tree->gap;
-	to->tick = tree->tick;
+	to->head = *tree;
 	return to->stacks != NULL ? 0 : -ENOMEM;
 }
 

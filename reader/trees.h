@@ -16,10 +16,7 @@ struct tdt__stacks;
 
 struct tdt__read_tree {
 	struct tdt__stacks *stacks; /* the caller frees them */
-	uint64_t polls; /* of the record, in the poll that the tree is of */
-	uint64_t when;  /* when that poll began */
-	uint64_t gap;   /* since the poll before, and the tick of the watch: see registry.h */
-	uint64_t tick;
+	struct tdt_registry_tree head;
 	/* Only tdt__tree_read() sets these. */
 	uint32_t published;            /* the number of trees of the task so far */
 	struct tdt_task_record record; /* of the task, read right after the tree */

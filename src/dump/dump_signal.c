@@ -41,6 +41,7 @@
 #include <tdt/recorder.h>
 
 #include "base/options.h"
+#include "base/result.h"
 #include "base/service.h"
 #include "dump/dump_file.h"
 #include "dump/dump_variable.h"
@@ -55,8 +56,20 @@ static sem_t wanted;
 
 static void on_dump_signal(int signo);
 static void on_snapshot_signal(int signo);
-static void make_dump(const char *path, uint64_t since_ns);
-static void make_snapshot(const char *path, uint64_t since_ns);
+
+static void make_dump(const char *path, uint64_t since_ns)
+{
+	(void)since_ns;
+	if (path[0] != '\0')
+		tdt__dump_to_file(path);
+	else
+		tdt__dump(stderr, NULL, true);
+}
+
+static void make_snapshot(const char *path, uint64_t since_ns)
+{
+	tdt__recorder_snapshot_by_pattern(path, since_ns);
+}
 
 /* What a signal leads to. */
 struct action {
@@ -149,20 +162,6 @@ static bool is_over(void)
 		dumper.running = false;
 	pthread_mutex_unlock(&tdt__signal_lock);
 	return over;
-}
-
-static void make_dump(const char *path, uint64_t since_ns)
-{
-	(void)since_ns;
-	if (path[0] != '\0')
-		tdt__dump_to_file(path);
-	else
-		tdt__dump(stderr, NULL, true);
-}
-
-static void make_snapshot(const char *path, uint64_t since_ns)
-{
-	tdt__recorder_snapshot_by_pattern(path, since_ns);
 }
 
 static void run_action(struct action *action)
@@ -344,12 +343,6 @@ static int act_on_signal(struct action *action, int signo, const char *path, uin
 	return error;
 }
 
-static int refuse_options(int error)
-{
-	errno = -error;
-	return error;
-}
-
 int tdt_dump_on_signal(int signo, const struct tdt_signal_dump *options)
 {
 	struct tdt_signal_dump ours;
@@ -357,7 +350,7 @@ int tdt_dump_on_signal(int signo, const struct tdt_signal_dump *options)
 
 	if (error == 0 && ours.flags != 0)
 		error = -EINVAL;
-	return error != 0 ? refuse_options(error)
+	return error != 0 ? tdt__result(error)
 			  : act_on_signal(&actions[DUMP], signo, ours.path, 0);
 }
 
@@ -369,7 +362,7 @@ int tdt_recorder_on_signal(int signo, const char *path,
 
 	if (error == 0 && ours.flags != 0)
 		error = -EINVAL;
-	return error != 0 ? refuse_options(error)
+	return error != 0 ? tdt__result(error)
 			  : act_on_signal(&actions[SNAPSHOT], signo, path, ours.since_ns);
 }
 

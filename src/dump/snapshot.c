@@ -223,6 +223,11 @@ static struct tdt__member *recorded_at(void *arg, size_t index)
 	return &member_at(arg, index)->recorded;
 }
 
+static bool record_now(void *arg, size_t index, struct tdt_task_record *record)
+{
+	return tdt__registry_read(member_at(arg, index)->task, record);
+}
+
 /* Where the tasks of the snapshot and their locks are. */
 static struct tdt__lock_places lock_places(struct taking *taking)
 {
@@ -230,6 +235,7 @@ static struct tdt__lock_places lock_places(struct taking *taking)
 
 	places.arg = taking;
 	places.member = recorded_at;
+	places.record = record_now;
 	places.n = members(taking);
 	return places;
 }
@@ -456,18 +462,10 @@ static void prove(struct taking *taking, struct member *member)
 	member->recorded.settled = tdt__settled(&places, &witness);
 }
 
-static bool record_now(void *arg, size_t index, struct tdt_task_record *record)
-{
-	return tdt__registry_read(member_at(arg, index)->task, record);
-}
-
 /* Find busy loops, if there is time for it. */
 static void find_busy(struct taking *taking)
 {
-	const struct tdt__busy_places places = { .arg = taking,
-						 .member = recorded_at,
-						 .record = record_now,
-						 .n = members(taking) };
+	const struct tdt__lock_places places = lock_places(taking);
 
 	if (taking->deadline - end_of(taking) > tdt__clock() + TDT__SECOND / 5)
 		tdt__busy_find(&places);

@@ -38,7 +38,7 @@ static bool is_suspect(const struct tdt_task_info *info, bool wakes)
 		      : info->polls >= UNREPORTED_POLLS_A_SECOND / 10);
 }
 
-static bool any_was_woken(const struct tdt__busy_places *places)
+static bool any_was_woken(const struct tdt__lock_places *places)
 {
 	for (size_t i = 0; i < places->n; i++)
 		if (places->member(places->arg, i)->info.woken_ns != 0)
@@ -46,7 +46,7 @@ static bool any_was_woken(const struct tdt__busy_places *places)
 	return false;
 }
 
-static size_t find_suspects(const struct tdt__busy_places *places, bool wakes,
+static size_t find_suspects(const struct tdt__lock_places *places, bool wakes,
 			    struct suspect suspects[MOST])
 {
 	size_t n = 0;
@@ -63,7 +63,7 @@ static size_t find_suspects(const struct tdt__busy_places *places, bool wakes,
 }
 
 /* Look again.  False: the task is no suspect any more. */
-static bool look_again(const struct tdt__busy_places *places, struct suspect *suspect, bool wakes)
+static bool look_again(const struct tdt__lock_places *places, struct suspect *suspect, bool wakes)
 {
 	struct tdt_task_record now;
 
@@ -88,7 +88,7 @@ static void pause_between(void)
 	errno = saved;
 }
 
-void tdt__busy_find(const struct tdt__busy_places *places)
+void tdt__busy_find(const struct tdt__lock_places *places)
 {
 	bool wakes = any_was_woken(places);
 	double rate = wakes ? POLLS_A_SECOND : UNREPORTED_POLLS_A_SECOND;

@@ -14,24 +14,10 @@
  * are not named.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include <tdt/layout/registry.h>
-
-struct tdt__member;
-
-/* Where the tasks are. */
-struct tdt__busy_places {
-	void *arg;
-	struct tdt__member *(*member)(void *arg, size_t index);
-	/* Read the member's record as it is now.  False: that is not possible. */
-	bool (*record)(void *arg, size_t index, struct tdt_task_record *record);
-	size_t n;
-};
+#include "tree/futurelocks.h"
 
 /*
  * Set `busy_polls` and `busy_ns` of the members in busy loops.  If some member may be in one, this
  * takes a tenth of a second; otherwise it only looks at the members.
  */
-void tdt__busy_find(const struct tdt__busy_places *places);
+void tdt__busy_find(const struct tdt__lock_places *places);

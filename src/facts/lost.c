@@ -60,9 +60,7 @@ struct tdt_task_info tdt__lost_info(const struct tdt__losts *losts, size_t i, co
 	for (size_t k = 0; k < losts->n; k++)
 		times += k != i && is_same_place(lost, &losts->lost[k]);
 	*wait = (struct tdt_wait){ .size = sizeof *wait,
-				   .kind = lost->wait_kind <= TDT_WAIT_OTHER
-					       ? (enum tdt_wait_kind)lost->wait_kind
-					       : TDT_WAIT_OTHER,
+				   .kind = tdt__wait_kind(lost->wait_kind),
 				   .object = lost->wait_object,
 				   .owner = lost->wait_owner };
 	memcpy(wait->name, lost->wait_name, sizeof wait->name);

@@ -189,16 +189,11 @@ static struct tdt__member *member_of(const struct tdt_task_info *info)
 	return (struct tdt__member *)(uintptr_t)info;
 }
 
-static enum tdt__proof proof_of(const struct tdt_task_info *info)
-{
-	return member_of(info)->proof;
-}
-
 static void find_cycles(struct tdt__findings *findings)
 {
 	for (size_t i = 0; i < findings->n; i++)
 		findings->tasks[i] = &findings->entry[i].member->info;
-	tdt__cycles_find(&findings->cycles, findings->tasks, findings->n, proof_of);
+	tdt__cycles_find(&findings->cycles, findings->tasks, findings->n, tdt__member_proof);
 	findings->public.cycles = findings->cycles.list;
 	findings->public.n_cycles = findings->cycles.n;
 }

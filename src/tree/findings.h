@@ -32,6 +32,11 @@ struct tdt__member {
 	uint64_t settled;
 };
 
+static inline enum tdt__proof tdt__member_proof(const struct tdt_task_info *info)
+{
+	return ((const struct tdt__member *)(const void *)info)->proof;
+}
+
 /* An entry of the list, with the keys by which it is sorted. */
 struct tdt__entry {
 	unsigned rank; /* the smaller, the more suspicious */

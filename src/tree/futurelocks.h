@@ -26,6 +26,8 @@ struct tdt__lock_places {
 	/* Copy memory of the process.  False: it cannot be read. */
 	bool (*read)(void *arg, uint64_t address, void *to, size_t size);
 	struct tdt__member *(*member)(void *arg, size_t index);
+	/* Read the member's record as it is now.  False: that is not possible. */
+	bool (*record)(void *arg, size_t index, struct tdt_task_record *record);
 	/*
 	 * Call `see` with the id of each task that lives now, or has ended but not dropped its
 	 * future: only these can hold locks and give them back.  False: not all are known.

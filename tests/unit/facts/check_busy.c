@@ -68,7 +68,7 @@ static struct fake *fake(size_t i, uint64_t polls, bool woken)
 
 static size_t found(size_t n)
 {
-	const struct tdt__busy_places places = { .member = member_of, .record = look, .n = n };
+	const struct tdt__lock_places places = { .member = member_of, .record = look, .n = n };
 	size_t busy = 0;
 
 	looks = 0;

@@ -408,7 +408,7 @@ TEST(the_last_tree_is_that_of_the_library)
 	ck_assert_uint_eq(tree.stacks->n, tdt_trace_stack(last, 0, pc, 64, NULL));
 	for (uint32_t i = 0; i < tree.stacks->n; i++)
 		ck_assert_uint_eq(tree.stacks->frames[i].frame.pc, pc[i]);
-	ck_assert_uint_le(tree.polls, task_named("watched")->member.info.polls);
+	ck_assert_uint_le(tree.head.polls, task_named("watched")->member.info.polls);
 	tdt__stacks_free(tree.stacks);
 	tdt__tree_reader_fini(&reader);
 	close_self();
