@@ -40,47 +40,21 @@ static uint64_t between_sizes(uint64_t size, uint64_t least, uint64_t most)
 	return size < least ? least : size > most ? most : size;
 }
 
-/* All of these are powers of two, as `ring_size` is. */
-static uint64_t first_size(const struct tdt__block_plan *plan)
+/* All of these are powers of two, as `ring_size` is, but for those of pairs. */
+static void set_sizes(struct tdt__block_plan *plan)
 {
-	if (plan->ring_size <= FIRST_SIZE)
-		return plan->ring_size;
-	return between_sizes(plan->ring_size / 16, TDT_RING_SIZE_MIN, FIRST_SIZE);
-}
+	uint64_t size = plan->ring_size;
 
-static uint64_t others_size(const struct tdt__block_plan *plan)
-{
-	return between_sizes(plan->ring_size / 16, TDT_RING_SIZE_MIN, 16384);
-}
-
-static uint64_t remarkable_size(const struct tdt__block_plan *plan)
-{
-	return between_sizes(plan->ring_size / 64, TDT_RING_SIZE_MIN, 131072);
-}
-
-static uint64_t clocks_size(const struct tdt__block_plan *plan)
-{
-	return between_sizes(plan->ring_size / 16, 16384, CLOCKS_SIZE);
-}
-
-static uint64_t tasks_size(const struct tdt__block_plan *plan)
-{
-	return plan->is_file ? between_sizes(plan->ring_size, 65536, 16777216) : 0;
-}
-
-static uint64_t stacks_size(const struct tdt__block_plan *plan)
-{
-	return between_sizes(plan->ring_size / 4, 65536, 4194304);
-}
-
-static uint64_t first_pair(const struct tdt__block_plan *plan)
-{
-	return first_size(plan) + TDT_RING_SIZE_MIN;
-}
-
-static uint64_t large_pair(const struct tdt__block_plan *plan)
-{
-	return plan->ring_size + remarkable_size(plan);
+	plan->first = size <= FIRST_SIZE
+			  ? size
+			  : between_sizes(size / 16, TDT_RING_SIZE_MIN, FIRST_SIZE);
+	plan->others = between_sizes(size / 16, TDT_RING_SIZE_MIN, 16384);
+	plan->remarkable = between_sizes(size / 64, TDT_RING_SIZE_MIN, 131072);
+	plan->clocks = between_sizes(size / 16, 16384, CLOCKS_SIZE);
+	plan->tasks = plan->is_file ? between_sizes(size, 65536, 16777216) : 0;
+	plan->stacks = between_sizes(size / 4, 65536, 4194304);
+	plan->first_pair = plan->first + TDT_RING_SIZE_MIN;
+	plan->large_pair = size + plan->remarkable;
 }
 
 static uint32_t ring_count(const struct tdt__block_plan *plan)
@@ -106,11 +80,11 @@ static struct places places_of(const struct tdt__block_plan *plan)
 
 	places.service = part_after(sizeof(struct tdt_recording),
 				    ring_count(plan) * sizeof(struct tdt_recording_ring));
-	places.first = part_after(places.service, clocks_size(plan) + MODULES_SIZE);
-	places.others = part_after(places.first, plan->n_first * first_pair(plan));
-	places.stacks = part_after(places.others, plan->n_others * others_size(plan));
-	places.tasks = part_after(places.stacks, stacks_size(plan));
-	places.end = part_after(places.tasks, tasks_size(plan));
+	places.first = part_after(places.service, plan->clocks + MODULES_SIZE);
+	places.others = part_after(places.first, plan->n_first * plan->first_pair);
+	places.stacks = part_after(places.others, plan->n_others * plan->others);
+	places.tasks = part_after(places.stacks, plan->stacks);
+	places.end = part_after(places.tasks, plan->tasks);
 	return places;
 }
 
@@ -125,20 +99,21 @@ bool tdt__block_plan(struct tdt__block_plan *plan)
 	bool alike = plan->ring_size <= FIRST_SIZE;
 	uint64_t left, base;
 
+	set_sizes(plan);
 	plan->n_first = plan->n_large = 0;
-	plan->n_others = (uint32_t)between_sizes(plan->total_size / 16 / others_size(plan),
+	plan->n_others = (uint32_t)between_sizes(plan->total_size / 16 / plan->others,
 						 OTHERS_LEAST, OTHERS_MOST);
 	base = places_of(plan).end + 2 * (uint64_t)PART; /* what the parts are rounded up by */
 	if (plan->total_size <= base)
 		return false;
 	left = plan->total_size - base;
 	if (alike) {
-		plan->n_first = rings_within(left, first_pair(plan) + entries, UINT16_MAX);
+		plan->n_first = rings_within(left, plan->first_pair + entries, UINT16_MAX);
 		return plan->n_first > 0;
 	}
-	plan->n_first = rings_within(left / 4, first_pair(plan) + entries, FIRST_MOST);
-	left -= plan->n_first * (first_pair(plan) + entries);
-	plan->n_large = rings_within(left, large_pair(plan) + entries, UINT16_MAX);
+	plan->n_first = rings_within(left / 4, plan->first_pair + entries, FIRST_MOST);
+	left -= plan->n_first * (plan->first_pair + entries);
+	plan->n_large = rings_within(left, plan->large_pair + entries, UINT16_MAX);
 	return plan->n_first > 0 && plan->n_large > 0;
 }
 
@@ -211,7 +186,7 @@ int tdt__block_extend_stacks(struct tdt__block *block)
 	uint64_t have = stacks->bytes;
 	int error;
 
-	if (have >= stacks_size(&block->plan) || TDT__PEEK(stacks->used) < have / 2)
+	if (have >= block->plan.stacks || TDT__PEEK(stacks->used) < have / 2)
 		return 0;
 	error = ready_part(block, block->base->stacks + have, have);
 	/* Release the memory.  Pairs with reserve_stack(). */
@@ -230,16 +205,16 @@ static void set_room(struct tdt_recording_ring *ring, uint64_t slots)
 static int ready_large(struct tdt__block *block, uint32_t index)
 {
 	struct tdt_recording_ring *ring = tdt__block_ring(block->base, index);
-	uint64_t remarkable = remarkable_size(&block->plan);
+	uint64_t remarkable = block->plan.remarkable;
 	uint64_t begin = between_sizes(block->plan.ring_size, 0, LARGE_READY);
-	char *memory = reserve_space(large_pair(&block->plan));
+	char *memory = reserve_space(block->plan.large_pair);
 	int error;
 
 	if (memory == NULL)
 		return -ENOMEM;
 	error = make_ready(block, memory, ring[1].slots, remarkable + begin);
 	if (error != 0) {
-		munmap(memory, large_pair(&block->plan));
+		munmap(memory, block->plan.large_pair);
 		return error;
 	}
 	if (block->plan.is_file)
@@ -263,10 +238,10 @@ int tdt__block_ready_rings(struct tdt__block *block, uint32_t index, uint32_t n)
 		return ready_large(block, index);
 	error =
 	    ready_part(block, ring->slots,
-		       is_first ? n / 2 * first_pair(&block->plan) : n * others_size(&block->plan));
+		       is_first ? n / 2 * block->plan.first_pair : n * block->plan.others);
 	for (uint32_t i = 0; i < n && error == 0; i++)
 		set_room(&ring[i], ring[i].kind == TDT_RING_POLLS
-					   ? first_size(&block->plan) / SLOT_SIZE
+					   ? block->plan.first / SLOT_SIZE
 					   : ring[i].most);
 	return error;
 }
@@ -291,11 +266,11 @@ static void fill_service(struct tdt__block *block, const struct places *places)
 	struct tdt_recording_ring *ring = tdt__block_ring(block->base, 0);
 	uint64_t at = places->service, tasks = places->tasks;
 
-	ring = fill_ring(block, ring, TDT_RING_SERVICE, clocks_size(&block->plan), &at);
+	ring = fill_ring(block, ring, TDT_RING_SERVICE, block->plan.clocks, &at);
 	ring[-1].room = ring[-1].most;
 	ring = fill_ring(block, ring, TDT_RING_SERVICE, MODULES_SIZE, &at);
 	ring[-1].room = ring[-1].most;
-	fill_ring(block, ring, TDT_RING_SERVICE, tasks_size(&block->plan), &tasks);
+	fill_ring(block, ring, TDT_RING_SERVICE, block->plan.tasks, &tasks);
 }
 
 static void fill_rings(struct tdt__block *block, const struct places *places)
@@ -305,22 +280,22 @@ static void fill_rings(struct tdt__block *block, const struct places *places)
 	uint64_t at = places->end;
 
 	for (uint32_t i = 0; i < plan->n_large; i++) {
-		uint64_t polls = at + remarkable_size(plan);
+		uint64_t polls = at + plan->remarkable;
 
 		fill_ring(block, ring, TDT_RING_POLLS, plan->ring_size, &polls);
-		fill_ring(block, ring + 1, TDT_RING_REMARKABLE, remarkable_size(plan), &at);
+		fill_ring(block, ring + 1, TDT_RING_REMARKABLE, plan->remarkable, &at);
 		ring += 2;
 		at = polls;
 	}
 	at = places->first;
 	for (uint32_t i = 0; i < plan->n_first; i++) {
-		ring = fill_ring(block, ring, TDT_RING_POLLS, first_size(plan), &at);
+		ring = fill_ring(block, ring, TDT_RING_POLLS, plan->first, &at);
 		ring[-1].most = (uint32_t)(plan->ring_size / SLOT_SIZE);
 		ring = fill_ring(block, ring, TDT_RING_REMARKABLE, TDT_RING_SIZE_MIN, &at);
 	}
 	at = places->others;
 	for (uint32_t i = 0; i < plan->n_others; i++)
-		ring = fill_ring(block, ring, TDT_RING_OTHERS, others_size(plan), &at);
+		ring = fill_ring(block, ring, TDT_RING_OTHERS, plan->others, &at);
 }
 
 static void fill_stacks(struct tdt__block *block)
@@ -403,6 +378,7 @@ int tdt__block_make(struct tdt__block **made, const struct tdt__block_plan *plan
 		return -ENOMEM;
 	block->plan = *plan;
 	block->plan.is_file = dir[0] != '\0';
+	set_sizes(&block->plan);
 	places = places_of(&block->plan);
 	block->file.descriptor = block->file.dir = -1;
 	block->base = (void *)reserve_space(places.end);
@@ -426,7 +402,7 @@ void tdt__block_free(struct tdt__block *block)
 {
 	for (uint32_t i = 0; i < block->plan.n_large; i++)
 		if (block->large[i] != NULL)
-			munmap(block->large[i], large_pair(&block->plan));
+			munmap(block->large[i], block->plan.large_pair);
 	munmap(block->base, places_of(&block->plan).end);
 	tdt__record_file_close(&block->file);
 	unmap_block(block);

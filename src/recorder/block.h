@@ -32,7 +32,8 @@ struct tdt__block_plan {
 	uint64_t ring_size;
 	uint64_t total_size;
 	bool is_file;
-	/* Set by tdt__block_plan(). */
+	/* Set by tdt__block_plan(): in bytes, of a ring of each kind, of pairs, and of tables. */
+	uint64_t first, others, remarkable, clocks, first_pair, large_pair, tasks, stacks;
 	uint32_t n_first;  /* rings of polls that threads begin with */
 	uint32_t n_large;  /* rings of polls that replace them; 0: the first ones are as large */
 	uint32_t n_others; /* small rings */

@@ -227,13 +227,12 @@ static uint64_t first_wanted(const struct copying *copying, const struct tdt_rec
 	if (ring->kind == TDT_RING_SERVICE || copying->source->since == 0)
 		return wanted;
 	for (uint64_t k = put->first; k < put->end; k++) {
-		const struct tdt_event *event = slot_of(copying, put, k);
+		uint64_t written = tdt__event_written(slot_of(copying, put, k));
 
-		if (event->kind == TDT_EVENT_MORE || tdt__event_is_part(event))
-			continue;
-		if (tdt__event_written(event) >= copying->source->since)
+		if (written >= copying->source->since)
 			break;
-		wanted = k + 1;
+		if (written != 0)
+			wanted = k + 1;
 	}
 	return wanted;
 }
@@ -241,13 +240,11 @@ static uint64_t first_wanted(const struct copying *copying, const struct tdt_rec
 /* When the newest of the slots was written, in ticks; 0: none of them has a time. */
 static uint64_t newest_time(const struct copying *copying, const struct put *put)
 {
-	for (uint64_t k = put->end; k-- > put->first;) {
-		const struct tdt_event *event = slot_of(copying, put, k);
+	uint64_t written = 0;
 
-		if (event->kind != TDT_EVENT_MORE && !tdt__event_is_part(event))
-			return tdt__event_written(event);
-	}
-	return 0;
+	for (uint64_t k = put->end; k-- > put->first && written == 0;)
+		written = tdt__event_written(slot_of(copying, put, k));
+	return written;
 }
 
 /* Leave only the slots from `first` on, in as little room as they need. */

@@ -74,13 +74,11 @@ static void find_threads(struct tdt__recorded_ring *ring, uint32_t thread)
 /* When the newest event of the ring was written, in ticks; 0: there is none. */
 static uint64_t last_written(const struct tdt__recorded_ring *ring)
 {
-	for (uint32_t i = ring->n; i-- > 0;) {
-		const struct tdt_event *event = tdt__slot(ring, i);
+	uint64_t written = 0;
 
-		if (event->kind != TDT_EVENT_MORE && !tdt__event_is_part(event))
-			return tdt__event_written(event);
-	}
-	return 0;
+	for (uint32_t i = ring->n; i-- > 0 && written == 0;)
+		written = tdt__event_written(tdt__slot(ring, i));
+	return written;
 }
 
 /* Whether the poll of the entry is the newest one in the ring. */
@@ -161,14 +159,14 @@ static int list_rings(struct tdt__recording *recording)
 }
 
 /* When the oldest event that is no part was written, in ticks. */
-static uint64_t first_written(const struct tdt__recorded_ring *ring, uint32_t slot)
+static uint64_t first_written(const struct tdt__recorded_ring *ring)
 {
-	for (uint32_t i = slot; i < ring->n; i++) {
-		const struct tdt_event *event = tdt__slot(ring, i);
+	uint64_t written = 0;
 
-		if (event->kind != TDT_EVENT_MORE && !tdt__event_is_part(event))
-			return tdt__event_written(event);
-	}
+	for (uint32_t i = 0; i < ring->n && written == 0; i++)
+		written = tdt__event_written(tdt__slot(ring, i));
+	if (written != 0)
+		return written;
 	return ring->current.kind != TDT_EVENT_MORE ? ring->current.time : UINT64_MAX;
 }
 
@@ -203,7 +201,7 @@ static int note_thread(struct tdt__recording *recording, const struct tdt__recor
 
 static int note_threads(struct tdt__recording *recording, const struct tdt__recorded_ring *ring)
 {
-	int err = note_thread(recording, ring, ring->thread_before, first_written(ring, 0));
+	int err = note_thread(recording, ring, ring->thread_before, first_written(ring));
 
 	for (uint32_t i = 0; i < ring->n && err == 0; i++) {
 		const struct tdt_event *event = tdt__slot(ring, i);
@@ -218,7 +216,7 @@ static void note_times(struct tdt__recording *recording, struct tdt__recorded_ri
 {
 	uint64_t last = last_written(ring);
 
-	ring->from = tdt__recording_ns(recording, first_written(ring, 0));
+	ring->from = tdt__recording_ns(recording, first_written(ring));
 	ring->thread = tdt__recording_find_thread(recording, ring->thread_after);
 	ring->first_thread = tdt__recording_find_thread(recording, ring->thread_before);
 	if (last != 0 && tdt__recording_ns(recording, last) > recording->until)
@@ -408,7 +406,7 @@ uint64_t tdt__recording_listed(const struct tdt__recording *recording)
 		const struct tdt__recorded_ring *ring = &recording->ring[i];
 
 		if (ring->kind == TDT_RING_SERVICE && ring->first != 0 && has_tasks(ring) &&
-		    first_written(ring, 0) > listed)
+		    first_written(ring) > listed)
 			return 0;
 	}
 	return listed != 0 ? tdt__recording_ns(recording, listed) : 0;

@@ -50,9 +50,11 @@ static inline bool tdt__event_is_part(const struct tdt_event *event)
 	       (event->kind == TDT_EVENT_STACK && event->time == 0);
 }
 
-/* When an event that is no part was written, in ticks. */
+/* When an event was written, in ticks; 0: it has no time of its own. */
 static inline uint64_t tdt__event_written(const struct tdt_event *event)
 {
+	if (event->kind == TDT_EVENT_MORE || tdt__event_is_part(event))
+		return 0;
 	return tdt__event_lasts(event) ? tdt__event_end(event) : event->time;
 }
 
