@@ -250,8 +250,10 @@ static double chance_of(const struct tdt_registry_tree *tree)
 /* Whether the tree is of a poll that had to be captured: the first one, or a requested one. */
 static bool is_certain(const struct tdt__profile *profile, const struct tdt__read_tree *read)
 {
-	return read->head.polls <= 1 || read->head.tick == 0 || read->head.when <= profile->watched_from ||
-	       (read->head.polls == read->record.polls && read->head.when != read->record.since);
+	const struct tdt_registry_tree *tree = &read->head;
+
+	return tree->polls <= 1 || tree->tick == 0 || tree->when <= profile->watched_from ||
+	       (tree->polls == read->record.polls && tree->when != read->record.since);
 }
 
 static void remember_tree(struct tdt__profile *profile, struct tdt__profiled *task,

@@ -18,14 +18,14 @@ static struct tdt_trace *trace_of_past(const struct tdt__past_view *view,
 
 /* The last tree of a task that panicked may be of an earlier poll than the last one. */
 struct tdt_trace *tdt__past_panic(const struct tdt__past_view *view,
-				  struct tdt_registry_panic *panic)
+				  const struct tdt_registry_panic *panic)
 {
 	const struct tdt_registry_tree *tree = &panic->tree;
 	bool older = tree->n != 0 && tree->polls < panic->polls;
 	const struct tdt_task_info info = {
 		.size = sizeof info,
 		.id = panic->id,
-		.name = panic->name[0] != '\0' ? panic->name : NULL,
+		.name = panic->name[0] != '\0' ? panic->name : NULL, /* the trace cuts it */
 		.file = view->file(view->arg, panic->file),
 		.line = panic->line,
 		.column = panic->column,

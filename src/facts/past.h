@@ -26,7 +26,7 @@ struct tdt__past_view {
 
 /* The caller frees the traces.  NULL: there is no memory, or the tree cannot be had. */
 struct tdt_trace *tdt__past_panic(const struct tdt__past_view *view,
-				  struct tdt_registry_panic *panic);
+				  const struct tdt_registry_panic *panic);
 struct tdt_trace *tdt__past_lost(const struct tdt__past_view *view, const struct tdt__losts *losts,
 				 size_t i);
 struct tdt_trace *tdt__past_orphan(const struct tdt__past_view *view, struct tdt__orphan *orphan);

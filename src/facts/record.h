@@ -58,7 +58,7 @@ static inline bool tdt__record_may_hold(const struct tdt_task_record *record)
 	       (record->state == TDT_TASK_RECORD_ENDED && record->stack_top != 0);
 }
 
-/* Whether the task was not polled, nor replaced by another one, between two copies of its record. */
+/* Whether the task was not polled, nor replaced by another one, between two copies of it. */
 static inline bool tdt__record_stands(const struct tdt_task_record *record,
 				      const struct tdt_task_record *later)
 {

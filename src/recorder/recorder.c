@@ -638,22 +638,17 @@ static int read_environment(struct tdt_recorder_options *options, const char **w
 	return bytes > 0;
 }
 
-static int start_with(const struct tdt_recorder_options *options)
+/* If the directory cannot be used, record without it. */
+static int start_by_environment(struct tdt_recorder_options *options)
 {
 	struct settings settings = { 0 };
 	int error = read_recorder_options(&settings, options);
 
-	return error == 0 ? start_locked(&settings, &for_program) : error;
-}
-
-/* If the directory cannot be used, record without it. */
-static int start_by_environment(struct tdt_recorder_options *options)
-{
-	int error = start_with(options);
-
+	if (error == 0)
+		error = start_locked(&settings, &for_program);
 	if (error != 0 && options->dir != NULL) {
 		options->dir = NULL;
-		start_with(options);
+		start_by_environment(options);
 	}
 	return error;
 }

@@ -116,7 +116,7 @@ struct tdt__recorded_clock {
 /* An open recording, which is only read.  The tables have no order, unless they say so. */
 struct tdt__recording {
 	struct tdt_recording header; /* of the block.  `program` and `library` end with NUL */
-	/* The times of the oldest event, and of the newest one or the snapshot if it is later, ns. */
+	/* The times of the oldest event, and of the newest one or the snapshot if later, ns. */
 	uint64_t from, until;
 	/*
 	 * From this time on no event is missing: none of any thread was overwritten, and none found

@@ -19,7 +19,8 @@ struct tdt__pause {
 	uint64_t before; /* in the pauses before */
 };
 
-static inline const struct tdt_event *tdt__slot(const struct tdt__recorded_ring *ring, uint32_t slot)
+static inline const struct tdt_event *tdt__slot(const struct tdt__recorded_ring *ring,
+						uint32_t slot)
 {
 	return slot == ring->n ? &ring->current : &ring->slot[(ring->first + slot) & ring->mask];
 }

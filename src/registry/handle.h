@@ -66,7 +66,7 @@ struct tdt_handle {
 	 * `leaf`: the owner of the task writes it: see capture/leaf_list.h.
 	 *
 	 * `child_state`: only the poller uses it, and `poll`; but others look there for the
-	 * function of a task without a future (task_info.c).  In a free record it is the address
+	 * function of a task without a future (facts/task.c).  In a free record it is the address
 	 * of the next free record of the shard.
 	 *
 	 * `joiners`: the list of joiners, the newest first, under tdt__request_lock.
