@@ -40,6 +40,22 @@ TEST(entries_stay_as_they_were)
 		ck_assert_uint_eq(table.entries[i], i);
 }
 
+TEST(entries_in_order_are_found_by_what_they_begin_with)
+{
+	static const struct {
+		uint64_t key, other;
+	} sorted[] = { { 3, 9 }, { 5, 1 }, { 5, 2 }, { UINT64_MAX, 0 } };
+	static const struct {
+		uint64_t key;
+		size_t n;
+	} found[] = { { 0, 0 }, { 2, 0 }, { 3, 1 }, { 4, 1 }, { 5, 3 }, { 6, 3 }, { UINT64_MAX, 4 } };
+
+	for (size_t i = 0; i < sizeof found / sizeof found[0]; i++)
+		ck_assert_uint_eq(
+			tdt__array_up_to(sorted, 4, sizeof sorted[0], found[i].key), found[i].n);
+	ck_assert_uint_eq(tdt__array_up_to(NULL, 0, sizeof sorted[0], 1), 0);
+}
+
 TEST(each_entry_can_be_added_to_the_index)
 {
 	uint32_t i;
