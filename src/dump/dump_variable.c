@@ -5,7 +5,7 @@
 
 #include <limits.h>
 #include <signal.h>
-#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NAME_MAX_LENGTH 15
@@ -14,13 +14,8 @@
 static int number(const char *text)
 {
 	size_t digits = strspn(text, "0123456789");
-	int value = 0;
 
-	if (digits == 0 || digits > 3 || text[digits] != '\0')
-		return -1;
-	while (*text != '\0')
-		value = 10 * value + (*text++ - '0');
-	return value;
+	return digits == 0 || digits > 3 || text[digits] != '\0' ? -1 : atoi(text);
 }
 
 /* RTMIN, RTMIN+1, RTMAX-1 and so on.  Returns 0 if it is none of them. */
