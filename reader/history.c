@@ -101,13 +101,6 @@ static bool read_whole_note(const struct tdt__target *target, uint64_t address, 
 	return false;
 }
 
-static int by_panic_number(const void *a, const void *b)
-{
-	const struct tdt_registry_panic *x = a, *y = b;
-
-	return (x->number < y->number) - (x->number > y->number);
-}
-
 /* Read all panics, the last one first.  Returns how many there are. */
 static size_t gather_panics(const struct tdt__tasks *tasks, struct tdt_registry_panic *panic)
 {
@@ -118,7 +111,7 @@ static size_t gather_panics(const struct tdt__tasks *tasks, struct tdt_registry_
 		n += read_whole_note(tasks->target,
 				     registry->panics + i * (uint64_t)registry->panic_size,
 				     &panic[n], sizeof panic[n]);
-	qsort(panic, n, sizeof *panic, by_panic_number);
+	qsort(panic, n, sizeof *panic, tdt__by_note_number);
 	return n;
 }
 

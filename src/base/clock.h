@@ -15,3 +15,8 @@ static inline uint64_t tdt__clock(void)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
+
+static inline uint64_t tdt__earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}

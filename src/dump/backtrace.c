@@ -105,11 +105,6 @@ static uint64_t deadline_in(int64_t timeout_ns)
 	return tdt__clock() + (uint64_t)timeout_ns;
 }
 
-static uint64_t sooner(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 static void wait_answered(struct tdt__request *request, uint64_t deadline)
 {
 	const struct timespec until = { (time_t)(deadline / TDT__SECOND),
@@ -149,14 +144,14 @@ static struct tdt__capture *wait_or_look(struct tdt_handle *task, struct tdt__re
 	     grace = grace < GRACE_MAX ? 2 * grace : grace) {
 		uint64_t was = poll;
 
-		wait_answered(request, sooner(deadline, now + (uint64_t)grace));
+		wait_answered(request, tdt__earlier(deadline, now + (uint64_t)grace));
 		poll = tdt__running_poll(task);
 		now = tdt__clock();
 		if (tdt__request_answered(task, request))
 			break;
 		if (poll != 0 && poll == was && now < deadline)
 			running = tdt__running(task, poll, max_frames,
-					       sooner(deadline, now + (uint64_t)GRACE_MAX), &error);
+					       tdt__earlier(deadline, now + (uint64_t)GRACE_MAX), &error);
 	}
 	return running;
 }

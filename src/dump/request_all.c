@@ -444,11 +444,6 @@ static void give_up(struct window *window, struct slot *slot)
 		report_unanswered(window, slot->index, task, slot->unknown_stack);
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* --- Long polls ---------------------------------------------------------------------- */
 
 /* Read the task's stack if it is still in the same poll as GRACE ago, or a suspended fiber. */
@@ -474,7 +469,7 @@ static void look_at(struct window *window, struct slot *slot)
 	}
 	/* One thread whose stack can't be read must not take all the time. */
 	capture = tdt__running(slot->task, polls, window->requests->max_frames,
-			       earlier(tdt__clock() + GRACE, window->requests->deadline),
+			       tdt__earlier(tdt__clock() + GRACE, window->requests->deadline),
 			       &error);
 	window->now = tdt__clock();
 	if (capture == NULL && error == -ENOTSUP)
@@ -503,7 +498,7 @@ static void wait_for_answers(struct window *window)
 	if (window->next < window->requests->n && n > BATCH)
 		n = BATCH;
 	tdt__inbox_wait(&window->inbox, window->taken + n,
-			earlier(window->looked_at + GRACE, window->requests->deadline));
+			tdt__earlier(window->looked_at + GRACE, window->requests->deadline));
 	window->now = tdt__clock();
 }
 

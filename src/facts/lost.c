@@ -10,9 +10,9 @@
 
 #include "facts/record.h"
 
-static int by_lost_number(const void *a, const void *b)
+int tdt__by_note_number(const void *a, const void *b)
 {
-	const struct tdt_registry_lost *x = a, *y = b;
+	const struct tdt_registry_holder *x = a, *y = b; /* all notes begin with the same words */
 
 	return (x->number < y->number) - (x->number > y->number);
 }
@@ -38,7 +38,7 @@ void tdt__losts_judge(struct tdt__losts *losts, size_t n, uint64_t counted, uint
 			losts->sure_at = lost->when + TDT__SECOND;
 	}
 	if (losts->n != 0)
-		qsort(losts->lost, losts->n, sizeof losts->lost[0], by_lost_number);
+		qsort(losts->lost, losts->n, sizeof losts->lost[0], tdt__by_note_number);
 }
 
 static bool is_same_place(const struct tdt_registry_lost *a, const struct tdt_registry_lost *b)

@@ -20,6 +20,9 @@
 
 #include "base/clock.h"
 
+/* For qsort(3), of notes of any kind: the last one comes first. */
+int tdt__by_note_number(const void *a, const void *b);
+
 /* Whether one that was noted at `when` can no longer be taken back. */
 static inline bool tdt__lost_is_sure(uint64_t when, uint64_t now)
 {
