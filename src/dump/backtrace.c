@@ -150,8 +150,9 @@ static struct tdt__capture *wait_or_look(struct tdt_handle *task, struct tdt__re
 		if (tdt__request_answered(task, request))
 			break;
 		if (poll != 0 && poll == was && now < deadline)
-			running = tdt__running(task, poll, max_frames,
-					       tdt__earlier(deadline, now + (uint64_t)GRACE_MAX), &error);
+			running = tdt__running(
+				task, poll, max_frames,
+				tdt__earlier(deadline, now + (uint64_t)GRACE_MAX), &error);
 	}
 	return running;
 }
