@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #pragma once
 
-/* The threads on which a runtime has functions called that block, and the jobs that wait for one. */
+/* The threads on which a runtime has functions called that block, and their queue of jobs. */
 
 #include <pthread.h>
 #include <stdbool.h>

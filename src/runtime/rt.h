@@ -6,8 +6,8 @@
  * waker of one of its tasks.
  *
  * The locks are those of the lists of live tasks (live.h), of the shared queue (inject.h), of the
- * parked workers (idle.h) and of blocking jobs (blocking.h).  No thread takes a lock of one of these
- * four while it holds a lock of another.
+ * parked workers (idle.h), and of blocking jobs (blocking.h).  No thread takes a lock of one of
+ * these four while it holds a lock of another.
  */
 
 #include <stdatomic.h>
