@@ -39,6 +39,7 @@ tdtlayout_HEADERS = \
 	include/tdt/layout/registry.h
 tdtrtdir = $(tdtincludedir)/rt
 tdtrt_HEADERS = \
+	include/tdt/rt/blocking.h \
 	include/tdt/rt/channel.h \
 	include/tdt/rt/join_set.h \
 	include/tdt/rt/net.h \

@@ -97,11 +97,26 @@ static tdt_poll_t run_future(struct blocker *blocker, const struct tdt_future *f
 	tdt_poll_t result;
 
 	while ((result = tdt_future_poll(fut, &cx)) == TDT_PENDING) {
+		tdt_worker_thread_park();
 		tdt__wait(&blocker->wake);
+		tdt_worker_thread_unpark();
 		/* Acquire: what came before each wake-up.  Pairs with blocker_wake_by_ref(). */
 		atomic_exchange_explicit(&blocker->woken, false, memory_order_acquire);
 	}
 	return result;
+}
+
+/* While the thread is in here, it is a worker for one task. */
+static int run_as_worker(struct blocker *blocker, struct tdt_future *fut)
+{
+	const struct tdt_worker_attr attr = { .size = sizeof attr, .flags = TDT_WORKER_ALL_WAKES };
+	tdt_poll_t result;
+
+	tdt_worker_thread_start(&attr);
+	result = run_future(blocker, fut);
+	tdt_future_drop(fut);
+	tdt_worker_thread_stop();
+	return result == TDT_READY ? 0 : -ENOTRECOVERABLE;
 }
 
 static int check_arguments(struct tdt_rt *rt, const struct tdt_future *fut)
@@ -128,8 +143,7 @@ int tdt_rt_block_on(struct tdt_rt *rt, struct tdt_future fut)
 	if (error == 0) {
 		blocker->handle = tdt__task_trace(&fut, &attr);
 		tdt__current = (struct tdt__current){ .rt = rt, .driver = rt->driver };
-		error = run_future(blocker, &fut) == TDT_READY ? 0 : -ENOTRECOVERABLE;
-		tdt_future_drop(&fut);
+		error = run_as_worker(blocker, &fut);
 		tdt__current_clear();
 		unref_blocker(blocker);
 	}

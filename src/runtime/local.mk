@@ -8,6 +8,8 @@ if RUNTIME
 noinst_LTLIBRARIES += libtdt-rt-core.la
 libtdt_rt_core_la_SOURCES = \
 	src/runtime/block_on.c \
+	src/runtime/blocking.c \
+	src/runtime/blocking.h \
 	src/runtime/channel.c \
 	src/runtime/channel.h \
 	src/runtime/current.h \

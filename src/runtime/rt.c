@@ -49,6 +49,7 @@ void tdt__rt_unref(struct tdt_rt *rt)
 		return;
 	for (unsigned i = 0; i < rt->n_workers; i++)
 		tdt__worker_fini(&rt->workers[i]);
+	tdt__blocking_fini(&rt->blocking);
 	tdt__idle_fini(&rt->idle);
 	tdt__inject_fini(&rt->inject);
 	tdt__driver_unref(rt->driver);
@@ -149,6 +150,7 @@ struct tdt_rt *tdt_rt_new(const struct tdt_rt_config *config)
 	atomic_init(&rt->refs, 1);
 	tdt__inject_init(&rt->inject);
 	tdt__idle_init(&rt->idle);
+	tdt__blocking_init(&rt->blocking);
 	rt->forks = tdt__rt_forks;
 	rt->n_workers = workers;
 	for (unsigned i = 0; i < workers; i++)
@@ -221,6 +223,7 @@ void tdt_rt_free(struct tdt_rt *rt)
 		newer = task->newer;
 		tdt__task_drop(task, TDT_PENDING);
 	}
+	tdt__blocking_stop(&rt->blocking);
 	tdt__driver_stop(rt->driver);
 	tdt__rt_unref(rt);
 }

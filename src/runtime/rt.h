@@ -5,9 +5,9 @@
  * A runtime: what its workers share.  After tdt_rt_free() its memory stays as long as there is a
  * waker of one of its tasks.
  *
- * The locks are those of the lists of live tasks (live.h), of the shared queue (inject.h) and of
- * the parked workers (idle.h).  No thread takes a lock of one of these three while it holds a lock
- * of another.
+ * The locks are those of the lists of live tasks (live.h), of the shared queue (inject.h), of the
+ * parked workers (idle.h), and of blocking jobs (blocking.h).  No thread takes a lock of one of
+ * these four while it holds a lock of another.
  */
 
 #include <stdatomic.h>
@@ -16,6 +16,7 @@
 
 #include <tdt/rt/runtime.h>
 
+#include "runtime/blocking.h"
 #include "runtime/idle.h"
 #include "runtime/inject.h"
 #include "runtime/live.h"
@@ -36,6 +37,7 @@ struct tdt_rt {
 	struct tdt__driver *driver;
 	struct tdt__inject inject;
 	struct tdt__idle idle;
+	struct tdt__blocking blocking;
 	unsigned n_workers;
 	struct tdt__worker workers[];
 };

@@ -153,6 +153,7 @@ tests_unit_rt = \
 	tests/unit/dump/check_dump_stuck \
 	tests/unit/door/check_door_rt \
 	tests/unit/dump/check_snapshot_rt \
+	tests/unit/runtime/check_blocking \
 	tests/unit/runtime/check_driver \
 	tests/unit/runtime/check_gate \
 	tests/unit/runtime/check_join_set \
@@ -439,6 +440,8 @@ tests_unit_dump_check_snapshot_rt_LDADD = $(on_rt)
 
 # src/runtime/
 
+tests_unit_runtime_check_blocking_LDFLAGS = -Wl,--wrap=pthread_create
+tests_unit_runtime_check_blocking_LDADD = $(tests_memory) $(on_rt_core)
 tests_unit_runtime_check_driver_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
 tests_unit_runtime_check_driver_LDFLAGS = -Wl,--wrap=pthread_create
 tests_unit_runtime_check_driver_LDADD = $(tests_memory) $(on_rt_core)

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#pragma once
+
+/* The threads on which a runtime has functions called that block, and their queue of jobs. */
+
+#include <pthread.h>
+#include <stdbool.h>
+
+struct tdt_rt;
+struct tdt__job;
+
+struct tdt__blocking {
+	pthread_mutex_t lock; /* protects all of this, and the state of each job */
+	pthread_cond_t come;  /* a job, or the end */
+	pthread_cond_t gone;  /* the last thread */
+	struct tdt__job *first, **last;
+	unsigned queued, idle, threads;
+	bool stopping;
+};
+
+void tdt__blocking_init(struct tdt__blocking *blocking);
+void tdt__blocking_fini(struct tdt__blocking *blocking);
+
+/* Take the jobs that no thread has begun out of the queue, and wait for the others. */
+void tdt__blocking_stop(struct tdt__blocking *blocking);

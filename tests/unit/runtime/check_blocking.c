@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Covers runtime/blocking, runtime/rt.  Jobs that block have threads of their own, are tasks, and
+ * keep their argument; what happens without threads: pthread_create() is wrapped (--wrap).
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <tdt/rt/blocking.h>
+#include <tdt/rt/runtime.h>
+#include <tdt/tasks.h>
+#include <tdt/tdt.h>
+#include <tdt/tree.h>
+
+#include "lib/idle.h"
+#include "lib/leaf.h"
+#include "lib/must.h"
+#include "lib/no_memory.h"
+#include "lib/requester.h"
+#include "lib/test.h"
+
+#define THREADS 128
+
+static atomic_bool no_threads;
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+			  void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+			  void *arg);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+			  void *arg)
+{
+	return no_threads ? EAGAIN : __real_pthread_create(thread, attr, start, arg);
+}
+
+static struct tdt_rt *rt;
+
+static void setup(void)
+{
+	rt = tdt_rt_new(
+	    &(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = 1 });
+	ck_assert_ptr_nonnull(rt);
+}
+
+static void teardown(void)
+{
+	tdt_rt_free(rt);
+}
+
+/* The argument of a job, which waits in read() until the test lets it go. */
+struct work {
+	int gate[2];
+	atomic_bool begun, done;
+	atomic_int freed;
+	bool exits;
+	uint64_t id;
+	pthread_t thread;
+	struct tdt_rt *current;
+};
+
+static struct work work[THREADS + 1];
+
+static void wait_in_read(void *arg)
+{
+	struct work *it = arg;
+	char byte;
+
+	it->id = tdt_current_task_id();
+	it->thread = pthread_self();
+	it->current = tdt_rt_current();
+	it->begun = true;
+	MUST(read(it->gate[0], &byte, 1) == 1);
+	it->done = true;
+	if (it->exits)
+		pthread_exit(NULL);
+}
+
+static void count_free(void *arg)
+{
+	((struct work *)arg)->freed++;
+}
+
+static void init(struct work *it)
+{
+	ck_assert_int_eq(pipe(it->gate), 0);
+}
+
+static void let_go(struct work *it)
+{
+	MUST(write(it->gate[1], "", 1) == 1);
+}
+
+static struct tdt_future job(struct work *it)
+{
+	struct tdt_future future = tdt_spawn_blocking(wait_in_read, it, count_free);
+
+	ck_assert(!tdt_future_is_none(&future));
+	return future;
+}
+
+static struct tdt_handle *spawn(struct work *it)
+{
+	struct tdt_handle *handle;
+
+	init(it);
+	handle = tdt_rt_spawn(rt, job(it), NULL);
+	ck_assert_ptr_nonnull(handle);
+	return handle;
+}
+
+static int outcome_of(struct tdt_handle *handle)
+{
+	int outcome = 1;
+
+	ck_assert_int_eq(tdt_rt_block_on(rt, tdt_join(handle, &outcome)), 0);
+	tdt_handle_unref(handle);
+	return outcome;
+}
+
+/* The last job waits for a thread. */
+static void spawn_one_too_many(struct tdt_handle *handle[THREADS + 1])
+{
+	struct tdt_trace *trace;
+
+	for (int i = 0; i < THREADS; i++)
+		handle[i] = spawn(&work[i]);
+	for (int i = 0; i < THREADS; i++)
+		UNTIL(work[i].begun);
+	handle[THREADS] = spawn(&work[THREADS]);
+	do
+		trace = tdt_backtrace(handle[THREADS]);
+	while (trace == NULL); /* until it was polled */
+	ck_assert_uint_eq(tdt_trace_info(trace)->n_waits, 1);
+	tdt_trace_free(trace);
+}
+
+CASE(jobs, .setup = setup, .teardown = teardown)
+
+TEST(a_job_keeps_no_worker)
+{
+	struct tdt_handle *handle = spawn(&work[0]);
+
+	UNTIL(work[0].begun);
+	ck_assert_int_eq(tdt_rt_block_on(rt, tdt_sleep_ms(1)), 0);
+	ck_assert_int_eq(outcome_of(tdt_rt_spawn(rt, tdt_yield_now(), NULL)), 0);
+	ck_assert(!work[0].done);
+	let_go(&work[0]);
+	ck_assert_int_eq(outcome_of(handle), 0);
+	ck_assert(work[0].done);
+	ck_assert_ptr_eq(work[0].current, rt);
+}
+
+TEST(its_argument_is_the_callers_again)
+{
+	init(&work[0]);
+	let_go(&work[0]);
+	ck_assert_int_eq(tdt_rt_block_on(rt, job(&work[0])), 0);
+	ck_assert(work[0].done);
+	ck_assert(!pthread_equal(work[0].thread, pthread_self()));
+	ck_assert_int_eq(work[0].freed, 0);
+}
+
+TEST(who_awaits_it_waits_for_its_task_which_runs)
+{
+	struct tdt_handle *handle = spawn(&work[0]), *task;
+	const struct tdt_task_info *info;
+	struct tdt_trace *trace;
+
+	UNTIL(work[0].begun);
+	task = tdt_task_find(work[0].id);
+	ck_assert_ptr_nonnull(task);
+	trace = tdt_backtrace(handle);
+	ck_assert_ptr_nonnull(trace);
+	info = tdt_trace_info(trace);
+	ck_assert_uint_eq(info->n_waits, 1);
+	ck_assert_uint_eq(info->waits[0]->owner, work[0].id);
+	tdt_trace_free(trace);
+	trace = tdt_backtrace(task);
+	ck_assert_ptr_nonnull(trace);
+	ck_assert_int_eq(tdt_trace_info(trace)->state, TDT_TASK_RUNNING);
+	ck_assert_int_eq(test_nodes_of(trace, "wait_in_read"), 1);
+	tdt_trace_free(trace);
+	tdt_handle_unref(task);
+	let_go(&work[0]);
+	ck_assert_int_eq(outcome_of(handle), 0);
+	ck_assert_ptr_null(tdt_task_find(work[0].id));
+}
+
+TEST(a_dropped_future_leaves_the_argument_to_the_job)
+{
+	struct tdt_handle *handle = spawn(&work[0]);
+
+	UNTIL(work[0].begun);
+	ck_assert_int_eq(tdt_task_abort(handle), 0);
+	ck_assert_int_eq(outcome_of(handle), -ECANCELED);
+	ck_assert_int_eq(work[0].freed, 0);
+	let_go(&work[0]);
+	UNTIL(work[0].freed == 1);
+	ck_assert(work[0].done);
+}
+
+TEST(a_job_in_the_queue_never_begins_if_its_future_is_dropped)
+{
+	struct tdt_handle *handle[THREADS + 1];
+
+	spawn_one_too_many(handle);
+	ck_assert_int_eq(tdt_task_abort(handle[THREADS]), 0);
+	ck_assert_int_eq(outcome_of(handle[THREADS]), -ECANCELED);
+	ck_assert_int_eq(work[THREADS].freed, 1);
+	ck_assert(!work[THREADS].begun);
+	for (int i = 0; i < THREADS; i++)
+		let_go(&work[i]);
+	for (int i = 0; i < THREADS; i++)
+		ck_assert_int_eq(outcome_of(handle[i]), 0);
+}
+
+TEST(a_job_that_waits_for_a_thread_gets_the_next)
+{
+	struct tdt_handle *handle[THREADS + 1];
+
+	spawn_one_too_many(handle);
+	for (int i = THREADS; i >= 0; i--)
+		let_go(&work[i]);
+	for (int i = 0; i <= THREADS; i++)
+		ck_assert_int_eq(outcome_of(handle[i]), 0);
+}
+
+TEST(a_job_may_exit_as_a_thread)
+{
+	struct tdt_handle *handle;
+
+	work[0].exits = true;
+	handle = spawn(&work[0]);
+	let_go(&work[0]);
+	ck_assert_int_eq(outcome_of(handle), -ENOTRECOVERABLE);
+	UNTIL(work[0].freed == 1);
+}
+
+TEST(a_future_that_was_not_polled_frees_the_argument)
+{
+	struct tdt_future future = job(&work[0]);
+
+	tdt_future_drop(&future);
+	ck_assert_int_eq(work[0].freed, 1);
+}
+
+TEST(without_a_runtime_it_panics)
+{
+	struct tdt_context cx = { &idle_waker };
+	struct tdt_future future = job(&work[0]);
+
+	errno = 0;
+	ck_assert_uint_eq(tdt_future_poll(&future, &cx), TDT_PANICKED);
+	ck_assert_int_eq(errno, ENOTSUP);
+	tdt_future_drop(&future);
+	ck_assert_int_eq(work[0].freed, 1);
+}
+
+TEST(without_a_thread_it_panics)
+{
+	no_threads = true;
+	ck_assert_int_eq(outcome_of(spawn(&work[0])), -ENOTRECOVERABLE);
+	UNTIL(work[0].freed == 1);
+	no_threads = false;
+	let_go(&work[0]);
+	init(&work[1]);
+	let_go(&work[1]);
+	ck_assert_int_eq(tdt_rt_block_on(rt, job(&work[1])), 0);
+}
+
+TEST(without_another_thread_it_waits_for_one)
+{
+	struct tdt_handle *first = spawn(&work[0]), *second;
+
+	UNTIL(work[0].begun);
+	no_threads = true;
+	second = spawn(&work[1]);
+	let_go(&work[0]);
+	let_go(&work[1]);
+	ck_assert_int_eq(outcome_of(first), 0);
+	ck_assert_int_eq(outcome_of(second), 0);
+	ck_assert(pthread_equal(work[0].thread, work[1].thread));
+}
+
+TEST(bad_arguments_are_refused)
+{
+	struct tdt_future none = tdt_spawn_blocking(NULL, NULL, count_free);
+
+	ck_assert(tdt_future_is_none(&none));
+	ck_assert_int_eq(errno, EINVAL);
+}
+
+static int make_one(void *nothing)
+{
+	struct tdt_future future = tdt_spawn_blocking(wait_in_read, &work[0], NULL);
+
+	(void)nothing;
+	if (tdt_future_is_none(&future))
+		return -errno;
+	tdt_future_drop(&future);
+	return 0;
+}
+
+TEST(without_memory_there_is_no_future)
+{
+	no_memory_each(make_one, NULL, 1);
+}
+
+CASE(free)
+
+static void *let_go_later(void *arg)
+{
+	struct work *it = arg;
+
+	usleep(10000); /* so that the runtime is mostly being freed by then */
+	let_go(it);
+	return NULL;
+}
+
+TEST(freeing_the_runtime_waits_for_the_job)
+{
+	pthread_t thread;
+
+	setup();
+	tdt_handle_unref(spawn(&work[0]));
+	UNTIL(work[0].begun);
+	ck_assert_int_eq(pthread_create(&thread, NULL, let_go_later, &work[0]), 0);
+	teardown();
+	ck_assert(work[0].done);
+	ck_assert_int_eq(work[0].freed, 1);
+	pthread_join(thread, NULL);
+}
+
+static void free_runtime(void *arg)
+{
+	(void)arg;
+	errno = 0;
+	tdt_rt_free(rt);
+	MUST(errno == EDEADLK);
+}
+
+TEST(a_job_does_not_free_its_runtime)
+{
+	setup();
+	ck_assert_int_eq(tdt_rt_block_on(rt, tdt_spawn_blocking(free_runtime, NULL, NULL)), 0);
+	teardown();
+}
