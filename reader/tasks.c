@@ -295,7 +295,7 @@ static bool find_seen_ended(void *arg, uint64_t id, struct tdt_registry_holder *
 	return tdt__history_ended(arg, id, ended);
 }
 
-static struct tdt__lock_places seen_locks(struct tdt__tasks *tasks)
+struct tdt__lock_places tdt__tasks_locks(struct tdt__tasks *tasks)
 {
 	return (struct tdt__lock_places){ .arg = tasks,
 					  .read = read_target,
@@ -309,7 +309,7 @@ static struct tdt__lock_places seen_locks(struct tdt__tasks *tasks)
 /* A task that waits is not polled when its lock passes from one owner to the next. */
 static void renew_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task, size_t n)
 {
-	struct tdt__lock_places places = seen_locks(tasks);
+	struct tdt__lock_places places = tdt__tasks_locks(tasks);
 
 	for (; n > 0; n--, task++)
 		if (task->member.info.n_waits != 0)
@@ -333,7 +333,7 @@ static struct tdt_wait answered_wait(const struct tdt_outside_wait *from)
 void tdt__task_set_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task, const void *listed,
 			 size_t size, uint32_t n)
 {
-	struct tdt__lock_places places = seen_locks(tasks);
+	struct tdt__lock_places places = tdt__tasks_locks(tasks);
 	struct tdt_task_info *info = &task->member.info;
 	void *block = n != 0 ? tdt__arena_take(&tasks->arena, n * TDT__LISTED_WAIT) : NULL;
 	struct tdt_wait *waits;
@@ -458,7 +458,7 @@ static struct tdt__witness seen_witness(const struct tdt__tasks *tasks,
 
 void tdt__tasks_settle(struct tdt__tasks *tasks)
 {
-	struct tdt__lock_places places = seen_locks(tasks);
+	struct tdt__lock_places places = tdt__tasks_locks(tasks);
 
 	for (size_t i = 0; i < tasks->n && !tasks->woken; i++)
 		tasks->woken = tasks->records.seen[i].record.woken != 0;
@@ -541,7 +541,7 @@ void tdt__tasks_found(struct tdt__tasks *tasks, struct tdt_snapshot *found)
 
 void tdt__task_prove(struct tdt__tasks *tasks, struct tdt__seen_task *task)
 {
-	const struct tdt__lock_places places = seen_locks(tasks);
+	const struct tdt__lock_places places = tdt__tasks_locks(tasks);
 	struct tdt__witness witness = seen_witness(tasks, task);
 	struct tdt_task_record later;
 
