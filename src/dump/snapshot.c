@@ -561,6 +561,7 @@ static void note_lost(struct tdt__findings *findings)
 	struct tdt__losts losts;
 
 	tdt__losts_here(&losts, now);
+	findings->public.n_unsure_lost = losts.n_unsure;
 	for (size_t i = 0; i < losts.n; i++) {
 		const struct tdt_registry_lost *lost = &losts.lost[i];
 		struct tdt__unloads count = { 0 };

@@ -231,6 +231,7 @@ TEST(it_counts_only_when_it_can_no_longer_be_taken_back)
 	struct event *event = CHANNEL;
 	struct tdt_handle *handle = spawn_waiting(CONSUME(event), event);
 	const struct tdt_registry_lost *lost = (void *)(uintptr_t)registry->lost;
+	const struct tdt_snapshot *snapshot;
 	struct timespec now;
 	uint64_t counted;
 
@@ -238,6 +239,10 @@ TEST(it_counts_only_when_it_can_no_longer_be_taken_back)
 	ask(handle);
 	ck_assert_uint_eq(suspicions(), 1);
 	counted = counted_lost();
+	snapshot = snapshot_now();
+	ck_assert_uint_eq(snapshot->n_lost_wakeups + snapshot->n_unsure_lost, 1);
+	ck_assert(counted == 0 || snapshot->n_unsure_lost == 0);
+	tdt_snapshot_free(snapshot);
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	if ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - lost[0].when < 1000000000u)
 		ck_assert_uint_eq(counted, 0);
