@@ -62,8 +62,8 @@ LIST_PANICS = ("dump", "bt", "bt_read", "bt_ptrace", "core_bt", "fork_bt", "gdb_
 # The watch notes the time now and then, so the clock of a core file is right by chance: there, what
 # is silent is not compared.
 BY_CHANCE = (("watch:core_ps", "since"), ("watch:core_bt", "since"))
-# A recording proves nothing: there, a deadlock is a ring, and a lock is not read again.
-PROVE_NOTHING = ("dir_ps", "dir_bt")
+# A recording proves nothing but that a lock is orphaned: there, a deadlock is a ring.
+PROVE_LITTLE = ("dir_ps", "dir_bt")
 
 
 class Shape:
@@ -538,8 +538,10 @@ def compare(way, fact, shape, seen, names):
         return not got, "+".join(sorted(got)) or "-"
     if fact == "verdict":
         true = shape.verdict
-        if way in PROVE_NOTHING:
-            true = {"deadlock": "ring", "unproven": "unproven", "ring": "ring"}.get(true, "-")
+        if way in PROVE_LITTLE:
+            proved = {"deadlock": "ring", "unproven": "unproven", "ring": "ring",
+                      "orphaned": "orphaned"}
+            true = proved.get(true, "-")
         if seen.verdict == true:
             return None
         return seen.verdict == "unproven" and true in ("deadlock", "ring"), seen.verdict
