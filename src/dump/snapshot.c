@@ -533,13 +533,8 @@ static struct tdt_trace *orphan_trace(struct tdt__orphan *orphan)
 {
 	const struct tdt__orphan_place place = tdt__orphan_place(orphan);
 	const struct tdt_task_info info = tdt__orphan_info(orphan);
-	struct tdt__stacks *stacks = tdt__tree_stacks(&place.tree, &place.entry);
-	struct tdt__unloads count = { 0 };
 
-	if (stacks == NULL)
-		return NULL;
-	tdt__judge(stacks, &count);
-	return tdt__trace_of(&info, stacks);
+	return tdt__tree_trace(&info, &place.tree, &place.entry);
 }
 
 static void note_orphans(struct taking *taking)
@@ -564,18 +559,13 @@ static void note_lost(struct tdt__findings *findings)
 	findings->public.n_unsure_lost = losts.n_unsure;
 	for (size_t i = 0; i < losts.n; i++) {
 		const struct tdt_registry_lost *lost = &losts.lost[i];
-		struct tdt__unloads count = { 0 };
 		struct tdt_wait wait;
 		const struct tdt_wait *waits[1];
 		const struct tdt_task_info info = tdt__lost_info(
 			&losts, i, (const char *)(uintptr_t)lost->file, now, &wait, waits);
-		struct tdt__stacks *stacks = tdt__tree_stacks(&lost->tree, lost->entry);
 
-		if (stacks == NULL)
-			break;
-		tdt__judge(stacks, &count);
 		tdt__findings_add_lone(findings, TDT__LOST_WAKEUP, TDT_ANSWER_LAST,
-				       tdt__trace_of(&info, stacks));
+				       tdt__tree_trace(&info, &lost->tree, lost->entry));
 	}
 	free(losts.lost);
 }

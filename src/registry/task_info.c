@@ -71,12 +71,8 @@ void tdt__task_info(struct tdt__task_info *ours, const struct tdt_handle *task,
 
 static bool read_own(void *arg, uint64_t address, void *to, size_t size)
 {
-	int saved = errno;
-	bool whole = tdt__peek(to, address, size) == size;
-
 	(void)arg;
-	errno = saved;
-	return whole;
+	return tdt__peek(to, address, size) == size;
 }
 
 /* The kernel reads it: the record may have been given to another task meanwhile. */

@@ -13,15 +13,12 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "capture/capture.h"
-#include "capture/judge.h"
 #include "host/thread.h"
-#include "host/unloads.h"
 #include "registry/handle.h"
 #include "registry/notes.h"
 #include "registry/registry.h"
 #include "task/attr.h"
 #include "task/panics.h"
-#include "tree/trace.h"
 #include "watch/last_tree.h"
 
 static _Atomic uint64_t panics; /* how many there were; relaxed: the numbers only have to differ */
@@ -71,19 +68,6 @@ void tdt__panic_note(const struct tdt_handle *task, const struct tdt__capture *c
 
 /* --- Reading ------------------------------------------------------------------ */
 
-static struct tdt_trace *trace_of(const struct tdt_registry_panic *panic, uint64_t now)
-{
-	const struct tdt_task_info info =
-	    tdt__panic_info(panic, (const char *)(uintptr_t)panic->file, now);
-	struct tdt__stacks *stacks = tdt__tree_stacks(&panic->tree, panic->entry);
-	struct tdt__unloads count = { 0 };
-
-	if (stacks == NULL)
-		return tdt__nothing(-ENOMEM);
-	tdt__judge(stacks, &count);
-	return tdt__trace_of(&info, stacks);
-}
-
 uint64_t tdt__panic_count(void)
 {
 	return atomic_load_explicit(&panics, memory_order_relaxed);
@@ -93,13 +77,15 @@ int tdt__panic_trace(uint64_t back, uint64_t now, struct tdt_trace **trace)
 {
 	uint64_t last = tdt__panic_count();
 	struct tdt_registry_panic panic;
+	struct tdt_task_info info;
 
 	if (back >= last || back >= TDT__PANICS ||
 	    !tdt__note_read((struct tdt__note *)(void *)&panic,
 			    (const void *)&tdt__panics[(last - back) % TDT__PANICS], sizeof panic,
 			    last - back))
 		return -ESRCH;
-	*trace = trace_of(&panic, now);
+	info = tdt__panic_info(&panic, (const char *)(uintptr_t)panic.file, now);
+	*trace = tdt__tree_trace(&info, &panic.tree, panic.entry);
 	return *trace != NULL ? 0 : -ENOMEM;
 }
 

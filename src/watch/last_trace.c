@@ -16,6 +16,19 @@
 #include "tree/trace.h"
 #include "watch/last_tree.h"
 
+struct tdt_trace *tdt__tree_trace(const struct tdt_task_info *info,
+				  const struct tdt_registry_tree *tree,
+				  const struct tdt_registry_entry *entry)
+{
+	struct tdt__stacks *stacks = tdt__tree_stacks(tree, entry);
+	struct tdt__unloads count = { 0 };
+
+	if (stacks == NULL)
+		return tdt__nothing(-ENOMEM);
+	tdt__judge(stacks, &count);
+	return tdt__trace_of(info, stacks);
+}
+
 struct tdt_trace *tdt__last_trace(struct tdt_handle *handle, uint64_t as_of)
 {
 	struct tdt__last_tree tree;

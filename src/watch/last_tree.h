@@ -22,6 +22,7 @@
 struct tdt_handle;
 struct tdt_registry_entry;
 struct tdt_registry_tree;
+struct tdt_task_info;
 struct tdt__capture;
 
 /* The most frames of a tree; further frames are cut off, and the cut is marked. */
@@ -92,6 +93,11 @@ bool tdt__last_tree_shows(const struct tdt_handle *task);
  */
 struct tdt__stacks *tdt__tree_stacks(const struct tdt_registry_tree *tree,
 				     const struct tdt_registry_entry *entry);
+
+/* The trace of such a tree.  NULL and errno: no memory. */
+struct tdt_trace *tdt__tree_trace(const struct tdt_task_info *info,
+				  const struct tdt_registry_tree *tree,
+				  const struct tdt_registry_entry *entry);
 
 /* As tdt_backtrace_last(), but ages are those at the time `as_of`; 0: now. */
 struct tdt_trace *tdt__last_trace(struct tdt_handle *task, uint64_t as_of);

@@ -12,9 +12,7 @@
  *     epoch = the next                    record.own_epoch = epoch
  *     sleep                               take a capture, poll, keep its tree, give it back
  *
- * A poll does not wait for what the pools lack: its task is left out in this epoch
- * (spare_captures.h, last_tree.h).  But a task that is polled once and then hangs would never have
- * a tree.  Therefore each task gets room for a tree when it is spawned (last_tree.h).
+ * A poll does not wait for what the pools lack: its task is left out in this epoch.
  */
 
 #include <stdbool.h>
