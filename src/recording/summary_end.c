@@ -100,19 +100,21 @@ static void list_thread(struct tdt__summing *summing, size_t i)
 
 static void list_waits(struct tdt__summing *summing, const struct tdt__summary_wait *wait)
 {
+	uint64_t rank = wait->what.orphaned != 0 ? UINT64_MAX : wait->ns;
 	struct tdt__summary_wait *place;
 
 	if (wait->n == 0)
 		return;
 	if (tdt__is_lock_wait(&wait->what))
-		place = TDT__INSERT(summing, summing->summary->locks, struct tdt__summary_wait, ns,
-				    wait->ns);
+		place = TDT__INSERT(summing, summing->summary->locks, struct tdt__summary_wait,
+				    rank, rank);
 	else
-		place = TDT__INSERT(summing, summing->summary->waits, struct tdt__summary_wait, ns,
-				    wait->ns);
+		place = TDT__INSERT(summing, summing->summary->waits, struct tdt__summary_wait,
+				    rank, rank);
 	if (place == NULL)
 		return;
 	*place = *wait;
+	place->rank = rank;
 	place->owner = wait->what.owner != 0
 			   ? tdt__recording_task(summing->recording, wait->what.owner)
 			   : TDT__NO_TASK;
