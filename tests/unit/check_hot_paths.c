@@ -685,7 +685,7 @@ static void poll_watched(void)
 	polled = traced(level(24, one_leaf));
 	for (int i = 0; i < 4; i++) {
 		poll_polled(&waker);
-		tdt__watch_tick();
+		tdt__watch_pass(TDT__WATCH_LONGEST);
 	}
 	steps_allow();
 	STEPS_MARK();
