@@ -354,23 +354,25 @@ const struct command commands[COMMANDS] = {
 	[COMMAND_BT] = {
 		.name = "bt",
 		.word = "print where they wait",
-		.brief = "print where they wait: call trees, the same ones only once; wakes each "
-			 "waiting task once, unless --no-request",
+		.brief = "print where they wait: call trees, the same ones only once; wakes once "
+			 "each waiting task whose tree is missing, unless --no-request",
 		.usage = "tdt bt [OPTION]... TARGET [TASK]...",
 		.about = "Print where the async tasks of a process or of a core file wait, or of a "
 			 "recording waited at its end: all of them, or those with the ids TASK.  "
 			 TARGET_IS ".\n\n"
 			 "Tasks that wait at the same places are printed once.  If the library in "
-			 "the process listens, each task is requested to show where it waits, "
-			 "which wakes it once.  Otherwise there are the stacks of polls that go "
-			 "on, and the last trees of tasks that are watched (TDT_WATCH=10ms).",
+			 "the process listens, each task whose tree is missing or old is "
+			 "requested to show where it waits, which wakes it once.  Otherwise there "
+			 "are the stacks of polls that go on, and the last trees of tasks that are "
+			 "watched (TDT_WATCH=10ms).",
 		.status = CHECK_STATUS,
 	},
 	[COMMAND_PROFILE] = {
 		.name = "profile",
 		.word = "sum up where they wait",
 		.brief = "sum up for a time where they wait, and what they run; has the process "
-			 "watch its tasks meanwhile, and wakes each waiting task once",
+			 "watch its tasks meanwhile, and wakes once each waiting task whose tree "
+			 "is missing",
 		.usage = "tdt profile [OPTION]... TARGET",
 		.about = "Sum up where the async tasks of a process spend their time: waiting, by "
 			 "the place where they wait; runnable, until a worker polls them; and "
@@ -392,7 +394,8 @@ const struct command commands[COMMANDS] = {
 		.name = "diff",
 		.word = "compare two answers",
 		.brief = "compare two answers of bt or ps: what has not moved, and what has grown; "
-			 "with --after, wakes each waiting task twice, unless --no-request",
+			 "with --after, wakes once each waiting task whose tree is missing, unless "
+			 "--no-request",
 		.usage = "tdt diff [OPTION]... A B\n"
 			 "tdt diff --after=TIME [OPTION]... TARGET [TASK]...",
 		.about = "Compare two answers that tdt bt or tdt ps gave as JSON, the file A "

@@ -297,11 +297,12 @@ static int read_cycles(struct reader *reader, const json_t *object, struct dump 
 
 static int read_summary(const struct json_place *place, struct tdt_snapshot *snapshot)
 {
-	uint64_t tasks, lost, answers[4];
+	uint64_t tasks, lost, unsure, answers[4];
 
 	if (reader_number(place, "took_ns", UINT64_MAX, &snapshot->took_ns) ||
 	    reader_number(place, "tasks", SIZE_MAX, &tasks) ||
 	    reader_number(place, "lost", SIZE_MAX, &lost) ||
+	    reader_number(place, "unsure_lost_wakeups", SIZE_MAX, &unsure) ||
 	    reader_number(place, "panicked", UINT64_MAX, &snapshot->panicked) ||
 	    reader_number(place, "held", UINT64_MAX, &snapshot->held) ||
 	    reader_flag(place, "outside", &snapshot->outside) ||
@@ -316,6 +317,7 @@ static int read_summary(const struct json_place *place, struct tdt_snapshot *sna
 	}
 	snapshot->tasks = (size_t)tasks;
 	snapshot->lost = (size_t)lost;
+	snapshot->n_unsure_lost = (size_t)unsure;
 	return 0;
 }
 

@@ -2,7 +2,7 @@
 /*
  * Callbacks of GLib and GIO: each request connects, writes, and reads an answer that does not come;
  * then all is dumped.  What was added for tdt are the lines with TDT_ or tdt_.  They cost a
- * callback some 28 ns, of the 6 us and more that an event takes.
+ * callback some 30 ns, of the 2 us and more that an event takes.
  *
  *	callbacks-gio [REQUESTS]         prints where they wait (3)
  */

@@ -2,7 +2,7 @@
 /*
  * Callbacks of libuv: each request sleeps, opens a file, has a thread work, and sleeps again.  What
  * was added for tdt are the lines with TDT_ or tdt_.  They cost a
- * callback some 28 ns, of the 3 us and more that an event takes.
+ * callback some 30 ns, of the 2 us and more that an event takes.
  *
  *	callbacks-uv [REQUESTS [MS]]     prints where they wait (3, 1000)
  */

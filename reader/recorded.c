@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "reader/core.h"
 #include "reader/records.h"
+#include "reader/tasks.h"
 #include "recording/copy.h"
 #include "recording/describe.h"
 #include "recording/read.h"
@@ -128,6 +129,24 @@ static int copy_current(struct tdt__target *target, const struct tdt__found *fou
 
 /* --- What is added ------------------------------------------------------------------------ */
 
+/* That a task waits for an orphaned lock is in no event. */
+static void add_orphans(struct tdt__supplement *supplement, const struct tdt__records *records,
+			struct tdt__target *target, const struct tdt__found *found, uint64_t now)
+{
+	struct tdt__tasks tasks = { .target = target, .registry = found->registry };
+	struct tdt__lock_places locks = tdt__tasks_locks(&tasks);
+
+	for (size_t i = 0; i < records->n; i++) {
+		struct tdt__listed_state listed;
+		const struct tdt_event event =
+			tdt__describe_state(&records->seen[i].record, &locks, now, &listed);
+
+		if (listed.orphaned != 0)
+			tdt__supplement_add(supplement, &event, (const char *)&listed,
+					    sizeof listed);
+	}
+}
+
 static void add_tasks(struct tdt__supplement *supplement, const struct tdt__records *records,
 		      struct tdt__images *images, uint64_t now)
 {
@@ -175,6 +194,7 @@ static int add_what_is_known(struct tdt__target *target, struct tdt__images *ima
 
 	if (tdt__records_read(&records, target, &found->registry) != 0)
 		return -ENOMEM;
+	add_orphans(&supplement, &records, target, found, taken);
 	add_tasks(&supplement, &records, images, taken);
 	add_modules(&supplement, images->table, taken);
 	tdt__records_fini(&records);

@@ -261,7 +261,7 @@ static bool each_holder(void *arg, void (*see)(void *to, uint64_t id), void *to)
 	return all;
 }
 
-static struct tdt__lock_places seen_locks(struct tdt__tasks *tasks)
+struct tdt__lock_places tdt__tasks_locks(struct tdt__tasks *tasks)
 {
 	return (struct tdt__lock_places){ .arg = tasks,
 					  .read = read_target,
@@ -275,7 +275,7 @@ static struct tdt__lock_places seen_locks(struct tdt__tasks *tasks)
 
 static void renew_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task, size_t n)
 {
-	struct tdt__lock_places places = seen_locks(tasks);
+	struct tdt__lock_places places = tdt__tasks_locks(tasks);
 
 	for (; n > 0; n--, task++)
 		tdt__task_renew_holder(&places, &task->member.info);
@@ -284,7 +284,7 @@ static void renew_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task, s
 void tdt__task_set_waits(struct tdt__tasks *tasks, struct tdt__seen_task *task,
 			 const struct tdt_wait *from, uint32_t n)
 {
-	struct tdt__lock_places places = seen_locks(tasks);
+	struct tdt__lock_places places = tdt__tasks_locks(tasks);
 	struct tdt_task_info *info = &task->member.info;
 	void *block = n != 0 ? tdt__arena_take(&tasks->arena, n * TDT__LISTED_WAIT) : NULL;
 	struct tdt_wait *waits;
@@ -311,7 +311,7 @@ static const char *function_name_at(struct file_names *names, uint64_t address)
 void tdt__tasks_name(struct tdt__tasks *tasks)
 {
 	struct file_names names = { .tasks = tasks };
-	const struct tdt__lock_places view = seen_locks(tasks);
+	const struct tdt__lock_places view = tdt__tasks_locks(tasks);
 	bool has_entries = tasks->registry.fiber_size >= sizeof(struct tdt_registry_fiber);
 
 	for (size_t i = 0; i < tasks->n && has_entries; i++) {
@@ -439,7 +439,7 @@ static struct tdt__witness seen_witness(const struct tdt__tasks *tasks,
 
 void tdt__tasks_settle(struct tdt__tasks *tasks)
 {
-	struct tdt__lock_places places = seen_locks(tasks);
+	struct tdt__lock_places places = tdt__tasks_locks(tasks);
 
 	for (size_t i = 0; i < tasks->n && !tasks->woken; i++)
 		tasks->woken = tasks->records.seen[i].record.woken != 0;
@@ -455,7 +455,7 @@ void tdt__tasks_settle(struct tdt__tasks *tasks)
 
 void tdt__tasks_busy(struct tdt__tasks *tasks)
 {
-	const struct tdt__lock_places places = seen_locks(tasks);
+	const struct tdt__lock_places places = tdt__tasks_locks(tasks);
 
 	if (tasks->target != NULL && tasks->target->core == NULL)
 		tdt__busy_find(&places);
@@ -509,7 +509,7 @@ void tdt__tasks_found(struct tdt__tasks *tasks, struct tdt_snapshot *found)
 
 void tdt__task_prove(struct tdt__tasks *tasks, struct tdt__seen_task *task)
 {
-	const struct tdt__lock_places places = seen_locks(tasks);
+	const struct tdt__lock_places places = tdt__tasks_locks(tasks);
 	struct tdt__witness witness = seen_witness(tasks, task);
 	struct tdt_task_record later;
 

@@ -104,6 +104,9 @@ bool tdt__tasks_note_process(const struct tdt__tasks *tasks, struct tdt__finding
 bool tdt__is_chosen_id(const struct tdt__task_choice *choice, uint64_t id);
 bool tdt__task_is_chosen(const struct tdt__seen_task *task, const struct tdt__task_choice *choice);
 
+/* Where the locks lie for which the tasks wait.  Of `tasks`, only the target and the registry. */
+struct tdt__lock_places tdt__tasks_locks(struct tdt__tasks *tasks);
+
 /* Find the futurelocks (tree/futurelocks.h) and the orphaned locks (facts/orphans.h). */
 void tdt__tasks_settle(struct tdt__tasks *tasks);
 

@@ -29,6 +29,7 @@ static void summary_json(struct tdt__json *json, const struct tdt__dump *dump)
 	tdt__json_u64(json, answer_words[TDT_ANSWER_LAST], snapshot->last);
 	tdt__json_u64(json, answer_words[TDT_ANSWER_NONE], snapshot->unanswered);
 	tdt__json_u64(json, "lost", snapshot->lost);
+	tdt__json_known_u64(json, "unsure_lost_wakeups", snapshot->n_unsure_lost);
 	tdt__json_known_u64(json, "panicked", snapshot->panicked);
 	tdt__json_known_u64(json, "held", snapshot->held);
 	tdt__json_known_u64(json, "unnamed", dump->unnamed);

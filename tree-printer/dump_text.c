@@ -139,6 +139,8 @@ static void summary(struct tdt__string *string, const struct tdt__stuck_locks *l
 	summary_part(string, snapshot->unanswered, " without a tree", &before);
 	summary_part(string, snapshot->panicked, " panicked since the start", &before);
 	summary_part(string, snapshot->held, " ended, still held", &before);
+	summary_part(string, snapshot->n_unsure_lost,
+		     " may have lost a wake-up (another dump tells in a second)", &before);
 	summary_part(string, snapshot->lost, " left out for want of memory", &before);
 	summary_part(string, dump->unnamed,
 		     dump->unnamed == 1 ? " frame not named in time" : " frames not named in time",

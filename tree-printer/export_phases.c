@@ -58,6 +58,7 @@ static uint32_t name_wait(struct tdt__exporter *exporter, uint32_t number,
 	waited.object = waits.main.object;
 	waited.owner = waits.main.owner;
 	waited.kind = waits.main.kind;
+	waited.orphaned = waits.main.orphaned;
 	waited.hash = tdt__hash_bytes(TDT__HASH_START, waits.main.name, strlen(waits.main.name));
 	waited.waits = waits.n;
 	waited.sure = sure;

@@ -39,7 +39,7 @@ struct tdt__waited {
 	uint64_t hash; /* of the object's name */
 	uint32_t kind;
 	uint32_t waits;
-	uint32_t sure;
+	uint32_t sure, orphaned;
 	uint32_t printed; /* the interned name that was made of it; 0: not yet */
 };
 

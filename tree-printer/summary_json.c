@@ -101,6 +101,7 @@ static void wait_json(const struct summary_json *of, const struct tdt__summary_w
 		tdt__json_address(of->json, "object", wait->what.object);
 	tdt__json_known_string(of->json, "name", wait->what.name);
 	owner_member(of, wait);
+	tdt__json_true(of->json, "orphaned", wait->what.orphaned != 0);
 	tdt__json_u64(of->json, "waits", wait->n);
 	tdt__json_u64(of->json, "total_ns", wait->total);
 	stack_member(of, wait->stack);

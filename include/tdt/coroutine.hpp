@@ -75,6 +75,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <tdt/async.h>
 #include <tdt/future.h>
 
 #if defined(__x86_64__) && defined(__LP64__) && defined(__GCC_HAVE_DWARF2_CFI_ASM)
@@ -346,30 +347,55 @@ TDT__CO_LOCAL void tdt__co_resume_at(void *frame, const char **)
 }
 #endif
 
+/* Tell the library that an await is ready that has waited, as tdt_async_await() does. */
+TDT__CO_LOCAL void tdt__co_went_on() noexcept
+{
+	static constexpr tdt_async waited = { TDT_FUTURE_NONE, nullptr, 1, 0 };
+
+	if (&tdt__await_ready != nullptr && tdt__await_ready != nullptr)
+		tdt__await_ready(&waited);
+}
+
+/* Run the coroutine on, whose await has ended as `end`.  False: the coroutine has ended. */
+TDT__CO_LOCAL bool tdt__co_go_on(tdt::detail::coroutine *self, tdt_poll_t end) noexcept
+{
+	self->awaited_end = end;
+#ifndef __cpp_exceptions
+	if (end != TDT_READY) {
+		self->failed = true;
+		return false;
+	}
+#endif
+	tdt__co_resume_at(self->frame, &self->place.cfa);
+	return !std::coroutine_handle<>::from_address(self->frame).done();
+}
+
+TDT__CO_LOCAL tdt_poll_t tdt__co_poll_await(const tdt::detail::coroutine *self,
+					    tdt_context *cx) noexcept
+{
+	return tdt__co_poll_from(self->awaited, cx, self->place.pc, self->place.size,
+				 tdt__co_poll_awaited);
+}
+
 /* The functions `poll` and `drop` of a coroutine, with the ABI of futures. */
 TDT__CO_LOCAL tdt_poll_t tdt__co_poll(void *state, tdt_context *cx) noexcept
 {
 	auto *self = static_cast<tdt::detail::coroutine *>(state);
+	tdt_poll_t end = TDT_READY;
 
 	if (self->ended)
 		return TDT_PANICKED;
-	do {
-		if (self->awaited != nullptr) {
-			tdt_poll_t end = tdt__co_poll_from(self->awaited, cx, self->place.pc,
-							   self->place.size, tdt__co_poll_awaited);
-
-			if (end == TDT_PENDING)
-				return TDT_PENDING;
-			self->awaited_end = end;
-#ifndef __cpp_exceptions
-			if (end != TDT_READY) {
-				self->ended = true;
-				return TDT_PANICKED;
-			}
-#endif
-		}
-		tdt__co_resume_at(self->frame, &self->place.cfa);
-	} while (!std::coroutine_handle<>::from_address(self->frame).done());
+	if (self->awaited != nullptr) {
+		end = tdt__co_poll_await(self, cx);
+		if (end == TDT_PENDING)
+			return TDT_PENDING;
+		tdt__co_went_on();
+	}
+	while (tdt__co_go_on(self, end)) {
+		end = tdt__co_poll_await(self, cx);
+		if (end == TDT_PENDING)
+			return TDT_PENDING;
+	}
 	self->ended = true;
 	return self->failed ? TDT_PANICKED : TDT_READY;
 }

@@ -170,11 +170,16 @@ struct tdt_snapshot {
 	 * polled for a request, and nobody had woken it.  Each has one task, as it was before:
 	 * it had waited for `state_ns`, first of all for its only wait, and went on `age_ns` ago;
 	 * `lost_times` says whether that is certain.  The trace is of that wait, and has no leaves
-	 * if the task was not watched.  (What a request of this snapshot proves, a later snapshot
-	 * has: that takes a second.)
+	 * if the task was not watched.
 	 */
 	const struct tdt_snapshot_group *const *lost_wakeups;
 	size_t n_lost_wakeups;
+	/*
+	 * How many more tasks went on so within the last second, perhaps for the requests of this
+	 * snapshot.  A wake-up may still come, and then it was not lost; a snapshot that is taken a
+	 * second later says so.
+	 */
+	size_t n_unsure_lost;
 };
 
 /*

@@ -3,7 +3,6 @@
 
 #include "capture/leaf_list.h"
 
-#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -247,15 +246,12 @@ bool tdt__waits_at_list(const struct tdt_handle *task)
 	uint64_t polls = TDT__PEEK(task->record.polls);
 	uintptr_t address = TDT__PEEK(task->record.leaf);
 	struct tdt_leaf leaf;
-	int saved = errno;
-	bool waits = TDT__PEEK(task->record.state) == TDT_TASK_RECORD_IDLE &&
-		     (tdt__is_callback_task(task) ||
-		      (address != 0 &&
-		       atomic_load_explicit(&task->leaf_answers, memory_order_relaxed) &&
-		       read_leaf(&leaf, address, TDT__PEEK(task->record.id), polls)));
 
-	errno = saved;
-	return waits;
+	return TDT__PEEK(task->record.state) == TDT_TASK_RECORD_IDLE &&
+	       (tdt__is_callback_task(task) ||
+		(address != 0 &&
+		 atomic_load_explicit(&task->leaf_answers, memory_order_relaxed) &&
+		 read_leaf(&leaf, address, TDT__PEEK(task->record.id), polls)));
 }
 
 /* Whether the task has not gone on since its record was copied, nor its list been replaced. */

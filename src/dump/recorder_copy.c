@@ -18,9 +18,11 @@
 #include "recorder/rings.h"
 #include "recorder/service.h"
 #include "recording/copy.h"
+#include "recording/describe.h"
 #include "recording/supplement.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
+#include "registry/task_info.h"
 #include "symbolize/modules.h"
 #include "unwind/unwinder.h"
 
@@ -48,14 +50,22 @@ static void supply_tasks(struct copy_supplement *supplement)
 	struct tdt__cursor cursor = { .slab = NULL };
 	char payload[TDT__DESCRIPTION_MAX];
 	struct tdt_task_record record;
+	struct tdt__lock_places locks = tdt__locks_here(0);
+	struct tdt__listed_state listed;
 	struct tdt_handle *task;
 	struct tdt_event event;
 	size_t size;
 
 	while ((task = tdt__registry_next(&cursor)) != NULL && !supplement->failed) {
+		uint64_t before = tdt__ticks();
+
 		if (!tdt__registry_read(task, &record) || !tdt__record_is_live(&record))
 			continue;
 		supply_module_of(supplement, (uintptr_t)record.poll);
+		event = tdt__describe_state(&record, &locks, before, &listed);
+		if (listed.orphaned != 0)
+			tdt__supplement_add(&supplement->events, &event, (const char *)&listed,
+					    sizeof listed);
 		size = tdt__service_task(&record, &event, payload);
 		tdt__supplement_add(&supplement->events, &event, payload, size);
 	}

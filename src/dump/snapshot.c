@@ -512,6 +512,7 @@ static void note_lost(struct tdt__findings *findings, const struct tdt__past_vie
 	struct tdt__losts losts;
 
 	tdt__losts_here(&losts, view->now);
+	findings->public.n_unsure_lost = losts.n_unsure;
 	for (size_t i = 0; i < losts.n; i++)
 		tdt__findings_add_lone(findings, TDT__LOST_WAKEUP, TDT_ANSWER_LAST,
 				       tdt__past_lost(view, &losts, i));

@@ -19,7 +19,7 @@ int tdt__by_note_number(const void *a, const void *b)
 
 void tdt__losts_judge(struct tdt__losts *losts, size_t n, uint64_t counted, uint64_t now)
 {
-	losts->n = 0;
+	losts->n = losts->n_unsure = 0;
 	losts->total = counted;
 	losts->sure_at = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -33,6 +33,7 @@ void tdt__losts_judge(struct tdt__losts *losts, size_t n, uint64_t counted, uint
 			losts->lost[losts->n++] = *lost;
 			continue;
 		}
+		losts->n_unsure++;
 		losts->total -= losts->total != 0;
 		if (lost->when + TDT__SECOND > losts->sure_at)
 			losts->sure_at = lost->when + TDT__SECOND;

@@ -33,6 +33,7 @@ static inline bool tdt__lost_is_sure(uint64_t when, uint64_t now)
 struct tdt__losts {
 	struct tdt_registry_lost *lost; /* the caller frees it; NULL: there are none */
 	size_t n;
+	size_t n_unsure;                /* others, which may still be taken back */
 	uint64_t total;                 /* so many since the start */
 	uint64_t sure_at;               /* when all that were noted by now will be sure; 0: now */
 };

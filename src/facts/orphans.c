@@ -113,7 +113,16 @@ static void list_orphan(const struct judging *judging, const struct tdt_wait *wa
 	orphan->owner.name[TDT_TASK_RECORD_NAME_SIZE - 1] = '\0';
 }
 
-/* The owner has been looked for by now: the lock is read only after that. */
+const struct tdt_lock *tdt__orphaned_lock(struct tdt__lock_places *places,
+					  const struct tdt_wait *wait)
+{
+	const struct tdt_lock *lock = tdt__lock_read(places, wait);
+
+	return lock != NULL && lock->owner == wait->owner && lock->taken_at != TDT_LOCK_MOVES
+		       ? lock
+		       : NULL;
+}
+
 static void judge_wait(struct tdt_wait *wait, void *arg)
 {
 	struct judging *judging = arg;
@@ -121,8 +130,8 @@ static void judge_wait(struct tdt_wait *wait, void *arg)
 
 	if (find_owner(judging->owners, wait->owner)->lives)
 		return;
-	lock = tdt__lock_read(judging->places, wait);
-	if (lock == NULL || lock->owner != wait->owner || lock->taken_at == TDT_LOCK_MOVES)
+	lock = tdt__orphaned_lock(judging->places, wait);
+	if (lock == NULL)
 		return;
 	wait->orphaned = 1;
 	list_orphan(judging, wait, lock->taken_at);

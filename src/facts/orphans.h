@@ -35,5 +35,12 @@ struct tdt__orphans {
  */
 void tdt__orphans_find(struct tdt__lock_places *places, struct tdt__orphans *orphans);
 
+/*
+ * The lock of `wait`, which is read now, if its owner, which has been found to be gone, can never
+ * give it back; else NULL.
+ */
+const struct tdt_lock *tdt__orphaned_lock(struct tdt__lock_places *places,
+					  const struct tdt_wait *wait);
+
 /* What is known of the owner, with the lock as its only wait, which is borrowed. */
 struct tdt_task_info tdt__orphan_info(struct tdt__orphan *orphan);

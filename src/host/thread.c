@@ -67,7 +67,6 @@ bool tdt__thread_peek(uint32_t id, struct tdt__thread *copy)
 /*
  * The ids of the threads that called fork() in the ancestor processes, each to make the next
  * process; only the last few.  All of these threads live on as the main thread of this process.
-
  */
 static struct {
 	uint32_t id[16];

@@ -20,6 +20,7 @@
 #include "recorder/rings.h"
 #include "recorder/stacks.h"
 #include "recorder/trigger.h"
+#include "recording/read.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
 #include "registry/task_info.h"
@@ -462,36 +463,14 @@ static void write_task(struct tdt_recording *block, const struct tdt_task_record
 	put_locked_event(block, TDT__RING_TASKS, &event, payload, size);
 }
 
-/*
- * Have the state of a task, which was read after `time`.  With it, the events since then say all of
- * a task that has been waiting for hours, or whose poll has gone on since before there was a ring.
- */
 static void write_state(struct tdt_recording *block, const struct tdt_task_record *record,
 			uint64_t time)
 {
-	bool polled = tdt__record_state(record) == TDT_TASK_RUNNING;
 	struct tdt__lock_places locks = tdt__locks_here(0);
-	struct tdt_wait wait = polled ? (struct tdt_wait){ .kind = TDT_WAIT_UNKNOWN }
-				      : tdt__wait_of_record(record);
-	const struct tdt_event event = {
-		.kind = TDT_EVENT_STATE,
-		.detail = (uint8_t)wait.kind,
-		.b = polled						? TDT_STATE_POLLED
-		     : tdt__record_state(record) == TDT_TASK_RUNNABLE ? TDT_STATE_WOKEN
-								       : TDT_STATE_IDLE,
-		.a = polled			   ? record->thread
-		     : tdt__record_has_wait(record) ? record->wait_count
-						    : 0,
-		.time = time,
-		.task = record->id,
-		.c = record->since
-	};
-	uint64_t payload[] = { record->polls,	 record->spawned, record->woken,
-			       record->woken_by, wait.object,	  0 };
+	struct tdt__listed_state listed;
+	const struct tdt_event event = tdt__describe_state(record, &locks, time, &listed);
 
-	tdt__lock_renew(&locks, &wait, record->id);
-	payload[5] = wait.owner;
-	put_locked_event(block, TDT__RING_TASKS, &event, payload, sizeof payload);
+	put_locked_event(block, TDT__RING_TASKS, &event, &listed, sizeof listed);
 }
 
 /*

@@ -3,8 +3,12 @@
 
 #include "recording/describe.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "facts/orphans.h"
+#include "facts/record.h"
 
 #define FILE_KEPT 191 /* of the name of a file, its last bytes */
 #define TASK_NAME_MAX (TDT_TASK_RECORD_NAME_SIZE - 1)
@@ -30,6 +34,53 @@ size_t tdt__describe_task(const struct tdt_task_record *record, const char *file
 	at = append_text(at + 16, record->name, strnlen(record->name, TASK_NAME_MAX));
 	at = append_text(at, file + (length - kept), kept);
 	return (size_t)(at - payload);
+}
+
+/* Whether the owner has ended with the lock, so that the task waits for ever: facts/orphans.h. */
+static bool waits_for_orphan(struct tdt__lock_places *locks, const struct tdt_wait *wait)
+{
+	struct tdt_registry_holder holder;
+
+	if (wait->kind != TDT_WAIT_MUTEX || wait->owner == 0 || wait->owner == locks->holds)
+		return false;
+	if (!locks->find_ended(locks->arg, wait->owner, &holder)) {
+		locks->holds = wait->owner;
+		return false;
+	}
+	locks->last.read = false; /* it was read before the owner was found to be gone */
+	return tdt__orphaned_lock(locks, wait) != NULL;
+}
+
+struct tdt_event tdt__describe_state(const struct tdt_task_record *record,
+				     struct tdt__lock_places *locks, uint64_t time,
+				     struct tdt__listed_state *listed)
+{
+	enum tdt_task_state state = tdt__record_state(record);
+	bool polled = state == TDT_TASK_RUNNING;
+	struct tdt_wait wait = polled ? (struct tdt_wait){ .kind = TDT_WAIT_UNKNOWN }
+				      : tdt__wait_of_record(record);
+
+	tdt__lock_renew(locks, &wait, record->id);
+	*listed = (struct tdt__listed_state){ .polls = record->polls,
+					      .spawned = record->spawned,
+					      .woken = record->woken,
+					      .woken_by = record->woken_by,
+					      .object = wait.object,
+					      .owner = wait.owner,
+					      .orphaned = waits_for_orphan(locks, &wait) };
+	return (struct tdt_event){
+		.kind = TDT_EVENT_STATE,
+		.detail = (uint8_t)wait.kind,
+		.b = polled			  ? TDT_STATE_POLLED
+		     : state == TDT_TASK_RUNNABLE ? TDT_STATE_WOKEN
+						  : TDT_STATE_IDLE,
+		.a = polled			    ? record->thread
+		     : tdt__record_has_wait(record) ? record->wait_count
+						    : 0,
+		.time = time,
+		.task = record->id,
+		.c = record->since
+	};
 }
 
 size_t tdt__describe_module(uint64_t bias, const char *build_id, const char *path,

@@ -11,6 +11,9 @@
 
 #include <tdt/layout/registry.h>
 
+#include "recording/read.h"
+#include "tree/futurelocks.h"
+
 /* A payload of either kind has at most so many bytes. */
 #define TDT__DESCRIPTION_MAX 512
 
@@ -21,6 +24,15 @@
 #define TDT__IDENTITY_MAX 288
 size_t tdt__describe_task(const struct tdt_task_record *record, const char *file,
 			  char payload[TDT__IDENTITY_MAX]);
+
+/*
+ * Make the event and the payload for what a task does, by a copy of its record that was made after
+ * `time`.  With it, the events since then say all of a task that has been waiting for hours, or
+ * whose poll has gone on since before there was a ring.
+ */
+struct tdt_event tdt__describe_state(const struct tdt_task_record *record,
+				     struct tdt__lock_places *locks, uint64_t time,
+				     struct tdt__listed_state *listed);
 
 /*
  * Write the bias, the build-id, which is given in hexadecimal, and the path of a module.  Returns

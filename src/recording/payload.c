@@ -3,6 +3,7 @@
 
 #include "recording/recording.h"
 
+#include <stddef.h>
 #include <string.h>
 
 size_t tdt__slot_payload(const struct tdt__recorded_ring *ring, uint32_t slot,
@@ -38,9 +39,10 @@ size_t tdt__recording_payload(const struct tdt__recording *recording,
 bool tdt__recorded_listed(const struct tdt__recording *recording,
 			  const struct tdt__recorded_item *item, struct tdt__listed_state *listed)
 {
-	char payload[TDT__PAYLOAD_MAX + 1];
+	char payload[TDT__PAYLOAD_MAX + 1] = { 0 };
 
-	if (tdt__recording_payload(recording, item, payload) < sizeof(*listed))
+	if (tdt__recording_payload(recording, item, payload) <
+	    offsetof(struct tdt__listed_state, orphaned))
 		return false;
 	memcpy(listed, payload, sizeof(*listed));
 	return true;

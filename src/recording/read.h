@@ -248,6 +248,7 @@ size_t tdt__recording_payload(const struct tdt__recording *recording,
 /* The payload of a STATE. */
 struct tdt__listed_state {
 	uint64_t polls, spawned, woken, woken_by, object, owner;
+	uint64_t orphaned; /* not in recordings of earlier libraries */
 };
 
 /* Read the payload of a STATE.  False: it is damaged. */

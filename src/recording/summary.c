@@ -547,10 +547,11 @@ static void list_waits(struct summing *summing, struct tdt__summary_wait *wait)
 	wait->owner = wait->what.owner != 0
 			  ? tdt__recording_task(summing->recording, wait->what.owner)
 			  : TDT__NO_TASK;
+	wait->rank = wait->what.orphaned != 0 ? UINT64_MAX : wait->ns;
 	if (tdt__is_lock_wait(&wait->what))
-		LIST_WORST(summing, locks, ns, *wait);
+		LIST_WORST(summing, locks, rank, *wait);
 	else
-		LIST_WORST(summing, waits, ns, *wait);
+		LIST_WORST(summing, waits, rank, *wait);
 }
 
 static void sum_end(struct summing *summing)

@@ -59,6 +59,7 @@ struct tdt__summary_wait {
 	bool going_on;
 	uint64_t start;
 	uint64_t ns;
+	uint64_t rank;        /* waits for orphaned locks come first */
 };
 
 /*

@@ -158,7 +158,8 @@ static bool same_waits(const struct tdt__summary_waits *waits, const struct tdt_
 	return what->kind == wait->kind && waits->stack == stack &&
 	       waits->family == family && strcmp(what->name, wait->name) == 0 &&
 	       (!tells_object(wait) ||
-		(what->object == wait->object && what->owner == wait->owner));
+		(what->object == wait->object && what->owner == wait->owner &&
+		 what->orphaned == wait->orphaned));
 }
 
 static uint32_t waits_hash(const struct tdt_wait *wait, uint32_t stack, uint32_t family)

@@ -235,6 +235,7 @@ static void apply_listing(struct tdt__timeline *timeline, struct tdt__timeline_t
 	if (event->b == TDT_STATE_IDLE && event->detail == TDT_WAIT_MUTEX) {
 		task->listed_lock = listed.object;
 		task->listed_holder = (struct tdt__timeline_holder){ listed.owner, item->ns };
+		task->listed_orphan = listed.orphaned != 0;
 	}
 	if (task->sure && task->phase != TDT__POLLING)
 		return;
@@ -272,7 +273,9 @@ void tdt__timeline_renew(const struct tdt__timeline *timeline, uint32_t number,
 			  : TDT__RECORDED_NONE;
 	struct tdt__timeline_holder known = { wait->owner, task->reported };
 
-	if (task->listed_lock != 0 && task->listed_lock == wait->object)
+	bool listed = task->listed_lock != 0 && task->listed_lock == wait->object;
+
+	if (listed)
 		known = task->listed_holder;
 	if (at != TDT__RECORDED_NONE) {
 		const struct tdt__timeline_lock *lock = &timeline->lock[at];
@@ -283,6 +286,7 @@ void tdt__timeline_renew(const struct tdt__timeline *timeline, uint32_t number,
 			known = *handed;
 	}
 	wait->owner = known.task;
+	wait->orphaned = listed && task->listed_orphan && known.task == task->listed_holder.task;
 }
 
 /* --- Steps -------------------------------------------------------------------------- */

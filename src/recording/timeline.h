@@ -54,6 +54,7 @@ struct tdt__timeline_task {
 	uint64_t reported;		  /* when; ns */
 	uint64_t listed_lock; /* that the task waits for, by a listing since; 0: there was none */
 	struct tdt__timeline_holder listed_holder;
+	bool listed_orphan; /* the holder had ended then, and cannot give it back */
 	uint64_t waited; /* in TDT__UNKNOWN: it waited since then when the recorder was stopped,
 			    and may go on with that; ns.  0: otherwise */
 	uint64_t wake;	 /* the number of the wake-up that the next poll, or the poll that

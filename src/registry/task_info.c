@@ -38,19 +38,20 @@ static bool is_not_polled_since(const struct tdt_handle *task, const struct tdt_
 }
 
 /*
- * Read the name of the object that a leaf waits for.  The host may free it as soon as the task is
- * polled again, so the kernel reads it, and it counts only if the task was not polled meanwhile.
+ * The host may free the name as soon as the task is polled again, so the kernel reads it, and it
+ * counts only if the task was not polled meanwhile.
  */
-static void read_wait_name(struct tdt_wait *wait, const struct tdt_handle *task,
-			   const struct tdt_task_record *record)
+void tdt__wait_name_read(char copy[TDT_WAIT_NAME_MAX + 1], const struct tdt_handle *task,
+			 const struct tdt_task_record *record)
 {
 	char name[TDT__NAME_MAX + 2];
-	int saved = errno;
 
+	copy[0] = '\0';
+	if (record->wait_name == 0)
+		return;
 	name[tdt__peek(name, record->wait_name, sizeof name - 1)] = '\0';
-	errno = saved;
 	if (is_not_polled_since(task, record))
-		tdt__name_copy(wait->name, name);
+		tdt__name_copy(copy, name);
 }
 
 void tdt__task_info(struct tdt__task_info *ours, const struct tdt_handle *task,
@@ -63,18 +64,14 @@ void tdt__task_info(struct tdt__task_info *ours, const struct tdt_handle *task,
 
 	memcpy(ours->name, record->name, sizeof ours->name);
 	ours->info = tdt__task_by_record(&said, now, &ours->wait, &ours->main_wait);
-	if (ours->info.n_waits != 0 && record->wait_name != 0)
-		read_wait_name(&ours->wait, task, record);
+	if (ours->info.n_waits != 0)
+		tdt__wait_name_read(ours->wait.name, task, record);
 }
 
 static bool read_own(void *arg, uint64_t address, void *to, size_t size)
 {
-	int saved = errno;
-	bool whole = tdt__peek(to, address, size) == size;
-
 	(void)arg;
-	errno = saved;
-	return whole;
+	return tdt__peek(to, address, size) == size;
 }
 
 const char *tdt__entry_name(const struct tdt_task_record *record, struct tdt__modules **modules,

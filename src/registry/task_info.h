@@ -28,6 +28,10 @@ struct tdt__task_info {
 void tdt__task_info(struct tdt__task_info *info, const struct tdt_handle *task,
 		    const struct tdt_task_record *record, uint64_t now);
 
+/* Read the name of what a leaf of the task waits for, by a copy of its record; "": none. */
+void tdt__wait_name_read(char copy[TDT_WAIT_NAME_MAX + 1], const struct tdt_handle *task,
+			 const struct tdt_task_record *record);
+
 /* How long a view of tasks waits for names of functions; a later view has those that come later. */
 #define TDT__ENTRY_TIME (TDT__SECOND / 10)
 

@@ -10,25 +10,9 @@
 #include <string.h>
 
 #include "base/index.h"
+#include "base/name.h"
 
 /* --- Names ------------------------------------------------------------------ */
-
-/* Whether the byte is inside a character of UTF-8, that is, not its first byte. */
-static bool is_inside(char byte)
-{
-	return ((unsigned char)byte & 0xc0) == 0x80;
-}
-
-/* The length of the beginning of a name that is kept. */
-static size_t kept_length(const char *name, size_t length)
-{
-	if (length <= TDT_TASK_NAME_MAX)
-		return length;
-	length = TDT_TASK_NAME_MAX;
-	while (length > 0 && is_inside(name[length]))
-		length--;
-	return length;
-}
 
 /* Whether the byte belongs to a word.  All characters beyond ASCII do. */
 static bool is_word(char byte)
@@ -58,7 +42,8 @@ static size_t kept_end(const char *name, size_t length)
 	for (size_t at = begin; at < begin + TDT_TASK_NAME_MAX / 2; at++)
 		if (may_begin(name, at))
 			return at;
-	while (begin < length && is_inside(name[begin]))
+	/* No part of a UTF-8 character. */
+	while (begin < length && ((unsigned char)name[begin] & 0xc0) == 0x80)
 		begin++;
 	return begin;
 }
@@ -85,7 +70,7 @@ size_t tdt__attr_name(const struct tdt_task_attr *attr, char *copy)
 	length = attr->name != NULL ? strnlen(attr->name, length) : 0;
 	if (length == 0)
 		return copy_default(attr, copy);
-	length = kept_length(attr->name, length);
+	length = tdt__name_kept(attr->name, length);
 	memcpy(copy, attr->name, length);
 	return length;
 }

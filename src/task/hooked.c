@@ -73,14 +73,6 @@ static __attribute__((noinline, cold)) void fire(void (*probe)(const struct tdt_
 	probe(&task);
 }
 
-static __attribute__((noinline, cold)) void record_spawn(const struct tdt_task_attr *attr)
-{
-	struct tdt_handle task;
-
-	describe_reported(&task, attr);
-	tdt__record_spawn(&task);
-}
-
 static __attribute__((noinline, cold)) void record_end(const struct tdt_task_attr *attr,
 							uint8_t outcome)
 {
@@ -116,7 +108,7 @@ void tdt_hook_spawn(const struct tdt_task_attr *attr)
 	if (TDT__PROBED(task__spawn))
 		fire(tdt_probe_task__spawn, attr);
 	if (tdt__recording())
-		record_spawn(attr);
+		fire(tdt__record_spawn, attr);
 }
 
 /* The fiber of a task that is polled, which was not found, or belongs to a traced task. */

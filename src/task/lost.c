@@ -12,11 +12,11 @@
 #include <tdt/async.h>
 
 #include "base/clock.h"
+#include "base/name.h"
 #include "capture/chain.h"
 #include "capture/counted.h"
 #include "facts/lost.h"
 #include "host/barrier.h"
-#include "host/peek.h"
 #include "host/thread.h"
 #include "registry/handle.h"
 #include "registry/notes.h"
@@ -44,10 +44,18 @@ static void watch_progress(const struct tdt_handle *task)
 	tdt__thread.awaited = tdt__thread.wakes = false;
 }
 
-void tdt__suspect_begin(struct tdt__suspect *suspect, const struct tdt_handle *task)
+/* By the first requester that asked the task in that wait: the name may be gone after the poll. */
+static const char *awaited_name(const struct tdt__request *requests, uint64_t polls)
+{
+	while (requests != NULL && requests->wait_polls != polls)
+		requests = requests->next;
+	return requests != NULL ? requests->wait_name : "";
+}
+
+void tdt__suspect_begin(struct tdt__suspect *suspect, const struct tdt_handle *task,
+			const struct tdt__request *requests)
 {
 	const struct tdt_task_record *record = &task->record;
-	int errno_of_host;
 
 	if (!tdt__thread.all_wakes || record->polls < 2 || record->wait_count == 0 ||
 	    record->wait_polls != (uint32_t)(record->polls - 1) ||
@@ -58,12 +66,7 @@ void tdt__suspect_begin(struct tdt__suspect *suspect, const struct tdt_handle *t
 	suspect->leaves = record->wait_count;
 	suspect->object = record->wait_object;
 	suspect->owner = record->wait_owner;
-	/* The leaf may be gone by now, and the name with it. */
-	errno_of_host = errno;
-	suspect->name[record->wait_name != 0 ? tdt__peek(suspect->name, record->wait_name,
-							 sizeof suspect->name - 1)
-					     : 0] = '\0';
-	errno = errno_of_host;
+	suspect->name = awaited_name(requests, record->polls - 1);
 	watch_progress(task);
 }
 
@@ -173,7 +176,7 @@ static bool fill_lost(struct tdt_registry_lost *lost, const struct tdt__suspect 
 	lost->wait_kind = suspect->kind;
 	lost->wait_object = suspect->object;
 	lost->wait_owner = suspect->owner;
-	memcpy(lost->wait_name, suspect->name, sizeof lost->wait_name);
+	tdt__name_copy(lost->wait_name, suspect->name);
 	lost->id = record->id;
 	lost->parent = record->parent;
 	lost->polls = record->polls;

@@ -34,19 +34,21 @@
 #include <tdt/layout/registry.h>
 
 struct tdt_handle;
+struct tdt__request;
 
 /* What a task waits for that may be suspected. */
 struct tdt__suspect {
 	bool on;
 	uint32_t kind, leaves;
 	uint64_t object, owner;
-	char name[TDT_TASK_RECORD_NAME_SIZE];
+	const char *name; /* of one of the requests; empty: none is known */
 };
 
 /* --- The poller's side --- */
 
-/* A poll begins that was made only for a request, and its wake-up was reported. */
-void tdt__suspect_begin(struct tdt__suspect *suspect, const struct tdt_handle *task);
+/* A poll begins that was made only for `requests`, and its wake-up was reported. */
+void tdt__suspect_begin(struct tdt__suspect *suspect, const struct tdt_handle *task,
+			const struct tdt__request *requests);
 
 /*
  * The child's poll has returned `result`, and nobody else polls the task yet.  `moved`: the task

@@ -15,6 +15,7 @@
 
 #include <tdt/panics.h>
 
+#include "base/result.h"
 #include "host/thread.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
@@ -84,10 +85,7 @@ static int add_hook(tdt_panic_hook_fn *call, void *arg)
 
 int tdt_panic_hook_add(tdt_panic_hook_fn *hook, void *arg)
 {
-	int saved = errno, error = hook == NULL ? -EINVAL : add_hook(hook, arg);
-
-	errno = error == 0 ? saved : -error;
-	return error;
+	return tdt__result(hook == NULL ? -EINVAL : add_hook(hook, arg));
 }
 
 /* Take the hook out of the list.  The list is locked, and other hooks may have come and gone. */
@@ -109,7 +107,7 @@ int tdt_panic_hook_remove(tdt_panic_hook_fn *call, void *arg)
 	pthread_mutex_lock(&tdt__panic_hooks_lock);
 	hook = *find_hook(call, arg);
 	if (hook == NULL || is_in_hook(hook)) {
-		error = hook == NULL ? ENOENT : EDEADLK;
+		error = hook == NULL ? -ENOENT : -EDEADLK;
 	} else {
 		hook->removed = true;
 		while (hook->running != 0)
@@ -117,12 +115,9 @@ int tdt_panic_hook_remove(tdt_panic_hook_fn *call, void *arg)
 		unlink_hook(hook);
 	}
 	pthread_mutex_unlock(&tdt__panic_hooks_lock);
-	if (error != 0) {
-		errno = error;
-		return -error;
-	}
-	free(hook);
-	return 0;
+	if (error == 0)
+		free(hook);
+	return tdt__result(error);
 }
 
 /* Call a hook, with the lock held, which is released meanwhile. */

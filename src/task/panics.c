@@ -13,15 +13,12 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "capture/capture.h"
-#include "capture/judge.h"
 #include "host/thread.h"
-#include "host/unloads.h"
 #include "registry/handle.h"
 #include "registry/notes.h"
 #include "registry/registry.h"
 #include "task/attr.h"
 #include "task/panics.h"
-#include "tree/trace.h"
 #include "watch/last_tree.h"
 
 static _Atomic uint64_t panics; /* how many there were; relaxed: the numbers only have to differ */

@@ -18,6 +18,7 @@
 #include "host/thread.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
+#include "registry/task_info.h"
 #include "task/handshake.h"
 #include "task/leaf.h"
 
@@ -216,10 +217,24 @@ static void link_request(struct tdt_handle *task, struct tdt__request *request)
 	set_bits(task, TDT__REQUESTED);
 }
 
+/* A poll cannot do so: to read the host's memory takes a system call. */
+static void read_wait_name(struct tdt__request *request, const struct tdt_handle *task)
+{
+	struct tdt_task_record record;
+
+	request->wait_polls = 0;
+	if (TDT__PEEK(task->record.wait_name) == 0 || !tdt__registry_read(task, &record) ||
+	    !tdt__record_has_wait(&record))
+		return;
+	tdt__wait_name_read(request->wait_name, task, &record);
+	request->wait_polls = record.polls;
+}
+
 void tdt__request_list(struct tdt_handle *task, struct tdt__request *request)
 {
 	pthread_mutex_t *lock = tdt__request_lock(task);
 
+	read_wait_name(request, task);
 	pthread_mutex_lock(lock);
 	link_request(task, request);
 	pthread_mutex_unlock(lock);

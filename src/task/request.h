@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include <tdt/future.h>
+#include <tdt/tree.h>
 
 struct tdt_handle;
 struct tdt__capture;
@@ -38,6 +39,9 @@ enum tdt__request_state {
 struct tdt__request {
 	struct tdt__request *next;
 	enum tdt__request_state state;
+	/* What the task waited for when it was asked, at that number of polls; 0: unknown. */
+	uint64_t wait_polls;
+	char wait_name[TDT_WAIT_NAME_MAX + 1];
 	/* Prepared by the requester; then the answer, which may be another requester's. */
 	struct tdt__capture *capture;
 	/* Once answered by a fiber: of what the requester makes the capture.  NULL: no fiber. */

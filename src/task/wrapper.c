@@ -389,7 +389,7 @@ tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t sin
 		recorded.record.detail |= TDT_EVENT_POLL_REQUESTED;
 	/* Of a traced future inside another one the runtime reports nothing. */
 	if (only_requested && (word & TDT__TOLD) != 0 && poll->outer == NULL && !follows)
-		tdt__suspect_begin(&suspect, task);
+		tdt__suspect_begin(&suspect, task, poll->requests);
 	enter_poll(poll, task);
 	result = tdt__child_poll(task, cx);
 	leave_poll(poll);

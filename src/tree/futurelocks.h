@@ -45,6 +45,7 @@ struct tdt__lock_places {
 		uint64_t address;
 		struct tdt_lock lock;
 	} last;
+	uint64_t holds; /* private: the last owner of which nothing was noted; 0: none */
 };
 
 /* How long ago the time `handed` of a struct tdt_lock was; 0: it was not handed to anybody. */

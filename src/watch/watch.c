@@ -134,11 +134,6 @@ void tdt__watch_pass(uint64_t ns)
 	pthread_mutex_unlock(&tdt__watch_lock);
 }
 
-void tdt__watch_tick(void)
-{
-	tdt__watch_pass(TDT__WATCH_LONGEST);
-}
-
 /* Sleep until `time`, or until the interval changes. */
 static void sleep_until(uint64_t time)
 {

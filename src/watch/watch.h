@@ -12,9 +12,7 @@
  *     epoch = the next                    record.own_epoch = epoch
  *     sleep                               take a capture, poll, keep its tree, give it back
  *
- * A poll does not wait for what the pools lack: its task is left out in this epoch
- * (spare_captures.h, last_tree.h).  But a task that is polled once and then hangs would never have
- * a tree.  Therefore each task gets room for a tree when it is spawned (last_tree.h).
+ * A poll does not wait for what the pools lack: its task is left out in this epoch.
  */
 
 #include <stdbool.h>
@@ -104,12 +102,9 @@ void tdt__watch_by_environment(void);
 int64_t tdt__watch_parse(const char *text);
 
 /*
- * If the watch is on, do now what the ticker does after an interval, one long enough that the epoch
- * advances; for tests.
+ * If the watch is on, do now what the ticker does after an interval of `ns` nanoseconds; for tests.
+ * After TDT__WATCH_LONGEST the epoch advances.
  */
-void tdt__watch_tick(void);
-
-/* The same after an interval of `ns` nanoseconds. */
 void tdt__watch_pass(uint64_t ns);
 
 /* In a child of fork, under tdt__watch_lock: there is no ticker, and the watch is off. */

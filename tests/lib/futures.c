@@ -42,6 +42,8 @@ static const struct tdt_waker *clone(const struct tdt_waker *waker)
 static void wake_by_ref(const struct tdt_waker *waker)
 {
 	of(waker)->wakes++;
+	if (of(waker)->in_wake != NULL)
+		of(waker)->in_wake();
 }
 
 static void drop(const struct tdt_waker *waker)

@@ -30,6 +30,7 @@ struct test_waker {
 	atomic_int wakes;  /* of either kind */
 	bool fail_clone;   /* clones give NULL from now on */
 	void (*in_clone)(void); /* what happens just before a clone is made; NULL: nothing */
+	void (*in_wake)(void);	/* what happens in each wake-up; NULL: nothing */
 };
 
 void test_waker_init(struct test_waker *waker);

@@ -45,8 +45,8 @@ GIVES = {
     "diff": "exists state since waits holder rests",
     "profile": "exists state waits stacks",
     "profile_recorded": "exists state waits",
-    "summary": "state since waits holder stacks",
-    "perfetto": "exists state since waits holder",
+    "summary": "state since waits holder verdict stacks",
+    "perfetto": "exists state since waits holder verdict",
     "core_ps": RECORD,
     "core_bt": TREES,
     "gdb_ps": RECORD,
@@ -62,8 +62,9 @@ LIST_PANICS = ("dump", "bt", "bt_read", "bt_ptrace", "core_bt", "fork_bt", "gdb_
 # The watch notes the time now and then, so the clock of a core file is right by chance: there, what
 # is silent is not compared.
 BY_CHANCE = (("watch:core_ps", "since"), ("watch:core_bt", "since"))
-# A recording proves nothing: there, a deadlock is a ring, and a lock is not read again.
-PROVE_NOTHING = ("dir_ps", "dir_bt")
+# A recording proves nothing but that a lock is orphaned: there, a deadlock is a ring.
+PROVE_LITTLE = ("dir_ps", "dir_bt", "summary", "perfetto")
+NAME_NO_RINGS = ("summary", "perfetto")
 
 
 class Shape:
@@ -238,6 +239,8 @@ def of_summary(answer):
             seen.since = (start, start)
             if state == "waiting":
                 wait(seen, row.get("kind", "unknown"), row.get("owner", {}).get("id"))
+            if row.get("orphaned"):
+                seen.verdict = "orphaned"
             if "nodes" in row:
                 add_tree(seen, row["nodes"], row["task"])
     for row in answer["panics"]:
@@ -276,6 +279,8 @@ def of_perfetto(text):
             seen = tasks[task] = Seen(re.match(r"\w+", what)[0])
             seen.since = (now, now)
             wait_of_text(seen, what)
+            if "has ended without giving it back" in what:
+                seen.verdict = "orphaned"
     return tasks
 
 
@@ -538,8 +543,11 @@ def compare(way, fact, shape, seen, names):
         return not got, "+".join(sorted(got)) or "-"
     if fact == "verdict":
         true = shape.verdict
-        if way in PROVE_NOTHING:
-            true = {"deadlock": "ring", "unproven": "unproven", "ring": "ring"}.get(true, "-")
+        if way in PROVE_LITTLE:
+            proved = {"deadlock": "ring", "unproven": "unproven", "ring": "ring"}
+            if way in NAME_NO_RINGS:
+                proved = {}
+            true = proved.get(true, "orphaned" if true == "orphaned" else "-")
         if seen.verdict == true:
             return None
         return seen.verdict == "unproven" and true in ("deadlock", "ring"), seen.verdict

@@ -263,6 +263,21 @@ else
 	skip "what is recorded while time passes" "reading another process is not permitted here"
 fi
 
+# --- Locks ------------------------------------------------------------------------------------
+
+names_orphan()
+{
+	record --summary "$pid" &&
+		has "$tmp/out" '"orphaner", which has ended without giving it back'
+}
+
+if test "${WITH_RUNTIME:?}" != yes; then
+	skip "a lock whose owner has ended is named" "there is no runtime"
+elif start "$top_builddir/tests/outside/matrix" 2 && may_read; then
+	claim "a lock whose owner has ended is named" names_orphan
+	end 2>/dev/null
+fi
+
 # --- What the environment cannot have ---------------------------------------------------------
 
 TDT_RECORD_DIR=$tmp/no/dir

@@ -27,6 +27,7 @@
 #include "lib/must.h"
 #include "lib/stepped.h"
 #include "lib/test.h"
+#include "host/thread.h"
 #include "probes/probes.h"
 #include "registry/handle.h"
 #include "task/wrapper.h"
@@ -587,6 +588,62 @@ TEST(a_capture_of_known_code_does_nothing_that_takes_long)
 	}
 }
 
+/* --- A poll that may show a lost wake-up ----------------------------------------------------- */
+
+static struct tdt_handle *asked;
+
+/* As a runtime that reports all wake-ups. */
+static void report_and_poll(const struct tdt_waker *given)
+{
+	tdt_task_woken(asked);
+	poll_polled(given);
+}
+
+static const struct tdt_waker_vtable reporting_vtable = { clone_itself, report_and_poll,
+							  report_and_poll, ignore_waker };
+static const struct tdt_waker reporting = { &reporting_vtable };
+
+static tdt_poll_t named_poll(void *state, struct tdt_context *cx)
+{
+	const struct tdt_waker *clone = tdt_waker_clone(cx->waker);
+
+	tdt_leaf_waits_on_named(TDT_WAIT_CHANNEL, state, 0, "jobs");
+	tdt_waker_drop(clone);
+	return TDT_PENDING;
+}
+
+static void ask_of_named_wait(void)
+{
+	struct tdt_traced task = tdt_traced((struct tdt_future){ &counter, named_poll,
+								 drop_nothing });
+	struct tdt_context cx = { &reporting };
+
+	tdt__thread.all_wakes = true; /* a thread that says so by the call asks no task */
+	tdt_worker_now(1);
+	polled = task.future;
+	asked = task.handle;
+	MUST(tdt_future_poll(&polled, &cx) == TDT_PENDING);
+	for (int i = 0; i < 4; i++) {
+		MUST(tdt_future_poll(&polled, &cx) == TDT_PENDING);
+		if (i == 3) {
+			steps_allow();
+			STEPS_MARK();
+		}
+		tdt_trace_free(tdt_backtrace(task.handle));
+	}
+}
+
+/* The name of what it waits for is read by who asks, since the poll may be the end of it. */
+TEST(a_poll_for_a_request_makes_no_system_call_whatever_the_task_waits_for)
+{
+	struct steps steps = steps_count(ask_of_named_wait,
+					 (void (*)(void))(uintptr_t)tdt__traced_poll);
+
+	steps_print("a poll for a request, of a task that waits for what has a name", &steps);
+	ck_assert_int_gt(steps.instructions, 0);
+	ck_assert_int_eq(steps.system_calls, 0);
+}
+
 /* --- A tracer --------------------------------------------------------------------------------- */
 
 #if TDT_PROBES
@@ -628,7 +685,7 @@ static void poll_watched(void)
 	polled = traced(level(24, one_leaf));
 	for (int i = 0; i < 4; i++) {
 		poll_polled(&waker);
-		tdt__watch_tick();
+		tdt__watch_pass(TDT__WATCH_LONGEST);
 	}
 	steps_allow();
 	STEPS_MARK();

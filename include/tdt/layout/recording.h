@@ -247,8 +247,9 @@ enum tdt_recorded_state {
  *         enum tdt_wait_kind, of the first leaf that reported a wait in that poll.  `a`: how many
  *         leaves did; of a task that was being polled, the thread.
  *         Payload: 8 bytes each, the polls so far; when the task was spawned, and when it was last
- *         woken (0: never), in nanoseconds of CLOCK_MONOTONIC; the id of the task that woke it; and
- *         of the wait, the object and the owner.
+ *         woken (0: never), in nanoseconds of CLOCK_MONOTONIC; the id of the task that woke it; of
+ *         the wait, the object and the owner; and 1 if that has ended without giving back the lock,
+ *         so that the wait never ends.
  * LOCK    The lock at address `c` was handed to `task` (tdt_lock_hand()).
  * RUN     `task`, which tdt_task_new() made and no thread has entered, goes on (`detail` is 0), or
  *         waits (TDT_PENDING).  The runs of a task that is entered are POLLs.

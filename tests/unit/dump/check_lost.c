@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <tdt/integrate/hooks.h>
@@ -22,6 +23,7 @@
 #include "lib/idle.h"
 #include "lib/must.h"
 #include "lib/request_waiting.h"
+#include "lib/rested_fork.h"
 #include "lib/seeded.h"
 #include "lib/test.h"
 
@@ -231,6 +233,7 @@ TEST(it_counts_only_when_it_can_no_longer_be_taken_back)
 	struct event *event = CHANNEL;
 	struct tdt_handle *handle = spawn_waiting(CONSUME(event), event);
 	const struct tdt_registry_lost *lost = (void *)(uintptr_t)registry->lost;
+	const struct tdt_snapshot *snapshot;
 	struct timespec now;
 	uint64_t counted;
 
@@ -238,9 +241,58 @@ TEST(it_counts_only_when_it_can_no_longer_be_taken_back)
 	ask(handle);
 	ck_assert_uint_eq(suspicions(), 1);
 	counted = counted_lost();
+	snapshot = snapshot_now();
+	ck_assert_uint_eq(snapshot->n_lost_wakeups + snapshot->n_unsure_lost, 1);
+	ck_assert(counted == 0 || snapshot->n_unsure_lost == 0);
+	tdt_snapshot_free(snapshot);
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	if ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - lost[0].when < 1000000000u)
 		ck_assert_uint_eq(counted, 0);
+}
+
+/* What readers outside see. */
+static uint64_t counters_lost(void)
+{
+	const struct tdt_registry_counters *one = (void *)(uintptr_t)registry->counters;
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < registry->n_counters; i++)
+		sum += __atomic_load_n(&one[i].lost, __ATOMIC_RELAXED);
+	return sum;
+}
+
+/* As if a thread were noting it at the fork, and had not counted it. */
+static void uncount_suspicion(void)
+{
+	struct tdt_registry_counters *one = (void *)(uintptr_t)registry->counters;
+	struct tdt_registry_lost *lost = (void *)(uintptr_t)registry->lost;
+	uint32_t i = 0;
+
+	while (one[i].lost == 0)
+		i++;
+	one[i].lost = 0;
+	for (i = 0; i < registry->n_lost; i++)
+		lost[i].number = 0;
+}
+
+/* 1: a suspicion that was being noted */
+TEST(a_child_of_fork_has_none_that_may_be_taken_back, .to = 2)
+{
+	struct event *event = CHANNEL;
+	struct tdt_handle *handle = spawn_waiting(CONSUME(event), event);
+	int status;
+	pid_t child;
+
+	comes(event);
+	ask(handle);
+	ck_assert_uint_eq(counters_lost(), 1);
+	if (_i == 1)
+		uncount_suspicion();
+	child = fork();
+	if (child == 0)
+		_exit(counters_lost() != 0 || suspicions() != 0);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
 }
 
 static struct tdt_future never(void)

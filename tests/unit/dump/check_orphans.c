@@ -209,6 +209,36 @@ TEST(a_trace_names_it_too)
 	tdt_trace_free(trace);
 }
 
+static char *summary(void)
+{
+	const struct tdt_summary_options options = { .size = sizeof options };
+	char *text = NULL;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+
+	MUST(out != NULL && tdt_recorder_summary(out, &options) == 0 && fclose(out) == 0);
+	return text;
+}
+
+TEST(so_does_a_recording)
+{
+	const struct tdt_recorder_options options = { .size = sizeof options };
+	const char *orphan = "\"holder\", which has ended without giving it back";
+	char *text;
+
+	MUST(tdt_recorder_start(&options) == 0);
+	both_on(rt, holds_on(false, NULL));
+	text = summary();
+	ck_assert_ptr_null(strstr(text, orphan));
+	free(text);
+	end_holder();
+	while (orphans_of(NULL) != 1)
+		sched_yield();
+	text = summary();
+	has(text, "%s", orphan);
+	free(text);
+}
+
 TEST(so_is_the_lock_of_a_task_that_was_dropped)
 {
 	struct tdt_rt *other = tdt_rt_new(CONFIG(1));

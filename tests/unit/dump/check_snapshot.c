@@ -312,7 +312,7 @@ TEST(a_task_that_does_not_answer_has_the_tree_it_was_last_watched_with)
 	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	for (int i = 0; i < 5; i++) {
 		poll_now(&job.task);
-		tdt__watch_tick();
+		tdt__watch_pass(TDT__WATCH_LONGEST);
 	}
 	poll_now(&job.task);
 	job.task.held = true;

@@ -503,6 +503,26 @@ TEST(a_pause_of_the_recorder_is_no_wait)
 	ck_assert_uint_eq(summary->waits.entry[0].total, (89 + 9 + 299 + 289) * MS);
 }
 
+TEST(a_wait_for_an_orphaned_lock_comes_first)
+{
+	const uint64_t payload[] = { 2, 1, 0, 0, 2, 8, 1 };
+
+	maker_wait(maker, one, 6, TDT_WAIT_MUTEX, 3, 9, NULL);
+	poll(one, 5 * MS, MS, 6);
+	maker_wait(maker, one, 7, TDT_WAIT_MUTEX, 2, 8, NULL);
+	poll(one, 10 * MS, MS, 7);
+	maker_add(maker, two,
+		  (struct tdt_event){ .kind = TDT_EVENT_STATE, .detail = TDT_WAIT_MUTEX, .a = 1,
+				      .b = TDT_STATE_IDLE, .time = 50 * MS, .task = 7,
+				      .c = 10 * MS },
+		  payload, sizeof payload);
+	sum_up_all();
+	ck_assert_uint_eq(summary->locks.n, 2);
+	ck_assert_uint_eq(summary->locks.entry[0].what.object, 2);
+	ck_assert_uint_eq(summary->locks.entry[0].what.orphaned, 1);
+	ck_assert_uint_eq(summary->locks.entry[1].what.orphaned, 0);
+}
+
 TEST(a_wait_that_goes_on_over_a_pause_is_one)
 {
 	pause_recorder();

@@ -436,8 +436,8 @@ static void hand_lock(unsigned which, uint64_t time, uint64_t to)
 		  NULL, 0);
 }
 
-/* Who has the lock for which task 7 waits at the end. */
-static uint64_t last_holder(void)
+/* For what task 7 waits at the end. */
+static struct tdt_wait last_wait(void)
 {
 	struct tdt__recording *recording;
 	struct tdt__timeline timeline;
@@ -457,7 +457,12 @@ static uint64_t last_holder(void)
 	tdt__timeline_end(&timeline);
 	tdt__recording_close(recording);
 	free(block);
-	return wait.owner;
+	return wait;
+}
+
+static uint64_t last_holder(void)
+{
+	return last_wait().owner;
 }
 
 CASE(locks)
@@ -491,6 +496,26 @@ TEST(a_lock_that_is_handed_to_the_waiter_was_held_by_another_one_until_then)
 	hand_lock(other, 260, 7);
 	ck_assert_uint_eq(last_holder(), 4);
 	maker_free(maker);
+}
+
+/* A listing says it of the lock that it has read, and of no other. */
+TEST(a_lock_is_orphaned_if_a_listing_says_so_and_it_was_not_handed_on)
+{
+	const uint64_t payload[] = { 42, 5, 45, 0, 0x10, 3, 1 };
+
+	for (int i = 0; i < 4; i++) {
+		begin();
+		maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, i == 1 ? 0x20 : 0x10, 3, NULL);
+		maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
+		maker_add(maker, other,
+			  (struct tdt_event){ .kind = TDT_EVENT_STATE, .detail = TDT_WAIT_MUTEX,
+					      .a = 1, .time = 200, .task = 7, .c = 100 },
+			  payload, i == 2 ? 6 * sizeof payload[0] : sizeof payload);
+		if (i == 3)
+			hand_lock(other, 300, 4);
+		ck_assert_uint_eq(last_wait().orphaned, i == 0);
+		maker_free(maker);
+	}
 }
 
 TEST(a_listing_names_the_present_holder)

@@ -8,9 +8,11 @@
 #include <config.h>
 
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <tdt/rt/channel.h>
 #include <tdt/rt/sync.h>
@@ -203,6 +205,33 @@ TEST(all_that_wait_are_notified_and_nobody_else)
 	tdt_future_drop(&waiting[0]);
 }
 
+static pthread_mutex_t *in_its_place;
+
+/* Whoever takes the lock of the notification now waits for ever. */
+static void end_and_free_notification(void)
+{
+	size_t size = malloc_usable_size(notify);
+
+	for (int i = 0; i < WAITERS; i++)
+		expect_end(i, 1);
+	tdt_notify_free(notify);
+	notify = NULL;
+	in_its_place = malloc(size);
+	MUST(in_its_place != NULL && pthread_mutex_init(in_its_place, NULL) == 0 &&
+	     pthread_mutex_lock(in_its_place) == 0);
+}
+
+TEST(the_last_one_that_is_woken_may_free_the_notification)
+{
+	for (int i = 0; i < WAITERS; i++)
+		expect_pending(i, tdt_notify_wait(notify));
+	waker[WAITERS - 1].in_wake = end_and_free_notification;
+	ck_assert_int_eq(tdt_notify_all(notify), 0);
+	ck_assert_ptr_null(notify);
+	pthread_mutex_unlock(in_its_place);
+	free(in_its_place);
+}
+
 /* --- Channels --------------------------------------------------------------------- */
 
 static struct tdt_channel *channel;
@@ -363,6 +392,27 @@ TEST(closing_wakes_the_receivers_and_takes_no_value_from_them)
 	expect_end(0, 1);
 	ck_assert_ptr_eq(got[0], &values[0]);
 	ck_assert_int_eq(errors[0], 0);
+}
+
+static void poll_the_second(void)
+{
+	ck_assert_uint_eq(poll_as(1, &waiting[1]), TDT_READY);
+	ck_assert_int_eq(error, -EPIPE);
+}
+
+/* Its future may be freed by then, so it is in no line. */
+TEST(who_sees_the_close_before_it_is_woken_is_not_woken, .to = 2)
+{
+	if (_i == 0)
+		fill_channel();
+	for (int i = 0; i < 2; i++)
+		expect_pending(i, _i == 0 ? tdt_channel_send(channel, &values[2 + i], &error)
+					  : tdt_channel_receive(channel, &received, &error));
+	waker[0].in_wake = poll_the_second;
+	ck_assert_int_eq(tdt_channel_close(channel), 0);
+	expect_end(0, 1);
+	ck_assert_int_eq(waker[1].wakes, 0);
+	tdt_future_drop(&waiting[1]);
 }
 
 TEST(what_nobody_receives_is_freed_with_the_last_reference)

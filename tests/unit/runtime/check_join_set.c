@@ -186,6 +186,44 @@ TEST(the_last_task_lets_all_go_that_wait_for_another)
 	tdt_future_drop(&second);
 }
 
+static struct test_waker waits_for_next[3];
+static struct tdt_future next_one[3];
+
+static tdt_poll_t poll_next(int i)
+{
+	struct tdt_context cx = { &waits_for_next[i].waker };
+
+	return tdt_future_poll(&next_one[i], &cx);
+}
+
+static void poll_the_third(void)
+{
+	ck_assert_uint_eq(poll_next(2), TDT_READY);
+}
+
+/* Its future may be freed by then, so it is in no line. */
+TEST(who_sees_the_empty_set_before_it_is_woken_is_not_woken)
+{
+	go(1);
+	for (int i = 0; i < 3; i++) {
+		test_waker_init(&waits_for_next[i]);
+		next_one[i] = tdt_join_set_next(set, NULL, NULL);
+		ck_assert_uint_eq(poll_next(i), TDT_PENDING);
+	}
+	waits_for_next[1].in_wake = poll_the_third;
+	leaf_open(&leaf[0]);
+	UNTIL(waits_for_next[0].wakes != 0);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_uint_eq(poll_next(i), TDT_READY);
+		ck_assert_int_eq(waits_for_next[1].wakes, 1);
+	}
+	ck_assert_int_eq(waits_for_next[2].wakes, 0);
+	for (int i = 0; i < 3; i++) {
+		tdt_future_drop(&next_one[i]);
+		ck_assert_int_eq(waits_for_next[i].alive, 0);
+	}
+}
+
 TEST(all_are_aborted_also_a_second_time)
 {
 	go(2);

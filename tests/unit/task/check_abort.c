@@ -19,6 +19,7 @@
 #include "lib/requester.h"
 #include "lib/test.h"
 #include "registry/handle.h"
+#include "task/request.h"
 
 static struct test_task task;
 static struct test_waker waker;
@@ -132,6 +133,23 @@ TEST(a_request_that_is_withdrawn_takes_no_abort_along)
 	test_ask(&requester, task.handle);
 	test_requester_fini(&requester);
 	expect_dropped();
+}
+
+/* As in a poll that began before the abort, and took the requests after it. */
+TEST(a_poll_that_takes_requests_leaves_the_abort_to_be_claimed)
+{
+	struct test_requester requester;
+
+	ck_assert_uint_eq(test_task_poll(&task), TDT_PENDING);
+	test_ask(&requester, task.handle);
+	ck_assert_int_eq(task.waker.wakes, 1);
+	ck_assert(!tdt__requests_claim(task.handle));
+	ck_assert_int_eq(tdt_task_abort(task.handle), 0);
+	tdt__requests_answer(task.handle, tdt__requests_take(task.handle, NULL), NULL, -ESRCH);
+	ck_assert(tdt__requests_claim(task.handle));
+	expect_dropped();
+	ck_assert(test_answered(&requester));
+	test_requester_fini(&requester);
 }
 
 /* --- In a poll ----------------------------------------------------------------------- */

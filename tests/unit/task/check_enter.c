@@ -188,6 +188,16 @@ TEST(a_task_may_end_while_it_runs)
 	tdt_handle_unref(kept);
 }
 
+TEST(a_task_that_has_ended_waits_for_nothing_more)
+{
+	struct tdt_handle *kept = tdt_handle_ref(task);
+
+	tdt_task_end(task);
+	tdt_task_waits_on(kept, TDT_WAIT_TIMER, NULL, 0, NULL);
+	ck_assert_int_eq(info_of(kept).state, TDT_TASK_READY);
+	tdt_handle_unref(kept);
+}
+
 TEST(a_task_with_a_future_is_not_entered)
 {
 	struct test_task polled = { .leaf.name = 'a' };

@@ -145,6 +145,28 @@ TEST(in_its_poll_a_task_is_the_current_one_and_reports_what_it_waits_for)
 	tdt_hook_terminate(&seven);
 }
 
+TEST(it_is_not_the_programs_to_enter_or_to_end)
+{
+	struct tdt_handle *task;
+
+	tdt_hook_spawn(&seven);
+	task = tdt_task_find(7);
+	ck_assert_ptr_nonnull(task);
+	tdt_task_enter(task);
+	ck_assert_uint_eq(tdt_current_task_id(), 0);
+	ck_assert_int_eq(info_of(7).state, TDT_TASK_WAITING);
+	tdt_hook_poll_start(&seven);
+	tdt_task_leave(task);
+	tdt_task_end(task);
+	ck_assert_uint_eq(tdt_current_task_id(), 7);
+	ck_assert_int_eq(info_of(7).state, TDT_TASK_RUNNING);
+	tdt_hook_poll_end(&seven);
+	ck_assert_uint_eq(info_of(7).polls, 1);
+	tdt_handle_unref(task);
+	tdt_hook_terminate(&seven);
+	ck_assert_int_eq(tasks(), 0);
+}
+
 TEST(it_is_ready_or_has_panicked_or_was_dropped)
 {
 	static const enum tdt_task_state states[] = { TDT_TASK_READY, TDT_TASK_PANICKED,
@@ -349,6 +371,25 @@ TEST(so_does_one_that_is_adopted_before_it_is_spawned)
 	hand_end(&hand);
 	tdt_hook_terminate(&seven);
 	ck_assert_int_eq(tasks(), 0);
+}
+
+TEST(another_traced_task_may_take_the_place_of_the_first)
+{
+	struct tdt_counts counts = { .size = sizeof counts };
+	struct hand first, second;
+
+	begin_later(&first, 1);
+	begin_later(&second, 1);
+	tdt_hook_spawn(&seven);
+	tdt_hook_adopt(first.task.handle, 7);
+	tdt_hook_adopt(second.task.handle, 7);
+	hand_end(&first);
+	hand_end(&second);
+	tdt_hook_terminate(&seven);
+	ck_assert_int_eq(tdt_counters(&counts), 0);
+	ck_assert_uint_eq(counts.spawned, 2);
+	ck_assert_uint_eq(counts.ended, 2);
+	ck_assert_uint_eq(counts.held, 0);
 }
 
 TEST(a_task_that_goes_on_without_the_traced_one_has_a_record_again)

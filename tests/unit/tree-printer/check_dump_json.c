@@ -55,6 +55,7 @@ static struct dumped *some(void)
 	dumped->cycles[2].unproven = 1;
 	dumped_cycle(dumped, false, &silent, 1);
 	dumped->snapshot.lost = 8;
+	dumped->snapshot.n_unsure_lost = 3;
 	dumped->snapshot.outside = dumped->snapshot.recorded = dumped->snapshot.at_least = 1;
 	dumped->snapshot.took_ns = UINT64_MAX;
 	dumped->snapshot.misuse = &misuse;
@@ -67,7 +68,8 @@ static struct dumped *some(void)
 static const char some_json[] =
 	"{\"tdt\":1,\"dump\":{\"took_ns\":\"18446744073709551615\","
 	"\"tasks\":3,\"fresh\":2,\"running\":0,\"last\":0,"
-	"\"none\":1,\"lost\":8,\"outside\":true,\"recorded\":true,\"at_least\":true,"
+	"\"none\":1,\"lost\":8,\"unsure_lost_wakeups\":3,\"outside\":true,"
+	"\"recorded\":true,\"at_least\":true,"
 	"\"process\":{\"pid\":4711,\"registry\":\"0x7f00\","
 	"\"start_real_ns\":\"9007199254740993\",\"now_ns\":70}},"
 	"\"misuse\":{\"kind\":\"order\",\"name\":\"\\uFFFD\",\"reason\":\"b\"},"

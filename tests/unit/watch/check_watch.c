@@ -111,7 +111,7 @@ TEST(a_task_is_captured_once_an_epoch)
 			test_task_poll(&task);
 			ck_assert_uint_eq(polls_since(task.handle), i);
 		}
-		tdt__watch_tick();
+		tdt__watch_pass(TDT__WATCH_LONGEST);
 		ck_assert_uint_eq(polls_since(task.handle), 3);
 	}
 	test_task_fini(&task);
@@ -169,7 +169,7 @@ TEST(a_task_in_the_middle_of_a_poll_has_its_last_tree)
 		ck_assert_uint_eq(tdt_trace_info(seen)->polls_since, 1 + (unsigned)watched);
 		ck_assert_int_eq(test_nodes_of(seen, "act_in_poll"), 1);
 		tdt_trace_free(seen);
-		tdt__watch_tick();
+		tdt__watch_pass(TDT__WATCH_LONGEST);
 	}
 	test_task_fini(&task);
 }
@@ -188,7 +188,7 @@ TEST(a_task_that_has_ended_keeps_the_last_tree_it_waited_with)
 
 		test_task_init(&task, NULL);
 		test_task_poll(&task);
-		tdt__watch_tick();
+		tdt__watch_pass(TDT__WATCH_LONGEST);
 		if (i < 2)
 			ck_assert_int_eq(test_task_poll(&task), results[i]);
 		tdt_future_drop(&task.future);
@@ -285,7 +285,7 @@ TEST(the_number_of_an_epoch_wraps_and_is_never_0)
 	for (unsigned i = 0; i <= INT16_MAX; i++) {
 		unsigned now;
 
-		tdt__watch_tick();
+		tdt__watch_pass(TDT__WATCH_LONGEST);
 		now = tdt__epoch_now();
 		ck_assert_uint_ne(now, 0);
 		ck_assert_uint_ne(now, before);
@@ -367,7 +367,7 @@ TEST(a_tree_may_grow)
 	around = frames_of(task.handle, NULL) - 1;
 	for (size_t i = 0; i < sizeof depths / sizeof depths[0]; i++) {
 		deep.depth = depths[i];
-		tdt__watch_tick();
+		tdt__watch_pass(TDT__WATCH_LONGEST);
 		test_task_poll(&task);
 		ck_assert_uint_eq(polls_since(task.handle), 0);
 		ck_assert_uint_eq(frames_of(task.handle, &cut), (size_t)depths[i] + around);
@@ -544,7 +544,7 @@ TEST(a_watched_poll_learns_a_little_and_the_next_goes_on_from_there)
 		ck_assert_uint_le(frames, (size_t)TDT__SPARE_LEARNS * (size_t)++epochs + 1);
 		ck_assert_uint_gt(frames, before);
 		before = frames;
-		tdt__watch_tick();
+		tdt__watch_pass(TDT__WATCH_LONGEST);
 		if (cut != TDT_CUT_NOT)
 			ck_assert_int_eq(cut, TDT_CUT_LIMIT);
 	} while (cut != TDT_CUT_NOT);
@@ -566,7 +566,7 @@ TEST(who_asks_learns_all_at_once_for_those_who_watch_too)
 	ck_assert_uint_eq(test_answer(&requester)->leaves, 1);
 	tdt_trace_stack(requester.trace, 0, NULL, 0, &cut);
 	ck_assert_int_eq(cut, TDT_CUT_NOT);
-	tdt__watch_tick();
+	tdt__watch_pass(TDT__WATCH_LONGEST);
 	test_task_poll(&task);
 	ck_assert_uint_ge(frames_of(task.handle, &cut), 21);
 	ck_assert_int_eq(cut, TDT_CUT_NOT);
@@ -605,14 +605,14 @@ TEST(with_no_capture_left_a_task_is_left_out_until_the_next_epoch)
 
 	test_task_init(&task, NULL);
 	test_task_poll(&task);
-	tdt__watch_tick();
+	tdt__watch_pass(TDT__WATCH_LONGEST);
 	n = take_all_captures(taken);
 	test_task_poll(&task);
 	ck_assert_uint_eq(polls_since(task.handle), 1);
 	give_back(taken, n);
 	test_task_poll(&task);
 	ck_assert_uint_eq(polls_since(task.handle), 2);
-	tdt__watch_tick();
+	tdt__watch_pass(TDT__WATCH_LONGEST);
 	test_task_poll(&task);
 	ck_assert_uint_eq(polls_since(task.handle), 0);
 	test_task_fini(&task);
@@ -638,7 +638,7 @@ TEST(captures_that_were_missed_are_there_the_next_time)
 	struct tdt__capture *taken[ENOUGH];
 	int n = take_all_captures(taken), more;
 
-	tdt__watch_tick();
+	tdt__watch_pass(TDT__WATCH_LONGEST);
 	more = take_all_captures(taken + n);
 	ck_assert_int_gt(more, 0);
 	give_back(taken, n + more);
@@ -738,7 +738,7 @@ TEST(tasks_that_find_no_room_of_their_size_have_room_of_that_size_made)
 	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	poll_burst();
 	made = tdt__last_tree_made();
-	tdt__watch_tick();
+	tdt__watch_pass(TDT__WATCH_LONGEST);
 	ck_assert_uint_le(tdt__last_tree_made(), made + SOME + SOME / 2);
 	poll_burst();
 	for (int i = 0; i < burst_size; i++) {
@@ -758,7 +758,7 @@ TEST(tasks_that_come_and_go_one_after_the_other_have_no_room_made)
 		poll_burst();
 		end_burst();
 	}
-	tdt__watch_tick();
+	tdt__watch_pass(TDT__WATCH_LONGEST);
 	ck_assert_uint_le(tdt__last_tree_made(), made + 200);
 }
 
@@ -900,7 +900,7 @@ TEST(off_it_captures_no_more_and_on_again_it_does)
 	ck_assert_int_eq(tdt_watch(0, NULL), 0);
 	ck_assert_uint_eq(tdt__registry.watch_ns, 0);
 	for (unsigned i = 1; i < 4; i++) {
-		tdt__watch_tick();
+		tdt__watch_pass(TDT__WATCH_LONGEST);
 		test_task_poll(&task);
 		ck_assert_uint_eq(polls_since(task.handle), i);
 		ck_assert_uint_eq(task.handle->record.own_epoch, 0);

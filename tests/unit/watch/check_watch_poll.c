@@ -110,7 +110,7 @@ static void family_init(struct family *family)
 	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	for (int i = 0; i < 5; i++) {
 		poll_once(&family->task);
-		tdt__watch_tick();
+		tdt__watch_pass(TDT__WATCH_LONGEST);
 	}
 }
 
@@ -146,7 +146,7 @@ TEST(a_watched_poll_takes_no_lock_and_no_memory)
 		ck_assert_uint_eq(polls_since(&family.task), 0);
 		ck_assert_uint_eq(polls_since(&family.inner), 0);
 		locks = 0;
-		tdt__watch_tick();
+		tdt__watch_pass(TDT__WATCH_LONGEST);
 		locked = locks;
 		ck_assert_int_gt(locked, 0);
 	}
@@ -278,12 +278,12 @@ TEST(a_ticker_without_memory_has_tasks_left_out_and_goes_on_later)
 		for (int i = 0; i < TASKS; i++)
 			poll_once(&task[i]);
 		no_memory_begin(epoch % 4);
-		tdt__watch_tick();
+		tdt__watch_pass(TDT__WATCH_LONGEST);
 		no_memory_end();
 	}
 	for (int epoch = 0; epoch < 2; epoch++) {
 		there = 0;
-		tdt__watch_tick();
+		tdt__watch_pass(TDT__WATCH_LONGEST);
 		for (int i = 0; i < TASKS; i++) {
 			poll_once(&task[i]);
 			there += polls_since(&task[i]) == 0;
@@ -356,7 +356,7 @@ static struct tdt_traced task_in(void *plugin)
 static void poll_until_sure(struct tdt_traced *task)
 {
 	do {
-		tdt__watch_tick();
+		tdt__watch_pass(TDT__WATCH_LONGEST);
 		poll_once(task);
 	} while (guessed_nodes(task) != 0);
 }
@@ -370,7 +370,7 @@ TEST(a_tree_from_before_a_module_went_is_marked_if_it_lies_in_one_that_may_go)
 	struct tdt_traced task = task_in(stays);
 
 	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
-	tdt__watch_tick();
+	tdt__watch_pass(TDT__WATCH_LONGEST);
 	poll_once(&task);
 	ck_assert_int_eq(guessed_nodes(&task), 0);
 	ck_assert_int_eq(dlclose(plugin), 0);
@@ -408,7 +408,7 @@ TEST(a_capture_that_is_in_use_while_a_module_goes_is_told_later)
 	poll_once(&task);
 	used = tdt__spare_take();
 	ck_assert_int_eq(dlclose(plugin), 0);
-	tdt__watch_tick();
+	tdt__watch_pass(TDT__WATCH_LONGEST);
 	tdt__spare_give(used);
 	poll_until_sure(&task); /* takes the one that was given back: it is the first */
 	end_traced(&task);
@@ -437,12 +437,12 @@ TEST(a_task_that_is_polled_while_captures_are_renewed_has_its_tree)
 
 	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	poll_once(&task);
-	tdt__watch_tick();
+	tdt__watch_pass(TDT__WATCH_LONGEST);
 	ck_assert_uint_eq(polls_since(&task), 0);
 	dlclose(plugin_open(PLUGINS "/plugin_b.so"));
 	do
 		polled_meanwhile = &task;
-	while (tdt__watch_tick(), polled_meanwhile != NULL);
+	while (tdt__watch_pass(TDT__WATCH_LONGEST), polled_meanwhile != NULL);
 	ck_assert_uint_eq(polls_since(&task), 0);
 	end_traced(&task);
 }

@@ -172,7 +172,7 @@ static void *read_them(void *argument)
 static void *tick(void *argument)
 {
 	while (atomic_load(&at_work) > 0)
-		tdt__watch_tick();
+		tdt__watch_pass(TDT__WATCH_LONGEST);
 	return argument;
 }
 
