@@ -17,10 +17,31 @@
  * tests of a case in the order of their lines, or only the tests that the command line names.
  */
 
+/* What most suites need: they include only what is missing here. */
 #include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "lib/must.h"
 #include "lib/rested_fork.h"
+
+/* A function that is handed to the library takes what the library gives, whether it wants it. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 
 struct test_options {
 	/* Of a test: it runs for each _i from `from` to the one before `to`, else once with 0. */
@@ -54,7 +75,7 @@ struct test_entry {
 #define TEST(name, ...)                                                                            \
 	static void name(int _i);                                                                  \
 	TEST_ENTRY(name##_entry, { #name, name, __FILE__, __LINE__ }, { __VA_ARGS__ })             \
-	static void name(int _i __attribute__((unused)))
+	static void name(int _i)
 
 /* Why the whole suite cannot run, which is printed; NULL: it can. */
 #define SUITE_SKIP(why)                                                                            \

@@ -7,15 +7,7 @@
  * Each case is a process of its own (CK_FORK).
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #include <tdt/integrate/hooks.h>
 #include <tdt/tdt.h>
@@ -43,7 +35,6 @@ static tdt_poll_t leaf_poll(void *state, struct tdt_context *cx)
 	const struct tdt_waker *clone;
 	int saved = errno;
 
-	(void)state;
 	KEEPS_ERRNO(clone = tdt_waker_clone(cx->waker));
 	KEEPS_ERRNO(tdt_waker_drop(clone));
 	KEEPS_ERRNO(tdt_leaf_waits_on(TDT_WAIT_OTHER, NULL, 0));
@@ -68,8 +59,6 @@ static struct {
 
 static tdt_poll_t stuck_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	sem_post(&stuck.entered);
 	while (sem_wait(&stuck.leave) != 0)
 		;
@@ -78,7 +67,6 @@ static tdt_poll_t stuck_poll(void *state, struct tdt_context *cx)
 
 static void *poll_stuck(void *arg)
 {
-	(void)arg;
 	poll_now_start(&task, stuck.traced.future);
 	return NULL;
 }
@@ -229,8 +217,6 @@ TEST(the_first_dump_of_a_poll_that_goes_on)
 
 static int visit(struct tdt_handle *handle, const struct tdt_task_info *info, void *arg)
 {
-	(void)handle;
-	(void)info;
 	++*(int *)arg;
 	return 0;
 }
@@ -295,7 +281,6 @@ TEST(the_first_combinators)
 
 static int co_main(void *arg)
 {
-	(void)arg;
 	return 0;
 }
 

@@ -5,23 +5,11 @@
  * are free, and the barrier works.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <tdt/tdt.h>
 
 #include "host/loaded.h"
 #include "lib/futures.h"
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/options.h"
 #include "lib/sanitized.h"
 #include "lib/seeded.h"
@@ -48,7 +36,6 @@ static void wake(const struct tdt_waker *waker)
 
 static tdt_poll_t wait_on(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	tdt_waker_drop(tdt_waker_clone(cx->waker));
 	return TDT_PENDING;
 }

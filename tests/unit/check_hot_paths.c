@@ -8,13 +8,7 @@
 #include <config.h>
 
 #include <link.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <tdt/integrate/fiber.h>
 #include <tdt/integrate/hooks.h>
@@ -24,7 +18,6 @@
 #include <tdt/watch.h>
 
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/stepped.h"
 #include "lib/test.h"
 #include "probes/probes.h"
@@ -104,24 +97,18 @@ static tdt_poll_t allocate_poll(void *state, struct tdt_context *cx)
 {
 	void *volatile memory = malloc(100);
 
-	(void)cx;
 	free(memory);
-	(void)state;
 	return TDT_PENDING;
 }
 
 static tdt_poll_t add_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	atomic_fetch_add_explicit(&counter, 1, memory_order_relaxed);
 	return TDT_PENDING;
 }
 
 static tdt_poll_t exchange_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	/* What was there is wanted, or a compiler may make a plain store of it. */
 	return atomic_exchange_explicit(&counter, 1, memory_order_relaxed) < 0 ? TDT_READY
 									       : TDT_PENDING;
@@ -129,8 +116,6 @@ static tdt_poll_t exchange_poll(void *state, struct tdt_context *cx)
 
 static tdt_poll_t fence_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 #if defined(__x86_64__)
 	__asm__ volatile("mfence\n\tlfence\n\tsfence" ::: "memory");
 #endif
@@ -139,8 +124,6 @@ static tdt_poll_t fence_poll(void *state, struct tdt_context *cx)
 
 static tdt_poll_t call_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	syscall(SYS_getppid);
 	return TDT_PENDING;
 }
@@ -149,16 +132,12 @@ static tdt_poll_t clock_poll(void *state, struct tdt_context *cx)
 {
 	struct timespec time;
 
-	(void)state;
-	(void)cx;
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
 	return TDT_PENDING;
 }
 
 static tdt_poll_t counter_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 #if defined(__x86_64__)
 	__builtin_ia32_rdtsc();
 #endif
@@ -167,8 +146,6 @@ static tdt_poll_t counter_poll(void *state, struct tdt_context *cx)
 
 static tdt_poll_t lock_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	pthread_mutex_lock(&mutex);
 	pthread_mutex_unlock(&mutex);
 	return TDT_PENDING;
@@ -176,16 +153,11 @@ static tdt_poll_t lock_poll(void *state, struct tdt_context *cx)
 
 static int first_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	(void)info;
-	(void)size;
-	(void)arg;
 	return 1;
 }
 
 static tdt_poll_t look_up_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	dl_iterate_phdr(first_module, NULL);
 	return TDT_PENDING;
 }
@@ -194,8 +166,6 @@ static tdt_poll_t search_poll(void *state, struct tdt_context *cx)
 {
 	const char *volatile text = "some text";
 
-	(void)state;
-	(void)cx;
 	MUST(strchr(text, 'x') != NULL);
 	return TDT_PENDING;
 }
@@ -422,7 +392,6 @@ static const struct tdt_waker *_Atomic sleeper;
 /* Is woken once it has been polled often enough. */
 static tdt_poll_t sleep_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	if (atomic_load(&sleeper) == NULL)
 		atomic_store(&sleeper, tdt_waker_clone(cx->waker));
 	return TDT_PENDING;
@@ -475,7 +444,6 @@ static tdt_poll_t leaf_poll(void *state, struct tdt_context *cx)
 	bool marked = leaves++ == marked_leaf;
 	const struct tdt_waker *clone;
 
-	(void)state;
 	if (marked) {
 		steps_allow();
 		STEPS_MARK();

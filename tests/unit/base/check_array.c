@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers base/array.  An array has room for each entry that is appended, or is as it was. */
 
-#include <config.h>
-
 #include "base/array.h"
 #include "lib/no_memory.h"
 #include "lib/test.h"

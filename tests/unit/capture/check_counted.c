@@ -7,14 +7,6 @@
 
 #include <config.h>
 
-#include <check.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <tdt/integrate/hooks.h>
 #include <tdt/watch.h>
 
@@ -478,13 +470,11 @@ static atomic_long alive;
 
 static void many_wake_by_ref(const struct tdt_waker *waker)
 {
-	(void)waker;
 	atomic_fetch_add(&woken, 1);
 }
 
 static void many_drop(const struct tdt_waker *waker)
 {
-	(void)waker;
 	atomic_fetch_sub(&alive, 1);
 }
 
@@ -507,7 +497,6 @@ static const struct tdt_waker *_Atomic handed;
 
 static void on_signal(int signal)
 {
-	(void)signal;
 	tdt_waker_wake(atomic_exchange(&handed, NULL));
 }
 
@@ -575,7 +564,6 @@ static void *use_wakers(void *arg)
 
 static tdt_poll_t slots_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	for (int i = 0; i < SLOTS; i++)
 		tdt_waker_drop(atomic_exchange(&slots[i], tdt_waker_clone(cx->waker)));
 	return TDT_PENDING;

@@ -6,19 +6,13 @@
  * the runtime gets back every waker.
  */
 
-#include <config.h>
-
-#include <check.h>
 #include <dlfcn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <tdt/integrate/hooks.h>
 #include <tdt/tdt.h>
 
 #include "lib/futures.h"
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/test.h"
 
 /* --- A leaf that registers first and looks second --------------------------------- */

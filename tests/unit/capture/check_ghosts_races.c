@@ -5,21 +5,11 @@
  * Each wake-up comes through, and each waker is given back once.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <unistd.h>
-
 #include <tdt/rt/net.h>
 #include <tdt/rt/runtime.h>
 #include <tdt/tdt.h>
 
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/options.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
@@ -196,7 +186,6 @@ static uint32_t most_leaves = 4; /* that a trace shows */
 
 static void *requesting(void *arg)
 {
-	(void)arg;
 	while (!atomic_load(&stop)) {
 		struct tdt_trace *trace = backtrace_timed(task.handle, MS);
 
@@ -244,7 +233,6 @@ static void on_signal(int number)
 {
 	unsigned before = heard;
 
-	(void)number;
 	for (int i = 0; i < 4; i++)
 		meddle(&interrupted);
 	heard = before; /* whom we interrupted counts, too */
@@ -294,7 +282,6 @@ static tdt_poll_t item_poll(void *state, struct tdt_context *cx)
 	const struct tdt_waker *waker = tdt_waker_clone(cx->waker), *old;
 	bool there;
 
-	(void)state;
 	pthread_mutex_lock(&lock);
 	old = waiting;
 	there = items > 0;

@@ -7,11 +7,6 @@
 
 #include <config.h>
 
-#include <check.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -72,7 +67,6 @@ static void switch_to(void)
 
 static tdt_poll_t polls_leaf_on_coroutine(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	switched.poll = chain;
 	switched.future = NULL;
 	switched.cx = cx;
@@ -143,7 +137,6 @@ static NOINLINE void leaf_for_coroutine(void)
 
 static tdt_poll_t goes_back(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	switched.cx = cx;
 	switched.callback = leaf_for_coroutine;
 	swapcontext(&coroutine, &host);
@@ -178,7 +171,6 @@ static struct poll_now *signalled;
 
 static void poll_in_handler(int number)
 {
-	(void)number;
 	poll_now(signalled);
 }
 
@@ -410,7 +402,6 @@ static NOINLINE void activation(unsigned depth, struct tdt_context *cx)
 
 static tdt_poll_t damaged_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	activation(ACTIVATIONS - 1, cx);
 	TDT_KEEP_FRAME();
 	return TDT_PENDING;

@@ -4,15 +4,7 @@
  * closed with dlopen(), one takes the place of another, also between the request and its answer.
  */
 
-#include <config.h>
-
-#include <check.h>
 #include <dlfcn.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <tdt/tree.h>
 

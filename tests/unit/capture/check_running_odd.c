@@ -8,21 +8,11 @@
 
 #include <config.h>
 
-#include <check.h>
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include "lib/gate.h"
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/options.h"
 #include "lib/refused.h"
 #include "lib/seeded.h"
@@ -63,7 +53,6 @@ static NOINLINE void activation(unsigned depth)
 
 static tdt_poll_t damaged_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	activation(ACTIVATIONS - 1);
 	USE(cx);
 	return TDT_READY;
@@ -171,7 +160,6 @@ static NOINLINE void stale_calls(bool stays, unsigned depth)
 
 static tdt_poll_t stale_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	for (unsigned depth = 8; depth > 0; depth--)
 		stale_calls(false, depth);
 	stale_calls(true, 0);
@@ -226,7 +214,6 @@ static tdt_poll_t hole_poll(void *state, struct tdt_context *cx)
 {
 	char room[65536], *page = (char *)(((uintptr_t)room + 32768) & ~(uintptr_t)4095);
 
-	(void)state;
 	USE(room);
 	MUST(mprotect(page, 4096, PROT_NONE) == 0);
 	below(room);
@@ -267,7 +254,6 @@ static NOINLINE void deeper(unsigned levels)
 
 static tdt_poll_t deep_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	deeper(100);
 	USE(cx);
 	return TDT_READY;
@@ -369,7 +355,6 @@ static struct tdt_context *inner_cx;
 
 static tdt_poll_t inner_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	gate_stay();
 	USE(cx);
 	return TDT_READY;
@@ -377,7 +362,6 @@ static tdt_poll_t inner_poll(void *state, struct tdt_context *cx)
 
 static void poll_in_handler(int signal)
 {
-	(void)signal;
 	tdt_future_poll(&inner_future, inner_cx);
 }
 
@@ -431,7 +415,6 @@ static tdt_poll_t vfork_poll(void *state, struct tdt_context *cx)
 {
 	pid_t child;
 
-	(void)state;
 	atomic_fetch_add(&gate.entered, 1);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"

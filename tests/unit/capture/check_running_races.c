@@ -5,20 +5,6 @@
  * the host.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
 #include <tdt/tdt.h>
 
 #include "base/clock.h"
@@ -26,7 +12,6 @@
 #include "capture/capture_trace.h"
 #include "capture/running.h"
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/options.h"
 #include "lib/seeded.h"
 #include "lib/stuck_task.h"
@@ -77,7 +62,6 @@ static tdt_poll_t moving_poll(void *state, struct tdt_context *cx)
 	unsigned ns = random_below(&moving.seed, 60000);
 	bool sleeps = random_below(&moving.seed, 3) == 0;
 
-	(void)state;
 	moving.polls++;
 	if (moving.polls % 2 == 0)
 		even_poll(ns, sleeps);
@@ -277,7 +261,6 @@ static bool nothing_is_pending(const struct stuck_task *task)
 
 static int note_state(struct tdt_handle *handle, const struct tdt_task_info *info, void *state)
 {
-	(void)handle;
 	*(struct tdt_task_info *)state = *info;
 	return 0;
 }
@@ -303,7 +286,6 @@ static atomic_int hosts;
 
 static void hosts_handler(int signal)
 {
-	(void)signal;
 	atomic_fetch_add(&hosts, 1);
 }
 

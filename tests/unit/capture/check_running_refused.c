@@ -5,14 +5,7 @@
  * it in time, and the next requester gets an answer.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "capture/capture.h"
@@ -34,7 +27,6 @@ static tdt_poll_t staying_poll(void *state, struct tdt_context *cx)
 {
 	uintptr_t here = (uintptr_t)&here;
 
-	(void)state;
 	if (know_stack)
 		tdt__stack_readable(here, here + 1); /* as the first capture of a thread does */
 	gate_stay();
@@ -93,7 +85,6 @@ static int read_within(uint64_t ns)
 
 static int read_late(void *argument)
 {
-	(void)argument;
 	return read_within(LATE);
 }
 

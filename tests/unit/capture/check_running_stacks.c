@@ -5,18 +5,8 @@
  * blocked, and read from outside; and while it spins, and read by the signal.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include <tdt/coroutine.h>
 #include <tdt/integrate/stack.h>
@@ -24,7 +14,6 @@
 #include "future/sanitizers.h"
 #include "lib/gate.h"
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/options.h"
 #include "lib/stuck_task.h"
 #include "lib/switched.h"
@@ -255,7 +244,6 @@ static void foreign_entry(void)
 
 static tdt_poll_t foreign_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	getcontext(&foreign.inside);
 	foreign.inside.uc_stack.ss_sp = foreign.stack.low;
 	foreign.inside.uc_stack.ss_size = foreign.stack.size;

@@ -9,16 +9,11 @@
 #include <config.h>
 
 #include <alloca.h>
-#include <check.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 
 #include "capture/capture.h"
 #include "capture/chain.h"
 #include "capture/seal.h"
 #include "host/start.h"
-#include "lib/must.h"
 #include "lib/seeded.h"
 #include "lib/test.h"
 #include "unwind/registers.h"

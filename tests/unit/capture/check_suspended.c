@@ -4,13 +4,6 @@
  * unwinder found there just before, whatever frames they have, and wherever they lie meanwhile.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unwind.h>
 
@@ -19,7 +12,6 @@
 
 #include "lib/fibered.h"
 #include "lib/frames.h"
-#include "lib/must.h"
 #include "lib/seeded.h"
 #include "lib/test.h"
 #include "registry/handle.h"
@@ -38,7 +30,6 @@ static struct {
 
 static _Unwind_Reason_Code find_frame(struct _Unwind_Context *context, void *arg)
 {
-	(void)arg;
 	if (_Unwind_GetCFA(context) > found.high || _Unwind_GetIP(context) == 0)
 		return _URC_END_OF_STACK;
 	MUST(found.n < 4 * DEEP);

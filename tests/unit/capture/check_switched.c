@@ -6,9 +6,6 @@
  * of another.
  */
 
-#include <config.h>
-
-#include <check.h>
 #include <sys/mman.h>
 
 #include "lib/idle.h"

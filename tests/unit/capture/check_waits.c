@@ -4,11 +4,6 @@
  * shows the call that made the future, however our libraries are compiled.
  */
 
-#include <config.h>
-
-#include <stdlib.h>
-#include <string.h>
-
 #include <tdt/rt/net.h>
 #include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
@@ -98,7 +93,6 @@ static __attribute__((noinline)) tdt_poll_t yielding_poll(void *state, struct td
 	struct tdt_future yield = tdt_yield_now();
 	tdt_poll_t result = tdt_future_poll(&yield, cx);
 
-	(void)state;
 	tdt_future_drop(&yield);
 	return result;
 }

@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers cli/compare.  Two snapshots made by hand, and what has changed between them. */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <stdint.h>
-#include <stdlib.h>
-
 #include "cli/compare.h"
 #include "lib/dumped.h"
 #include "lib/no_memory.h"
@@ -299,7 +292,6 @@ static int compare_once(void *argument)
 {
 	int error = compare(&comparison, &before->snapshot, &after->snapshot);
 
-	(void)argument;
 	if (error == 0)
 		comparison_fini(&comparison);
 	return error;

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers cli/metrics_page.  The whole text of pages, in both forms. */
 
-#include <config.h>
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli/metrics_page.h"
 #include "lib/test.h"
 

@@ -4,21 +4,11 @@
  * slow, say too much, never take what they have asked for, or come in crowds.
  */
 
-#include <config.h>
-
 #include <dirent.h>
-#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "cli/serve.h"

@@ -4,13 +4,6 @@
  * are made here, compared and shown as text, and what keys do.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli/top_lines.h"
 #include "cli/top_round.h"
 #include "cli/top_screen.h"
@@ -484,7 +477,6 @@ static int draw_a_screen(void *arg)
 	struct tdt__string text = { 0 };
 	bool failed;
 
-	(void)arg;
 	top_draw(&text, &choice, now, &size, &print);
 	failed = text.failed;
 	tdt__string_free(&text);

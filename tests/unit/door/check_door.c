@@ -7,25 +7,15 @@
 
 #include <config.h>
 
-#include <check.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <tdt/layout/outside.h>
 #include <tdt/trace.h>
 
 #include "door/socket.h"
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/sanitized.h"
 #include "lib/seeded.h"
 #include "lib/test.h"
@@ -727,8 +717,6 @@ TEST(a_reader_may_shut_the_door_down, .to = 3)
 
 static tdt_poll_t never_polled(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	return TDT_READY;
 }
 

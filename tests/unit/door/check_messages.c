@@ -5,14 +5,7 @@
  * are answered on the thread of the test: there is no door.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <tdt/counters.h>
 #include <tdt/recorder.h>

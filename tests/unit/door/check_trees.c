@@ -4,14 +4,7 @@
  * tasks that do not.  The trees are sent on the thread of the test: there is no door.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
 #include <semaphore.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <tdt/integrate/hooks.h>
 #include <tdt/integrate/leaf.h>
@@ -446,8 +439,6 @@ static sem_t go_on;
 
 static tdt_poll_t stuck_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	while (sem_wait(&go_on) != 0)
 		;
 	return TDT_READY;

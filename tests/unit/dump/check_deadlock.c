@@ -4,24 +4,13 @@
  * each other: a dump says that there is a deadlock if there is one, and only then.
  */
 
-#include <config.h>
-
-#include <inttypes.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdarg.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
 #include <tdt/tdt.h>
 
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/seeded.h"
 #include "lib/test.h"
 
@@ -97,8 +86,6 @@ static void stop(void)
 
 static int is_settled(struct tdt_handle *handle, const struct tdt_task_info *info, void *unused)
 {
-	(void)handle;
-	(void)unused;
 	return info->state == TDT_TASK_WAITING && info->n_waits != 0 &&
 	       (info->waits[0]->kind == TDT_WAIT_TIMER || info->waits[0]->kind == TDT_WAIT_TASK ||
 		info->waits[0]->kind == TDT_WAIT_MUTEX);
@@ -175,13 +162,11 @@ static struct tdt_future lock_next_or_sleep(int i)
 
 static struct tdt_future sleep_long(int i)
 {
-	(void)i;
 	return tdt_sleep_ms(UINT64_MAX);
 }
 
 static struct tdt_future lock_first(int i)
 {
-	(void)i;
 	return tdt_mutex_lock(mutex[0]);
 }
 
@@ -424,8 +409,6 @@ TEST(who_waits_for_one_that_sleeps_is_in_no_ring)
 
 static tdt_poll_t hold_last(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	return tdt_mutex_try_lock(mutex[MOST - 1]) ? TDT_READY : TDT_PANICKED;
 }
 
@@ -463,8 +446,6 @@ static tdt_poll_t hold_up(void *state, struct tdt_context *cx)
 {
 	char byte;
 
-	(void)state;
-	(void)cx;
 	atomic_fetch_add(&held_up, 1);
 	MUST(read(ends[0], &byte, 1) == 1);
 	return TDT_READY;
@@ -694,7 +675,6 @@ static tdt_poll_t be_second(void *state, struct tdt_context *cx)
 
 static int waits_for(struct tdt_handle *handle, const struct tdt_task_info *info, void *kind)
 {
-	(void)handle;
 	return info->state == TDT_TASK_WAITING && info->n_waits != 0 &&
 	       info->waits[0]->kind == *(enum tdt_wait_kind *)kind;
 }

@@ -1,14 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers dump/dump_all.  A dump of the tasks of this process, from the request to the text. */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <tdt/dump.h>
 
 #include "lib/idle.h"
@@ -20,7 +12,6 @@
 
 static tdt_poll_t waiting_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	tdt_waker_drop(tdt_waker_clone(cx->waker));
 	return TDT_PENDING;
 }

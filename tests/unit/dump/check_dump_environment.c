@@ -7,25 +7,12 @@
  * for a set-user-ID program is a secure_getenv() that finds nothing.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <limits.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <tdt/tdt.h>
 
 #include "lib/folder.h"
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/options.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
@@ -56,8 +43,6 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 
 static tdt_poll_t never_polled(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	return TDT_READY;
 }
 

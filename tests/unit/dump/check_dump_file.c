@@ -5,18 +5,9 @@
  * wants it to.
  */
 
-#include <config.h>
-
-#include <check.h>
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <tdt/dump.h>
 

@@ -5,26 +5,11 @@
  * wrapped.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <tdt/dump.h>
 
 #include "lib/folder.h"
-#include "lib/must.h"
 #include "lib/options.h"
 #include "lib/test.h"
 #include "lib/threads.h"
@@ -175,7 +160,6 @@ TEST(another_signal_takes_over)
 
 static void theirs(int signo)
 {
-	(void)signo;
 }
 
 TEST(a_signal_that_somebody_handles_is_left_to_him)
@@ -439,7 +423,6 @@ TEST(a_child_may_be_forked_in_the_middle_of_a_dump)
 
 static void *raise_often(void *arg)
 {
-	(void)arg;
 	for (int i = 0; i < 2000; i++)
 		raise(SIGUSR1);
 	return NULL;

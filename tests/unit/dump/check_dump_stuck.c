@@ -4,22 +4,13 @@
  * system call show the task that blocks it, and all tasks that wait for that worker.
  */
 
-#include <config.h>
-
-#include <inttypes.h>
 #include <stdarg.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
 #include <tdt/tdt.h>
 
 #include "lib/leaf.h"
-#include "lib/must.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
 
@@ -259,8 +250,6 @@ static void until_all_are_watched(void)
 
 static int count(struct tdt_handle *handle, const struct tdt_task_info *info, void *n)
 {
-	(void)handle;
-	(void)info;
 	++*(int *)n;
 	return 0;
 }

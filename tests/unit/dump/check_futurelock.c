@@ -5,21 +5,11 @@
  * say so, and when the task takes the mutex, they do not.
  */
 
-#include <config.h>
-
-#include <inttypes.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
 #include <tdt/tdt.h>
 
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/options.h"
 #include "lib/test.h"
 
@@ -66,8 +56,6 @@ static struct tdt_handle *spawn(struct tdt_future future, const char *name)
 
 static int waits_for_mutex(struct tdt_handle *handle, const struct tdt_task_info *info, void *arg)
 {
-	(void)handle;
-	(void)arg;
 	return info->state == TDT_TASK_WAITING && info->n_waits != 0 &&
 	       info->waits[0]->kind == TDT_WAIT_MUTEX;
 }
@@ -245,8 +233,6 @@ TEST(a_future_that_is_dropped_hands_the_mutex_on)
 
 static tdt_poll_t block(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	atomic_store(&stuck, true);
 	while (atomic_load(&stuck))
 		sched_yield();

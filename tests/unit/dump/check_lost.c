@@ -4,15 +4,6 @@
  * request that heals it, with what the task had waited for; and nothing is that only looks like it.
  */
 
-#include <config.h>
-
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <tdt/integrate/hooks.h>
 #include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
@@ -20,7 +11,6 @@
 
 #include "lib/find_registry.h"
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/request_waiting.h"
 #include "lib/seeded.h"
 #include "lib/test.h"
@@ -145,8 +135,6 @@ static struct tdt_handle *spawn_one(struct tdt_future future)
 
 static int state_of_info(struct tdt_handle *handle, const struct tdt_task_info *info, void *arg)
 {
-	(void)handle;
-	(void)arg;
 	return (int)info->state;
 }
 

@@ -4,22 +4,9 @@
  * a snapshot, while threads write and while they do not; and what happens to the file.
  */
 
-#include <config.h>
-
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <tdt/layout/recording.h>
 #include <tdt/tdt.h>
@@ -28,7 +15,6 @@
 #include "lib/folder.h"
 #include "lib/hand.h"
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/options.h"
 #include "lib/sanitized.h"
@@ -517,7 +503,6 @@ static volatile sig_atomic_t signals;
 
 static void count_signal(int signo)
 {
-	(void)signo;
 	signals++;
 }
 
@@ -560,7 +545,6 @@ TEST(the_signal_of_the_limit_stays_the_programs_own)
 
 static int snapshot_there(void *nothing)
 {
-	(void)nothing;
 	return tdt_recorder_snapshot(path, NULL);
 }
 

@@ -4,20 +4,9 @@
  * The summary of the process's own recording: its options, its errors, and while others write.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <tdt/recorder.h>
 
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/recording_maker.h"
 #include "lib/test.h"

@@ -4,16 +4,7 @@
  * often.
  */
 
-#include <config.h>
-
 #include <dirent.h>
-#include <errno.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <tdt/integrate/hooks.h>
 #include <tdt/tdt.h>
@@ -22,7 +13,6 @@
 #include "lib/folder.h"
 #include "lib/hand.h"
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
 #include "registry/handle.h"
@@ -94,7 +84,6 @@ static void end(void)
 
 static tdt_poll_t sleepy_poll(void *state, struct tdt_context *cx)
 {
-	(void)cx;
 	usleep(*(useconds_t *)state * 1000);
 	return TDT_PENDING;
 }

@@ -4,23 +4,13 @@
  * them, and of tasks that don't answer.
  */
 
-#include <config.h>
-
 #include <dlfcn.h>
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <tdt/dump.h>
 #include <tdt/integrate/hooks.h>
 #include <tdt/watch.h>
 
 #include "lib/listed.h"
-#include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/poll_now.h"
 #include "lib/requester.h"
@@ -871,7 +861,6 @@ static void *take_for_long(void *argument)
 {
 	struct tdt_dump_options options = { .size = sizeof options, .timeout_ns = 1000 * SECOND };
 
-	(void)argument;
 	tdt_snapshot_free(tdt_snapshot_take(&options));
 	return NULL;
 }
@@ -898,7 +887,6 @@ TEST(a_thread_that_is_cancelled_takes_all_its_questions_back)
 
 static void exit_thread(const struct tdt_waker *waker)
 {
-	(void)waker;
 	pthread_exit(&other);
 }
 

@@ -4,15 +4,6 @@
  * go and others request them, and in a child of fork().
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <tdt/async.h>
 #include <tdt/combine.h>
 #include <tdt/dump.h>
@@ -21,7 +12,6 @@
 
 #include "lib/idle.h"
 #include "lib/leaf.h"
-#include "lib/must.h"
 #include "lib/options.h"
 #include "lib/sanitized.h"
 #include "lib/seeded.h"
@@ -147,8 +137,6 @@ static atomic_bool is_stuck;
 
 static tdt_poll_t stuck_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	atomic_store(&is_stuck, true);
 	pthread_mutex_lock(&held);
 	pthread_mutex_unlock(&held);
@@ -208,7 +196,6 @@ static tdt_poll_t take_turns(void *state, struct tdt_context *cx)
 /* Have it be long until the others are polled again. */
 static tdt_poll_t be_slow(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	leaf_pause();
 	atomic_fetch_add(&slow_polls, 1);
 	tdt_waker_wake_by_ref(cx->waker);
@@ -447,8 +434,6 @@ static int ask(struct tdt_handle *handle, const struct tdt_task_info *info, void
 {
 	struct tdt_trace *trace;
 
-	(void)info;
-	(void)unused;
 	if (!one_in(20))
 		return atomic_load(&over);
 	trace = backtrace_timed(handle, one_in(2) ? 10 * SECOND : 1);

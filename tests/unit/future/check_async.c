@@ -4,12 +4,6 @@
  * lines in their backtraces are right.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <stdbool.h>
-#include <stdlib.h>
-
 static bool no_memory;
 
 static void *test_malloc(size_t size)

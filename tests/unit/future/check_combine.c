@@ -4,10 +4,6 @@
  * dropped when, and what comes out.
  */
 
-#include <config.h>
-
-#include <errno.h>
-
 #include <tdt/combine.h>
 
 #include "lib/futures.h"

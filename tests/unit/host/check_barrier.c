@@ -3,10 +3,6 @@
  * Covers host/barrier.  Requests where the kernel refuses membarrier(): both sides use fences then.
  */
 
-#include <config.h>
-
-#include <errno.h>
-
 #include "host/barrier.h"
 #include "lib/refuse_call.h"
 #include "lib/requester.h"

@@ -9,34 +9,18 @@
  * and raw readers look at it from the test's process, which never uses the library.
  */
 
-#include <config.h>
-
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <ftw.h>
 #include <grp.h>
-#include <limits.h>
 #include <malloc.h>
-#include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdarg.h>
-#include <stdatomic.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <tdt/layout/outside.h>
 #include <tdt/layout/recording.h>
@@ -46,7 +30,6 @@
 #include "dump/dump_file.h"
 #include "lib/folder.h"
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
 #include "lib/threads.h"
@@ -101,7 +84,6 @@ static tdt_poll_t last_now_and_then(void *state, struct tdt_context *cx)
 {
 	unsigned *polls = state;
 
-	(void)cx;
 	if (++*polls % 512 == 0)
 		usleep(3000);
 	TDT_KEEP_FRAME();
@@ -231,9 +213,6 @@ static void make_host(void)
 
 static int remove_one(const char *path, const struct stat *about, int flag, struct FTW *ftw)
 {
-	(void)about;
-	(void)flag;
-	(void)ftw;
 	return remove(path);
 }
 

@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers host/thread, host/readable.  Where a thread's own stack lies, as the library finds out. */
 
-#include <config.h>
-
-#include <check.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include "host/readable.h"
 #include "host/thread.h"
-#include "lib/must.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
 

@@ -5,32 +5,18 @@
  * then is what tdt(3) says in "SYSTEM CALLS", and nothing else.
  */
 
-#include <config.h>
-
-#include <check.h>
 #include <dlfcn.h>
-#include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
-#include <sys/wait.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include <tdt/tdt.h>
 
-#include "lib/must.h"
 #include "lib/options.h"
 #include "lib/refused.h"
 #include "lib/sanitized.h"
@@ -165,7 +151,6 @@ static __attribute__((noinline)) void some_leaf(struct tdt_context *cx)
 
 static __attribute__((noinline)) tdt_poll_t waiting_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	some_leaf(cx);
 	TDT_KEEP_FRAME();
 	return TDT_PENDING;
@@ -177,8 +162,6 @@ static atomic_int stuck;
 
 static __attribute__((noinline)) tdt_poll_t blocked_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	atomic_fetch_add(&stuck, 1);
 	while (sem_wait(&gate) != 0)
 		;
@@ -187,8 +170,6 @@ static __attribute__((noinline)) tdt_poll_t blocked_poll(void *state, struct tdt
 
 static __attribute__((noinline)) tdt_poll_t spinning_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	atomic_fetch_add(&stuck, 1);
 	while (atomic_load(&spin))
 		;
@@ -219,14 +200,12 @@ static void waker_wake(const struct tdt_waker *waker)
 
 static void waker_drop(const struct tdt_waker *waker)
 {
-	(void)waker;
 }
 
 static const struct tdt_waker_vtable vtable = { waker_clone, waker_wake, waker_wake, waker_drop };
 
 static void drop_nothing(void *state)
 {
-	(void)state;
 }
 
 static void *work(void *argument)
@@ -435,7 +414,6 @@ static int in_child(int may_lose)
 
 static int co(void *argument)
 {
-	(void)argument;
 	return 0;
 }
 
@@ -455,7 +433,6 @@ static tdt_poll_t (*plugin)(void *state, struct tdt_context *cx);
 
 static __attribute__((noinline)) tdt_poll_t in_plugin_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	plugin(NULL, cx);
 	TDT_KEEP_FRAME();
 	return TDT_PENDING;

@@ -10,18 +10,11 @@
 
 #include <config.h>
 
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
 #include <tdt/integrate/fiber.h>
 #include <tdt/integrate/hooks.h>
 #include <tdt/tdt.h>
 
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/options.h"
 #include "lib/requester.h"
@@ -127,7 +120,6 @@ static struct tdt_future future_of(tdt_poll_t (*poll)(void *state, struct tdt_co
 /* A leaf whose clone is dropped at once. */
 static tdt_poll_t clone_and_drop(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	tdt_waker_drop(tdt_waker_clone(cx->waker));
 	return TDT_PENDING;
 }
@@ -160,8 +152,6 @@ TEST(so_does_one_that_panics)
 
 static tdt_poll_t return_nonsense(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	return 7;
 }
 
@@ -607,7 +597,6 @@ static const struct tdt_waker *borrowed;
 
 static tdt_poll_t keep_borrowed(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	borrowed = cx->waker;
 	return TDT_PENDING;
 }
@@ -640,7 +629,6 @@ static tdt_poll_t clone_on_a_thread(void *state, struct tdt_context *cx)
 {
 	pthread_t thread;
 
-	(void)state;
 	ck_assert_int_eq(pthread_create(&thread, NULL, clone_here, (void *)(uintptr_t)cx->waker),
 			 0);
 	pthread_join(thread, NULL);

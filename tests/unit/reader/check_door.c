@@ -4,21 +4,12 @@
  * makes up: a child that says what a test wants it to say.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/refuse_call.h"
 #include "lib/refused.h"
@@ -301,7 +292,6 @@ static void refuse_version(int connection, struct tdt_outside_header *hello)
 
 static void hang_up(int connection, struct tdt_outside_header *hello)
 {
-	(void)hello;
 	close(connection);
 	pause();
 }
@@ -722,7 +712,6 @@ static int request_and_forget(void *arg)
 	struct tdt__answers answers = { 0 };
 	int error = open_door();
 
-	(void)arg;
 	if (error == 0)
 		error = tdt__answers_request(&answers, &the_door, &all, 10, TDT__SECOND, &trouble);
 	tdt__answers_fini(&answers);

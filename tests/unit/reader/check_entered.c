@@ -5,13 +5,6 @@
  * that were made up.
  */
 
-#include <config.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "lib/refused.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"

@@ -5,14 +5,6 @@
  * made up.  Each case is a process of its own.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <tdt/integrate/hooks.h>
 #include <tdt/layout/registry.h>
 #include <tdt/tdt.h>
@@ -54,8 +46,6 @@ static void close_self(void)
 
 static tdt_poll_t panic(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	return TDT_PANICKED;
 }
 
@@ -103,8 +93,6 @@ static struct tdt_counts seen_in_poll;
 
 static tdt_poll_t count_in_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	look_around();
 	tdt__history_counts(&tasks, &seen_in_poll);
 	close_self();
@@ -274,8 +262,6 @@ static tdt_poll_t look_from_poll(void *state, struct tdt_context *cx)
 	struct tdt__thread_table table;
 	const struct tdt__known_thread *own;
 
-	(void)state;
-	(void)cx;
 	look_around();
 	ck_assert_int_eq(tdt__thread_table_read(&table, &tasks), 0);
 	own = thread_with(&table, (uint32_t)getpid());
@@ -382,7 +368,6 @@ static int read_table(void *argument)
 	struct tdt__thread_table table;
 	int error = tdt__thread_table_read(&table, &tasks);
 
-	(void)argument;
 	if (error == 0)
 		tdt__thread_table_fini(&table);
 	return error;

@@ -4,14 +4,6 @@
  * and the trees that are made of its stacks.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <tdt/future.h>
 
 #include "lib/no_memory.h"

@@ -5,14 +5,6 @@
  * and a recording that was made up.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <zlib.h>
 
 #include <tdt/future.h>
@@ -480,7 +472,6 @@ static int profile_all(void *unused)
 	struct tdt__profile_places places;
 	int error = tdt__profile_begin(profile, &target, &images, &found);
 
-	(void)unused;
 	if (error != 0)
 		return error;
 	profile->watched_from = 0;

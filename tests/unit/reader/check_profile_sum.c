@@ -5,10 +5,7 @@
  * what the seed says.
  */
 
-#include <config.h>
-
 #include <math.h>
-#include <string.h>
 
 #include "lib/test.h"
 #include "reader/profile_sum.h"

@@ -4,14 +4,6 @@
  * this process, so what the reader finds is compared with what the library itself says.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <tdt/integrate/hooks.h>
 #include <tdt/layout/registry.h>
 #include <tdt/tdt.h>
@@ -77,14 +69,12 @@ static __attribute__((noinline)) void wait_here(struct tdt_context *cx)
 
 static tdt_poll_t pend(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	wait_here(cx);
 	return TDT_PENDING;
 }
 
 static tdt_poll_t end_at_once(void *state, struct tdt_context *cx)
 {
-	(void)cx;
 	return state == NULL ? TDT_READY : TDT_PANICKED;
 }
 
@@ -195,7 +185,6 @@ static int look_and_close(void *unused)
 {
 	int error = tdt__tasks_read(&tasks, &target, &images, &found[0]);
 
-	(void)unused;
 	if (error == 0)
 		tdt__tasks_fini(&tasks);
 	return error;
@@ -222,7 +211,6 @@ static struct tdt_lock lock = { .magic = TDT_LOCK_MAGIC };
 
 static tdt_poll_t lock_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	tdt_leaf_waits_on(TDT_WAIT_MUTEX, &lock, lock.owner);
 	tdt_waker_drop(tdt_waker_clone(cx->waker));
 	return TDT_PENDING;

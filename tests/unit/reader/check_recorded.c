@@ -4,16 +4,7 @@
  * with what was done, also while a thread writes all the time.  And memory that is damaged.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <tdt/layout/recording.h>
 #include <tdt/probe.h>
@@ -85,8 +76,6 @@ static uint64_t pair;
 
 static tdt_poll_t record_pair(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	pair++;
 	TDT_PROBE(check, pair, pair, ~pair);
 	return TDT_PENDING;
@@ -231,7 +220,6 @@ static int copy_and_free(void *argument)
 {
 	int error = copy_self();
 
-	(void)argument;
 	if (error == 0)
 		free(copy);
 	return error;

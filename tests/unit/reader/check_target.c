@@ -5,19 +5,9 @@
  * up.
  */
 
-#include <config.h>
-
 #include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "lib/no_memory.h"
 #include "lib/refused.h"
@@ -220,7 +210,6 @@ static int open_and_close(void *unused)
 {
 	int error = tdt__target_open_process(&target, getpid(), &trouble);
 
-	(void)unused;
 	if (error == 0)
 		tdt__target_close(&target);
 	return error;

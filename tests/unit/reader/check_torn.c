@@ -5,13 +5,8 @@
  * and copies the record word by word, so that the record changes between any two words.
  */
 
-#include <config.h>
-
-#include <stddef.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include <tdt/layout/registry.h>
 

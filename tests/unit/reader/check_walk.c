@@ -5,16 +5,6 @@
  * that were made up to do harm.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <tdt/integrate/leaf.h>
 #include <tdt/tdt.h>
 
@@ -64,8 +54,6 @@ static __attribute__((noinline)) void block_here(void)
 
 static tdt_poll_t poll_blocked(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	block_here();
 	return TDT_READY;
 }
@@ -79,8 +67,6 @@ static __attribute__((noinline)) void spin_here(void)
 
 static tdt_poll_t poll_running(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	spin_here();
 	return TDT_READY;
 }

@@ -5,28 +5,14 @@
  * which files are removed.
  */
 
-#include <config.h>
-
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <ftw.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <tdt/integrate/hooks.h>
 #include <tdt/layout/recording.h>
@@ -35,7 +21,6 @@
 #include "lib/folder.h"
 #include "lib/hand.h"
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/recorded.h"
 #include "lib/requester.h"
 #include "lib/sanitized.h"
@@ -53,9 +38,6 @@ static void make_dir(void)
 
 static int remove_one(const char *path, const struct stat *about, int flag, struct FTW *ftw)
 {
-	(void)about;
-	(void)flag;
-	(void)ftw;
 	return remove(path);
 }
 
@@ -309,8 +291,6 @@ static struct tdt_lock lock = { .magic = TDT_LOCK_MAGIC, .owner = 4711 };
 
 static tdt_poll_t lock_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	tdt_leaf_waits_on(TDT_WAIT_MUTEX, &lock, lock.owner);
 	return TDT_PENDING;
 }

@@ -4,18 +4,8 @@
  * memory, its address space and its core file, while it runs and when a reader outside has gone.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <tdt/layout/outside.h>
 #include <tdt/layout/recording.h>
@@ -23,7 +13,6 @@
 
 #include "lib/hand.h"
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/recorded.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
@@ -106,7 +95,6 @@ static void *poll_until_over(void *nothing)
 	struct test_waker waker;
 	struct tdt_context cx = { &waker.waker };
 
-	(void)nothing;
 	test_waker_init(&waker);
 	tdt_future_poll(&task.future, &cx);
 	atomic_fetch_add(&ready, 1);
@@ -238,8 +226,6 @@ TEST(an_idle_host_that_locks_its_memory_does_not_get_larger)
 
 static tdt_poll_t last_for_long(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	usleep(5000);
 	TDT_KEEP_FRAME();
 	return TDT_PENDING;

@@ -4,23 +4,13 @@
  * polls and of polls that last, and what is remarkable.
  */
 
-#include <config.h>
-
-#include <pthread.h>
 #include <semaphore.h>
-#include <stdatomic.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <tdt/integrate/hooks.h>
 #include <tdt/layout/recording.h>
 #include <tdt/tdt.h>
 
 #include "lib/hand.h"
-#include "lib/must.h"
 #include "lib/recorded.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
@@ -142,7 +132,6 @@ static __attribute__((noinline)) tdt_poll_t two_leaves_poll(void *state, struct 
 {
 	static const struct tdt_waker *kept[2];
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		if (kept[i] != NULL)
 			tdt_waker_drop(kept[i]);
@@ -154,7 +143,6 @@ static __attribute__((noinline)) tdt_poll_t two_leaves_poll(void *state, struct 
 
 static void drop_nothing(void *state)
 {
-	(void)state;
 }
 
 static void poll_task(struct tdt_traced *task)
@@ -323,7 +311,6 @@ TEST(without_stacks_none_are_recorded)
 
 static tdt_poll_t named_poll(void *state, struct tdt_context *cx)
 {
-	(void)cx;
 	tdt_leaf_waits_on_named(TDT_WAIT_MUTEX, state, 9,
 				"a lock with a name of more than one slot");
 	return TDT_PENDING;
@@ -420,8 +407,6 @@ static sem_t go;
 
 static __attribute__((noinline)) tdt_poll_t blocking_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	while (sem_wait(&go) != 0)
 		;
 	TDT_KEEP_FRAME();

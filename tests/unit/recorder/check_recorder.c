@@ -5,21 +5,9 @@
  * options.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <tdt/integrate/fiber.h>
 #include <tdt/integrate/hooks.h>
@@ -30,7 +18,6 @@
 #include "lib/folder.h"
 #include "lib/hand.h"
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/recorded.h"
 #include "lib/requester.h"
@@ -213,7 +200,6 @@ static tdt_poll_t waiting_poll(void *state, struct tdt_context *cx)
 	const struct tdt_recording_ring *ring =
 		recorded_ring_of((uint32_t)gettid(), TDT_RING_POLLS);
 
-	(void)cx;
 	ck_assert_uint_eq(ring->task, tdt_current_task_id());
 	ck_assert_uint_ne(ring->since, 0);
 	tdt_leaf_waits_on_named(TDT_WAIT_MUTEX, state, 9, "a lock with a name of more than a slot");
@@ -672,14 +658,11 @@ TEST(without_its_directory_it_records_in_memory_and_reports_why)
 
 static tdt_poll_t ready_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	return TDT_READY;
 }
 
 static void nothing_drop(void *state)
 {
-	(void)state;
 }
 
 /*

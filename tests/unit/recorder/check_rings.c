@@ -5,16 +5,7 @@
  * the clocks.
  */
 
-#include <config.h>
-
-#include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <tdt/integrate/hooks.h>
 #include <tdt/layout/recording.h>
@@ -22,7 +13,6 @@
 
 #include "lib/hand.h"
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/recorded.h"
 #include "lib/test.h"
 #include "recorder/block.h"
@@ -137,7 +127,6 @@ static void wake_again(struct tdt_handle *task)
 /* The event alone: of threads that wake a task at once, only the first has news. */
 static void *wake_once(void *arg)
 {
-	(void)arg;
 	tdt__record_wake(tdt_handle_id(woken));
 	return NULL;
 }
@@ -379,8 +368,6 @@ static uint64_t polled_at;
 
 static tdt_poll_t note_time(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	ck_assert_uint_eq(block()->missed_polls, 1);
 	while (tdt__ticks() == block()->missed_last)
 		;
@@ -451,8 +438,6 @@ TEST(a_thread_that_found_no_ring_takes_the_next_one_that_is_free)
 
 static tdt_poll_t stopping_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	tdt_worker_thread_stop();
 	return TDT_PENDING;
 }
@@ -475,8 +460,6 @@ TEST(a_ring_that_was_given_back_in_a_poll_is_not_written_to)
 
 static tdt_poll_t restarting_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	ck_assert_int_eq(tdt_recorder_stop(), 0);
 	start(2 * TDT_RING_SIZE_MIN, 0);
 	return TDT_PENDING;

@@ -4,17 +4,11 @@
  * records.  A tracer's part is played by the test, which raises a semaphore as the kernel would.
  */
 
-#include <config.h>
-
-#include <stdint.h>
-#include <string.h>
-
 #include <tdt/layout/recording.h>
 #include <tdt/tdt.h>
 
 #include "lib/futures.h"
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/recorded.h"
 #include "lib/test.h"
 
@@ -187,8 +181,6 @@ TEST(long_names_and_too_many_arguments_are_cut)
 
 static tdt_poll_t probe_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	fire();
 	return TDT_READY;
 }

@@ -4,18 +4,8 @@
  * threads write to it.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <tdt/future.h>
 
-#include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/recording_maker.h"
 #include "lib/sanitized.h"
@@ -37,7 +27,6 @@ static int read_block(void *data, uint64_t address, void *to, size_t n)
 {
 	uint64_t offset = address - (uintptr_t)block;
 
-	(void)data;
 	if (before_read != NULL)
 		before_read(offset);
 	if (offset > size || n > size - offset)
@@ -362,7 +351,6 @@ static int reads;
 
 static void count_read(uint64_t offset)
 {
-	(void)offset;
 	reads++;
 }
 
@@ -411,7 +399,6 @@ static int copy_and_free(void *argument)
 {
 	int err = copy_block(1000, 0);
 
-	(void)argument;
 	free(copy);
 	return err;
 }
@@ -465,7 +452,6 @@ static void *write_on(void *argument)
 	struct tdt_recording_ring *ring = (void *)(block + header->rings);
 	uint64_t *slots = (uint64_t *)(void *)(block + ring->slots);
 
-	(void)argument;
 	for (uint64_t i = 0; !atomic_load_explicit(&stop, memory_order_relaxed); i++) {
 		put_words(slots + 4 * (i & (ring->room - 1)), TDT_EVENT_WAKE, i + 1, i + 1, i + 1);
 		__atomic_store_n(&ring->head, i + 1, __ATOMIC_RELEASE);
@@ -481,7 +467,6 @@ static int read_words(void *data, uint64_t address, void *to, size_t n)
 	const uint64_t *from = (const uint64_t *)(uintptr_t)address;
 	uint64_t *words = to;
 
-	(void)data;
 	for (size_t i = 0; i < n / 8; i++)
 		words[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
 	atomic_thread_fence(memory_order_acquire);

@@ -5,15 +5,6 @@
  * the order of time, each event with what belongs to it, and whatever the bytes are.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <tdt/future.h>
 
 #include "lib/no_memory.h"

@@ -5,12 +5,6 @@
  * What the summary of a made recording says, to the nanosecond.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <tdt/future.h>
 
 #include "lib/no_memory.h"

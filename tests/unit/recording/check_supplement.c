@@ -4,12 +4,6 @@
  * those that were recorded, and the code that a copy names is found.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/no_memory.h"
 #include "lib/recording_maker.h"
 #include "lib/test.h"
@@ -163,7 +157,6 @@ static size_t n_visited;
 
 static void note_code(void *data, uint64_t address)
 {
-	(void)data;
 	ck_assert_uint_lt(n_visited, 8);
 	visited[n_visited++] = address;
 }
@@ -211,7 +204,6 @@ static int add_and_append(void *argument)
 {
 	struct tdt__supplement supplement = { 0 };
 
-	(void)argument;
 	for (int i = 0; i < 50; i++)
 		add_task(&supplement, 7, "name", "file");
 	return tdt__supplement_append(&supplement, &copy, &size);

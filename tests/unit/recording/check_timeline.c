@@ -4,14 +4,6 @@
  * wake-ups that lead to polls, by the events of a recording.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <tdt/future.h>
 
 #include "lib/no_memory.h"

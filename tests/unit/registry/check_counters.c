@@ -4,20 +4,11 @@
  * never decrease.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdint.h>
-#include <string.h>
-
 #include <tdt/counters.h>
 #include <tdt/dump.h>
 #include <tdt/integrate/hooks.h>
 
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/test.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -25,7 +16,6 @@
 /* The state is the result of each poll. */
 static tdt_poll_t poll_result(void *state, struct tdt_context *cx)
 {
-	(void)cx;
 	return (tdt_poll_t)(uintptr_t)state;
 }
 
@@ -101,8 +91,6 @@ static struct tdt_counts inside; /* as seen in a poll */
 
 static tdt_poll_t poll_counting(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	inside = count();
 	return TDT_PENDING;
 }

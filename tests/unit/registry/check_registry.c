@@ -6,16 +6,7 @@
 
 #include <config.h>
 
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <tdt/dump.h>
 #include <tdt/integrate/hooks.h>
@@ -26,7 +17,6 @@
 #include "base/clock.h"
 #include "lib/find_registry.h"
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
@@ -197,8 +187,6 @@ static struct tdt_registry_counters sum_counters(void)
 
 static tdt_poll_t panic_now(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	return TDT_PANICKED;
 }
 
@@ -269,14 +257,12 @@ static tdt_poll_t wait_for_named(void *state, struct tdt_context *cx)
 {
 	const char *const *name = state;
 
-	(void)cx;
 	tdt_leaf_waits_on_named(TDT_WAIT_OTHER, name, 0, *name);
 	return TDT_PENDING;
 }
 
 static int copy_wait_name(struct tdt_handle *handle, const struct tdt_task_info *info, void *name)
 {
-	(void)handle;
 	ck_assert_uint_eq(info->n_waits, 1);
 	ck_assert_uint_eq(info->waits[0]->kind, TDT_WAIT_OTHER);
 	memcpy(name, info->waits[0]->name, sizeof info->waits[0]->name);
@@ -515,7 +501,6 @@ static tdt_poll_t say(void *state, struct tdt_context *cx)
 {
 	uintptr_t *said = state;
 
-	(void)cx;
 	++*said;
 	tdt_leaf_waits_on(TDT_WAIT_OTHER, (void *)*said, *said);
 	return TDT_PENDING;
@@ -608,7 +593,6 @@ static void *come_and_go(void *unused)
 
 static int count(struct tdt_handle *handle, const struct tdt_task_info *info, void *n)
 {
-	(void)handle;
 	*(int *)n += info->name != NULL && strcmp(info->name, "mine") == 0;
 	return 0;
 }

@@ -3,19 +3,7 @@
  * Covers runtime/driver.  The driver's thread: how it starts and stops, and what it leaves alone.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "lib/driver_thread.h"
 #include "lib/no_memory.h"

@@ -5,13 +5,6 @@
  * dropped when; and with threads at random, from a seed that is printed (TDT_TEST_SEED sets it).
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-
 #include <tdt/rt/channel.h>
 #include <tdt/rt/sync.h>
 #include <tdt/trace.h>
@@ -19,7 +12,6 @@
 
 #include "lib/bell.h"
 #include "lib/futures.h"
-#include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/requester.h"
 #include "lib/seeded.h"

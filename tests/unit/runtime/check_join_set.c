@@ -4,12 +4,6 @@
  * for all, however they end; aborting them; giving the set up; and many at once.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <string.h>
-
 #include <tdt/async.h>
 #include <tdt/rt/join_set.h>
 #include <tdt/rt/runtime.h>
@@ -17,7 +11,6 @@
 
 #include "lib/bell.h"
 #include "lib/leaf.h"
-#include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/requester.h"
 #include "lib/seeded.h"
@@ -318,7 +311,6 @@ struct yields {
 
 static void yields_fini(void *state)
 {
-	(void)state;
 	atomic_fetch_sub(&alive, 1);
 }
 

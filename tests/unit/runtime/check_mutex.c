@@ -4,19 +4,10 @@
  * is dropped when; and with threads at random, from a seed that is printed (TDT_TEST_SEED sets it).
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdio.h>
-
 #include <tdt/rt/sync.h>
 
 #include "lib/bell.h"
 #include "lib/futures.h"
-#include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/seeded.h"
 #include "lib/test.h"
@@ -276,7 +267,6 @@ static void eager_wake(const struct tdt_waker *eager_waker)
 
 static void eager_drop(const struct tdt_waker *eager)
 {
-	(void)eager;
 	ck_assert(!tdt_mutex_try_lock(mutex));
 }
 
@@ -307,7 +297,6 @@ static int make_all(void *argument)
 	struct tdt_future locking;
 	int result = 0;
 
-	(void)argument;
 	errno = 0;
 	one = tdt_mutex_new();
 	if (one == NULL)

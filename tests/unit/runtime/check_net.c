@@ -4,25 +4,11 @@
  * and cancelled.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <tdt/combine.h>
 #include <tdt/rt/net.h>
@@ -30,7 +16,6 @@
 
 #include "lib/driven.h"
 #include "lib/futures.h"
-#include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/seeded.h"
 #include "lib/test.h"
@@ -432,7 +417,6 @@ static volatile sig_atomic_t sigpipes;
 
 static void on_sigpipe(int signal)
 {
-	(void)signal;
 	sigpipes++;
 }
 
@@ -1100,7 +1084,6 @@ static int make_them_all(void *argument)
 	struct tdt_tcp_listener *another;
 	int failed = 0, error;
 
-	(void)argument;
 	made[0] = tdt_tcp_accept(listener, &theirs, &error);
 	made[1] = tdt_tcp_connect("127.0.0.1", 1, &theirs, &error);
 	made[2] = tdt_tcp_read(ours, &byte, 1, &n);

@@ -5,20 +5,12 @@
  * printed (TDT_TEST_SEED sets it).
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-
 #include <tdt/async.h>
 #include <tdt/combine.h>
 #include <tdt/rt/sync.h>
 
 #include "lib/bell.h"
 #include "lib/futures.h"
-#include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/seeded.h"
 #include "lib/test.h"
@@ -393,7 +385,6 @@ static int make(void *argument)
 {
 	int result = tdt_oneshot(&sender, &receiver, NULL);
 
-	(void)argument;
 	if (result == 0) {
 		result = tdt_oneshot_set_name(receiver, "one");
 		tdt_oneshot_sender_free(sender);

@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers runtime/block_on.  tdt_rt_block_on() polls a future on the calling thread. */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <pthread.h>
-
 #include <tdt/rt/runtime.h>
 #include <tdt/tdt.h>
 
 #include "lib/idle.h"
 #include "lib/leaf.h"
-#include "lib/must.h"
 #include "lib/options.h"
 #include "lib/request_waiting.h"
 #include "lib/test.h"
@@ -42,8 +35,6 @@ static pthread_t polled_by;
 
 static void look_around(struct leaf *leaf, struct tdt_context *cx)
 {
-	(void)leaf;
-	(void)cx;
 	polled_by = pthread_self();
 	MUST(tdt_rt_current() == rt);
 }
@@ -131,8 +122,6 @@ static struct leaf inner;
 
 static void nest(struct leaf *leaf, struct tdt_context *cx)
 {
-	(void)leaf;
-	(void)cx;
 	expect_refused(rt, leaf_future(&inner), EDEADLK);
 	MUST(tdt_rt_current() == rt);
 }
@@ -249,7 +238,6 @@ static void *play(void *unused)
 	struct tdt_handle *handle = tdt_rt_spawn(
 	    rt, (struct tdt_future){ &players[0], player_poll, drop_nothing }, TDT_TASK_ATTR());
 
-	(void)unused;
 	MUST(tdt_rt_block_on(rt, (struct tdt_future){ &players[1], player_poll, drop_nothing }) ==
 	     0);
 	/* The other one has played its last turn, but may not have returned yet. */

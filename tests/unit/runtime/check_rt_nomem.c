@@ -5,13 +5,6 @@
  * libtdt-rt.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <pthread.h>
-#include <stddef.h>
-
 #include <tdt/rt/runtime.h>
 #include <tdt/tdt.h>
 

@@ -5,19 +5,10 @@
  * what.  The calls are seen by ld's --wrap.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdint.h>
-#include <time.h>
-
 #include <tdt/integrate/hooks.h>
 #include <tdt/rt/runtime.h>
 
 #include "lib/leaf.h"
-#include "lib/must.h"
 #include "lib/test.h"
 #include "runtime/rt.h"
 #include "runtime/task.h"
@@ -209,7 +200,6 @@ TEST(one_task_that_is_woken_wakes_one_worker)
 
 static void nothing(int signal_number)
 {
-	(void)signal_number;
 }
 
 TEST(signals_wake_no_worker)
@@ -272,7 +262,6 @@ TEST(a_wake_up_while_a_worker_lies_down_is_seen)
 
 static void yield(struct leaf *leaf, struct tdt_context *cx)
 {
-	(void)leaf;
 	tdt_waker_wake_by_ref(cx->waker);
 }
 
@@ -322,8 +311,6 @@ static _Atomic uint64_t woken_ns;
 
 static void expect_told_since(struct leaf *leaf, struct tdt_context *cx)
 {
-	(void)leaf;
-	(void)cx;
 	MUST(told_ns >= woken_ns);
 }
 
@@ -346,7 +333,6 @@ TEST(the_time_is_told_anew_when_a_worker_has_slept)
 
 static void expect_wakes_before(struct leaf *leaf, struct tdt_context *cx)
 {
-	(void)cx;
 	MUST(wakes == leaf->polls - 1);
 }
 
@@ -419,7 +405,6 @@ static void look_at_clone(struct leaf *leaf, struct tdt_context *cx)
 {
 	const struct tdt_waker *clone = tdt_waker_clone(cx->waker);
 
-	(void)leaf;
 	MUST(tdt__task_has_waker(clone));
 	counted += clone != tdt_waker_beneath(clone);
 	tdt_waker_drop(clone);

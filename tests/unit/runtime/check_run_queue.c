@@ -4,13 +4,6 @@
  * once, whichever workers steal at the same time.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <pthread.h>
-#include <stdbool.h>
-
-#include "lib/must.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
 #include "runtime/run_queue.h"
@@ -115,7 +108,6 @@ static void *steal(void *unused)
 	struct tdt__task *task;
 	bool last = false;
 
-	(void)unused;
 	ring_init(&queue, 0);
 	while (!last) {
 		last = atomic_load(&over); /* once more after that */

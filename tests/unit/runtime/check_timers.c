@@ -4,16 +4,7 @@
  * cancelling them leaves behind.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 
 #include <tdt/rt/runtime.h>
 
@@ -21,7 +12,6 @@
 #include "lib/driver_thread.h"
 #include "lib/futures.h"
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/seeded.h"
 #include "lib/test.h"
@@ -53,7 +43,6 @@ static void wait_for(sem_t *semaphore)
 
 static void wake_holding(const struct tdt_waker *holding_waker)
 {
-	(void)holding_waker;
 	sem_post(&held);
 	wait_for(&let_go);
 }
@@ -470,7 +459,6 @@ static int make_a_sleep(void *argument)
 {
 	struct tdt_future sleep = tdt_sleep_ms(HOUR);
 
-	(void)argument;
 	if (tdt_future_is_none(&sleep))
 		return -errno;
 	tdt_future_drop(&sleep);

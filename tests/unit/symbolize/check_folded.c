@@ -4,12 +4,6 @@
  * further names at one address, as compilers and linkers make them.
  */
 
-#include <config.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <tdt/print.h>
 #include <tdt/tree.h>
 

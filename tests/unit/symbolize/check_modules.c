@@ -4,26 +4,15 @@
  * last; and how many were unloaded, also while the loader's list can't be had.
  */
 
-#include <config.h>
-
-#include <check.h>
 #include <dlfcn.h>
-#include <errno.h>
 #include <link.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <string.h>
 #include <sys/auxv.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "host/loaded.h"
 #include "host/start.h"
 #include "host/unloads.h"
-#include "lib/must.h"
 #include "lib/test.h"
 #include "symbolize/modules.h"
 
@@ -173,9 +162,6 @@ static sem_t in_list, leave_list;
 
 static int stay(struct dl_phdr_info *info, size_t size, void *data)
 {
-	(void)info;
-	(void)size;
-	(void)data;
 	sem_post(&in_list);
 	while (sem_wait(&leave_list) != 0)
 		;

@@ -4,21 +4,8 @@
  * how long; and with which paths debug files are searched.
  */
 
-#include <config.h>
-
-#include <check.h>
 #include <dlfcn.h>
-#include <errno.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <tdt/tdt.h>
 
@@ -26,7 +13,6 @@
 #include "base/service.h"
 #include "host/loaded.h"
 #include "host/start.h"
-#include "lib/must.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
 #include "symbolize/debugfile.h"

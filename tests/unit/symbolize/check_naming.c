@@ -7,19 +7,12 @@
 
 #include <config.h>
 
-#include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include <tdt/tdt.h>
 #include <tdt/watch.h>
 
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/options.h"
 #include "lib/sanitized.h"
 #include "lib/test.h"
@@ -64,7 +57,6 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
 
 static tdt_poll_t poll_leaf(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	tdt_waker_drop(tdt_waker_clone(cx->waker));
 	return TDT_PENDING;
 }

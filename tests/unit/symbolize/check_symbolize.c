@@ -5,28 +5,16 @@
  * in it, and of files that are not what they should be.
  */
 
-#include <config.h>
-
-#include <check.h>
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/fsuid.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <elfutils/libdw.h>
 #include <gelf.h>
 
 #include "host/loaded.h"
 #include "lib/folder.h"
-#include "lib/must.h"
 #include "lib/self.h"
 #include "lib/test.h"
 #include "outside/fixtures/trail.h"

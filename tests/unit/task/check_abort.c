@@ -4,11 +4,6 @@
  * record, a request and the recording say; and on a runtime with threads.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <string.h>
-
 #include <tdt/integrate/hooks.h>
 #include <tdt/integrate/leaf.h>
 #include <tdt/recorder.h>
@@ -189,7 +184,6 @@ static uint64_t dropped_as;
 
 static void note_current(void *state)
 {
-	(void)state;
 	dropped_as = tdt_current_task_id();
 }
 

@@ -4,13 +4,6 @@
  * default name.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <string.h>
-
 #include <tdt/tasks.h>
 #include <tdt/trace.h>
 
@@ -20,8 +13,6 @@
 
 static tdt_poll_t never(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	return TDT_PANICKED;
 }
 
@@ -45,7 +36,6 @@ static int see(struct tdt_handle *handle, const struct tdt_task_info *info, void
 {
 	struct seen *seen = arg;
 
-	(void)handle;
 	strcpy(seen->name, info->name != NULL ? info->name : "");
 	seen->file = info->file;
 	return 0;

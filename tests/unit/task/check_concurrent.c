@@ -5,18 +5,10 @@
  * come from a seed, which is printed; TDT_TEST_SEED sets it.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <time.h>
-
 #include <tdt/integrate/hooks.h>
 #include <tdt/tdt.h>
 
 #include "lib/bell.h"
-#include "lib/must.h"
 #include "lib/options.h"
 #include "lib/seeded.h"
 #include "lib/test.h"

@@ -4,15 +4,6 @@
  * leaves: what is true of them while they run, where they wait, and what is said of wrong calls.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <tdt/callback.h>
 #include <tdt/integrate/fiber.h>
 #include <tdt/integrate/hooks.h>
@@ -20,7 +11,6 @@
 #include <tdt/tdt.h>
 
 #include "lib/gate.h"
-#include "lib/must.h"
 #include "lib/printed.h"
 #include "lib/requester.h"
 #include "lib/stuck_task.h"
@@ -53,7 +43,6 @@ static void set_up(void)
 
 static int note_info(struct tdt_handle *handle, const struct tdt_task_info *info, void *copy)
 {
-	(void)handle;
 	*(struct tdt_task_info *)copy = *info;
 	return 0;
 }
@@ -146,7 +135,6 @@ static NOINLINE void callback(void)
 
 static void *call_back(void *nothing)
 {
-	(void)nothing;
 	callback();
 	return NULL;
 }
@@ -244,8 +232,6 @@ TEST(without_another_list_it_waits_where_it_came_from)
 
 static int expect_mutex(struct tdt_handle *handle, const struct tdt_task_info *info, void *nothing)
 {
-	(void)handle;
-	(void)nothing;
 	ck_assert_int_eq(info->waits[0]->kind, TDT_WAIT_MUTEX);
 	return 0;
 }
@@ -335,8 +321,6 @@ TEST(an_operation_may_await_several_things_until_it_awaits_anew)
 
 static int is_named(struct tdt_handle *handle, const struct tdt_task_info *info, void *nothing)
 {
-	(void)handle;
-	(void)nothing;
 	return info->name != NULL && strcmp(info->name, "callback") == 0;
 }
 

@@ -5,18 +5,7 @@
  * and what a library may do wrong.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <tdt/integrate/fiber.h>
 #include <tdt/integrate/hooks.h>
@@ -27,7 +16,6 @@
 #include "lib/futures.h"
 #include "lib/gate.h"
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/options.h"
 #include "lib/refused.h"
@@ -131,8 +119,6 @@ static enum tdt_task_state seen_state;
 
 static int note_state(struct tdt_handle *handle, const struct tdt_task_info *info, void *arg)
 {
-	(void)handle;
-	(void)arg;
 	seen_state = info->state;
 	return 0;
 }
@@ -250,8 +236,6 @@ static uint64_t parent;
 
 static int note_parent(struct tdt_handle *handle, const struct tdt_task_info *info, void *arg)
 {
-	(void)handle;
-	(void)arg;
 	parent = info->parent;
 	return 0;
 }
@@ -550,7 +534,6 @@ static int wakes;
 
 static void count_wake(const struct tdt_waker *waker)
 {
-	(void)waker;
 	wakes++;
 }
 
@@ -976,7 +959,6 @@ TEST(a_fiber_is_no_future_to_describe)
 
 static NOINLINE tdt_poll_t leaf_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	tdt_waker_drop(tdt_waker_clone(cx->waker));
 	TDT_KEEP_FRAME();
 	return TDT_PENDING;
@@ -1021,7 +1003,6 @@ static NOINLINE tdt_poll_t yielding_poll(void *state, struct tdt_context *cx)
 {
 	uint64_t id = tdt_current_task_id();
 
-	(void)cx;
 	fibered_yield(state);
 	MUST(tdt_current_task_id() == id);
 	return TDT_READY;

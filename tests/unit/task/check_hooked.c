@@ -8,20 +8,12 @@
 
 #include <config.h>
 
-#include <inttypes.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <tdt/integrate/hooks.h>
 #include <tdt/layout/recording.h>
 #include <tdt/tdt.h>
 
 #include "lib/hand.h"
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/recorded.h"
 #include "lib/test.h"
@@ -243,8 +235,6 @@ static uint64_t seen_id;
 
 static tdt_poll_t see_id(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	seen_id = tdt_current_task_id();
 	return TDT_READY;
 }

@@ -5,20 +5,10 @@
  * it).
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
 #include <tdt/tdt.h>
 
 #include "lib/bell.h"
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/requester.h"
 #include "lib/seeded.h"
@@ -263,7 +253,6 @@ static tdt_poll_t poll_own_end(void *state, struct tdt_context *own_cx)
 
 static void drop_own_end(void *state)
 {
-	(void)state;
 	tdt_future_drop(&own_end);
 }
 
@@ -319,7 +308,6 @@ static void eager_drop(const struct tdt_waker *eager_waker)
 {
 	struct tdt_future another = join(NULL);
 
-	(void)eager_waker;
 	poll_once(&another);
 	tdt_future_drop(&another);
 }
@@ -344,7 +332,6 @@ static int join_once(void *argument)
 	struct tdt_future one = tdt_join(task.handle, NULL);
 	int result = tdt_future_is_none(&one) ? -errno : 0;
 
-	(void)argument;
 	tdt_future_drop(&one);
 	return result;
 }
@@ -372,7 +359,6 @@ static bool over; /* there is no such round: known at its start */
 
 static tdt_poll_t end_soon(void *state, struct tdt_context *own_cx)
 {
-	(void)state;
 	if (!one_in(3)) {
 		tdt_waker_wake_by_ref(own_cx->waker);
 		return TDT_PENDING;

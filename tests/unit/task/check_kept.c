@@ -9,10 +9,6 @@
  * the wrong task.
  */
 
-#include <config.h>
-
-#include <stdlib.h>
-
 #include <tdt/trace.h>
 
 #include "lib/idle.h"

@@ -4,23 +4,12 @@
  * dumps and deadlocks of them; lists that are out of date, damaged or gone.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <tdt/integrate/hooks.h>
 #include <tdt/integrate/leaf.h>
 #include <tdt/tdt.h>
 
-#include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/options.h"
 #include "lib/printed.h"
@@ -95,7 +84,6 @@ static void expect_no_answer(struct tdt_handle *task)
 
 static int note_state(struct tdt_handle *handle, const struct tdt_task_info *info, void *state)
 {
-	(void)handle;
 	*(struct tdt_task_info *)state = *info;
 	return 0;
 }
@@ -386,7 +374,6 @@ static struct tdt_handle *given_to;
 
 static NOINLINE void give(void *nothing)
 {
-	(void)nothing;
 	if (given != NULL) {
 		tdt_leaf_at(given_to, given);
 		tdt_leaf_waits_on(TDT_WAIT_OTHER, given, 0);
@@ -702,7 +689,6 @@ static int new_and_end(void *nothing)
 {
 	struct tdt_handle *task = tdt_task_new(TDT_TASK_ATTR());
 
-	(void)nothing;
 	tdt_task_end(task);
 	return task != NULL ? 0 : -errno;
 }

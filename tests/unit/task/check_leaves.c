@@ -4,11 +4,6 @@
  * borrows, and tasks inside of tasks.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-
 #include <tdt/integrate/hooks.h>
 #include <tdt/tdt.h>
 
@@ -75,7 +70,6 @@ static void expect_each_time(tdt_poll_t (*poll)(void *state, struct tdt_context 
 
 static tdt_poll_t clone_one(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	tdt_waker_drop(tdt_waker_clone(cx->waker));
 	return TDT_PENDING;
 }
@@ -89,7 +83,6 @@ TEST(who_clones_the_waker_is_a_leaf)
 
 static tdt_poll_t yield(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	tdt_waker_wake_by_ref(cx->waker);
 	return TDT_PENDING;
 }
@@ -108,8 +101,6 @@ TEST(who_yields_is_a_leaf)
 
 static tdt_poll_t do_nothing(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	return TDT_PENDING;
 }
 
@@ -127,7 +118,6 @@ static tdt_poll_t clone_many(void *state, struct tdt_context *cx)
 
 static tdt_poll_t clone_twice(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	tdt_waker_drop(tdt_waker_clone(cx->waker));
 	tdt_waker_drop(tdt_waker_clone(cx->waker));
 	return TDT_PENDING;
@@ -178,7 +168,6 @@ TEST(the_clone_a_leaf_gets_stands_for_the_runtimes)
 
 static tdt_poll_t wake_borrowed(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	tdt_waker_wake(cx->waker);
 	return TDT_PENDING;
 }
@@ -202,7 +191,6 @@ TEST(waking_the_borrowed_waker_for_good_counts_as_a_yield)
 
 static tdt_poll_t drop_borrowed(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	tdt_waker_drop(cx->waker);
 	tdt_waker_drop(tdt_waker_clone(cx->waker));
 	tdt_waker_drop(cx->waker);
@@ -294,7 +282,6 @@ static tdt_poll_t clone_elsewhere(void *state, struct tdt_context *cx)
 {
 	pthread_t thread;
 
-	(void)state;
 	ck_assert_int_eq(pthread_create(&thread, NULL, clone_here, cx), 0);
 	pthread_join(thread, NULL);
 	tdt_waker_drop(tdt_waker_clone(cx->waker));

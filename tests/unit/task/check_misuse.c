@@ -4,16 +4,6 @@
  * a process of its own (CK_FORK).
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <tdt/dump.h>
 #include <tdt/integrate/fiber.h>
 #include <tdt/misuse.h>
@@ -21,7 +11,6 @@
 #include <tdt/watch.h>
 
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/requester.h"
 #include "lib/switched.h"
 #include "lib/test.h"

@@ -1,19 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers task/panics, task/panic_hooks.  Tasks that panicked: what is kept, and hooks. */
 
-#include <config.h>
-
-#include <errno.h>
-#include <inttypes.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <tdt/counters.h>
 #include <tdt/dump.h>
@@ -21,7 +9,6 @@
 #include <tdt/watch.h>
 
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/test.h"
 #include "registry/registry.h"
@@ -238,7 +225,6 @@ static int visit(void *unused)
 {
 	struct shown shown = { 0 };
 
-	(void)unused;
 	return tdt_panics(show, &shown);
 }
 
@@ -305,7 +291,6 @@ static struct shown seen_in_hook;
 
 static void hook(const struct tdt_task_info *task, void *arg)
 {
-	(void)arg;
 	hooked++;
 	hooked_info = *task;
 	snprintf(hooked_name, sizeof hooked_name, "%s", task->name != NULL ? task->name : "");
@@ -314,7 +299,6 @@ static void hook(const struct tdt_task_info *task, void *arg)
 
 static void other_hook(const struct tdt_task_info *task, void *arg)
 {
-	(void)task;
 	hooked += *(const int *)arg;
 }
 
@@ -365,7 +349,6 @@ static int removed_inside;
 
 static void removes_itself(const struct tdt_task_info *task, void *arg)
 {
-	(void)task;
 	removed_inside = tdt_panic_hook_remove(removes_itself, arg);
 }
 
@@ -382,8 +365,6 @@ static atomic_int entered, let_go, left;
 
 static void stays(const struct tdt_task_info *task, void *arg)
 {
-	(void)task;
-	(void)arg;
 	atomic_store(&entered, 1);
 	while (!atomic_load(&let_go))
 		sched_yield();

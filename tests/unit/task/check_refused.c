@@ -4,12 +4,6 @@
  * request is wrong, it comes in the wrong place, or its timeout is too short.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-
 #include <tdt/integrate/hooks.h>
 #include <tdt/tdt.h>
 

@@ -7,11 +7,6 @@
 
 #include <config.h>
 
-#include <check.h>
-#include <pthread.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <tdt/counters.h>
 #include <tdt/integrate/hooks.h>
 #include <tdt/panics.h>
@@ -19,7 +14,6 @@
 
 #include "lib/gate.h"
 #include "lib/hand.h"
-#include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/requester.h"
 #include "lib/stuck_task.h"
@@ -34,7 +28,6 @@ static const struct tdt_task_attr seven = {
 
 static int note_info(struct tdt_handle *handle, const struct tdt_task_info *info, void *copy)
 {
-	(void)handle;
 	*(struct tdt_task_info *)copy = *info;
 	return 0;
 }
@@ -51,8 +44,6 @@ static struct tdt_task_info info_of(uint64_t id)
 
 static int count(struct tdt_handle *handle, const struct tdt_task_info *info, void *n)
 {
-	(void)handle;
-	(void)info;
 	++*(int *)n;
 	return 0;
 }
@@ -303,8 +294,6 @@ static void begin_later(struct hand *hand, int pending)
 
 static int expect_traced(struct tdt_handle *handle, const struct tdt_task_info *info, void *nothing)
 {
-	(void)handle;
-	(void)nothing;
 	ck_assert_uint_eq(info->id, 7);
 	ck_assert_str_eq(info->name, "traced");
 	return 0;

@@ -4,12 +4,6 @@
  * which poll answers it.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-
 #include <tdt/tdt.h>
 
 #include "lib/idle.h"

@@ -4,21 +4,10 @@
  * one thing at a time, and with tasks that come and go on threads.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <inttypes.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <tdt/integrate/hooks.h>
 #include <tdt/tasks.h>
 
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/requester.h"
 #include "lib/seeded.h"
 #include "lib/test.h"
@@ -177,7 +166,6 @@ static void look_by_state(void *unused)
 {
 	struct tdt_task_filter filter = { .size = sizeof filter, .states = 1u << TDT_TASK_RUNNING };
 
-	(void)unused;
 	ck_assert_int_eq(tasks_met(&filter), 1);
 	ck_assert_uint_eq(met.id[0], tdt_current_task_id());
 	ck_assert_int_eq(met.info.state, TDT_TASK_RUNNING);
@@ -242,8 +230,6 @@ TEST(those_that_run_are_told_from_those_that_wait)
 
 static int stop_at_third(struct tdt_handle *handle, const struct tdt_task_info *info, void *n)
 {
-	(void)handle;
-	(void)info;
 	return ++*(int *)n == 3 ? -42 : 0;
 }
 
@@ -352,7 +338,6 @@ static int tags; /* that the next poll makes */
 
 static void tag(void *unused)
 {
-	(void)unused;
 	for (int i = 0; i < tags; i++)
 		tdt_leaf_waits_on(TDT_WAIT_OTHER, (void *)(uintptr_t)(1000 + i),
 				  2000 + (uint64_t)i);
@@ -375,7 +360,6 @@ static struct tdt_lock lock = { .magic = TDT_LOCK_MAGIC, .owner = 4711 };
 
 static void wait_for_lock(void *unused)
 {
-	(void)unused;
 	tdt_leaf_waits_on(TDT_WAIT_MUTEX, &lock, lock.owner);
 }
 
@@ -513,7 +497,6 @@ static tdt_poll_t number_poll(void *state, struct tdt_context *cx)
 {
 	struct number *number = state;
 
-	(void)cx;
 	number->polls++;
 	/* Every third says nothing. */
 	if (number->polls % 3 != 0)
@@ -545,7 +528,6 @@ static tdt_poll_t spawner_poll(void *state, struct tdt_context *cx)
 					    .column = (uint32_t)(id % 77) };
 	struct tdt_traced traced;
 
-	(void)cx;
 	snprintf(name, sizeof name, "task %" PRIu64 " of many, with a name of some length", id);
 	traced = tdt_traced_with((struct tdt_future){ &spawner->number, number_poll, free }, &attr);
 	MUST(traced.handle != NULL);
@@ -600,7 +582,6 @@ static int check_all(struct tdt_handle *handle, const struct tdt_task_info *info
 {
 	char name[64];
 
-	(void)unused;
 	MUST(tdt_handle_id(handle) == info->id);
 	if (info->name != NULL && strcmp(info->name, "parent") == 0) {
 		MUST(info->id % 2 == 1);

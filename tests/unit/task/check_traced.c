@@ -4,13 +4,6 @@
  * address.  Handles, ids, names, and what is stamped.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/time.h>
 
 #include <tdt/integrate/hooks.h>
@@ -81,7 +74,6 @@ TEST(a_task_dropped_unpolled_or_pending_drops_its_child_once)
 
 static tdt_poll_t poll_to_seven(void *state, struct tdt_context *cx)
 {
-	(void)cx;
 	++*(int *)state;
 	return 7;
 }
@@ -203,7 +195,6 @@ TEST(what_cannot_be_traced_comes_back_as_it_was)
 
 static int keep_parent(struct tdt_handle *handle, const struct tdt_task_info *info, void *parent)
 {
-	(void)handle;
 	*(uint64_t *)parent = info->parent;
 	return 0;
 }
@@ -495,7 +486,6 @@ static void ask_for_id(int signal)
 {
 	uint64_t id = tdt_current_task_id();
 
-	(void)signal;
 	signals++;
 	strangers += id != 0 && id != only_id;
 }

@@ -4,12 +4,6 @@
  * completes all the same.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <stdbool.h>
-#include <stdlib.h>
-
 #include <tdt/tdt.h>
 
 #include "lib/idle.h"

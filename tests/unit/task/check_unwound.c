@@ -5,13 +5,7 @@
  * answered, and the thread is in no poll any more.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
-#include <unistd.h>
 
 #include <tdt/integrate/hooks.h>
 
@@ -198,20 +192,16 @@ static uint64_t current_late = UINT64_MAX;
 
 static void note_late(void *value)
 {
-	(void)value;
 	current_late = tdt_current_task_id();
 }
 
 static tdt_poll_t exit_in_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	pthread_exit(NULL);
 }
 
 static tdt_poll_t block_in_poll(void *state, struct tdt_context *cx)
 {
-	(void)cx;
 	sem_post(&polled);
 	/*
 	 * Not pause(): ThreadSanitizer loses count of locks in a thread that is cancelled in a call

@@ -5,17 +5,6 @@
  * what may go wrong.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "lib/dumped.h"
 #include "lib/no_memory.h"
 #include "lib/test.h"

@@ -5,15 +5,6 @@
  * leaf.
  */
 
-#include <config.h>
-
-#include <limits.h>
-#include <unistd.h>
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/no_memory.h"
 #include "lib/printed.h"
 #include "lib/test.h"

@@ -7,18 +7,10 @@
  * at in tests/outside/perfetto.sh.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
 #include <tdt/future.h>
 
-#include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/recording_maker.h"
 #include "lib/seeded.h"

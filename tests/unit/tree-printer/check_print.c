@@ -4,18 +4,6 @@
  * the whole text, and what may go wrong in any form.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "lib/no_memory.h"
 #include "lib/printed.h"
 #include "lib/test.h"

@@ -5,19 +5,11 @@
  * How the summary of a made recording looks.
  */
 
-#include <config.h>
-
-#include <errno.h>
 #include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include <tdt/future.h>
 
 #include "base/clock.h"
-#include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/recording_maker.h"
 #include "lib/test.h"

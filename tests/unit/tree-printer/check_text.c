@@ -5,18 +5,7 @@
  * with the whole text.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <locale.h>
-#include <stdbool.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "lib/printed.h"
 #include "lib/test.h"

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers tree/cycles.  Rings of tasks that wait for each other, and which of them are for ever. */
 
-#include <config.h>
-
-#include <stdlib.h>
-
 #include "lib/no_memory.h"
 #include "lib/test.h"
 #include "tree/cycles.h"

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers tree/findings.  The order, groups and rings of tasks that are only recorded. */
 
-#include <config.h>
-
-#include <limits.h>
-#include <stdlib.h>
-
 #include "lib/no_memory.h"
 #include "lib/test.h"
 #include "tree/findings.h"

@@ -6,14 +6,6 @@
  * Each says whether it waits, and the tree must have as many of its kind.
  */
 
-#include <config.h>
-
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <tdt/async.h>
 #include <tdt/combine.h>
 #include <tdt/coroutine.h>

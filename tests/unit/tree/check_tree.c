@@ -4,13 +4,6 @@
  * which order it is walked, and what happens without memory.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <tdt/tree.h>
 
 #include "lib/no_memory.h"
@@ -396,7 +389,6 @@ static int build(void *argument)
 	const struct tdt_node *node = NULL;
 	int err = 0;
 
-	(void)argument;
 	if (trace == NULL)
 		return -errno;
 	memset(long_name, 'x', sizeof(long_name) - 1);

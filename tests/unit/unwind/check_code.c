@@ -4,20 +4,12 @@
  * instructions into this program's own code.
  */
 
-#include <config.h>
-
 #include "lib/test.h"
 
 #if defined(__x86_64__)
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include "lib/must.h"
 #include "unwind/code.h"
 
 /* `name` is the address of `code` in this program. */

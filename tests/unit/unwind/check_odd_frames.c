@@ -9,16 +9,11 @@
 
 #include <config.h>
 
-#include <check.h>
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <tdt/coroutine.h>
 #include <tdt/tdt.h>
 
-#include "lib/must.h"
 #include "lib/odd_frames.h"
 #include "lib/poll_now.h"
 #include "lib/steps.h"
@@ -287,7 +282,6 @@ static NOINLINE void clones(void)
 
 static NOINLINE tdt_poll_t outer_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	context = cx;
 	chosen(clones);
 	chosen(clones);

@@ -7,14 +7,6 @@
 
 #include <config.h>
 
-#include <errno.h>
-#include <pthread.h>
-#include <stdint.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
 #include <tdt/integrate/hooks.h>
 #include <tdt/layout/registry.h>
 #include <tdt/tdt.h>
@@ -22,7 +14,6 @@
 
 #include "lib/idle.h"
 #include "lib/leaf.h"
-#include "lib/must.h"
 #include "lib/requester.h"
 #include "lib/test.h"
 #include "lib/threads.h"
@@ -147,7 +138,6 @@ static struct tdt_trace *seen;
 
 static void look(void *argument)
 {
-	(void)argument;
 	seen = tdt_backtrace_last(looked_at);
 }
 
@@ -520,7 +510,6 @@ CALLS(new_19, new_18)
 
 static tdt_poll_t new_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	new_19(cx);
 	return TDT_PENDING;
 }

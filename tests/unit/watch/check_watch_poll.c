@@ -8,23 +8,15 @@
 #include <config.h>
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <linux/seccomp.h>
-#include <pthread.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <tdt/integrate/hooks.h>
 #include <tdt/tdt.h>
 #include <tdt/watch.h>
 
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/no_memory.h"
 #include "lib/test.h"
 #include "watch/watch.h"

@@ -5,21 +5,12 @@
  * task that it is reported of.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdint.h>
-#include <string.h>
-
 #include <tdt/tdt.h>
 #include <tdt/watch.h>
 
 #include "base/pool.h"
 #include "capture/capture.h"
 #include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/seeded.h"
 #include "lib/test.h"
 #include "watch/watch.h"
@@ -138,7 +129,6 @@ static int check_tree(struct tdt_handle *handle, const struct tdt_task_info *inf
 	enum tdt_cut cut;
 	size_t n;
 
-	(void)argument;
 	if (trace == NULL) {
 		MUST(errno == ENODATA);
 		return 0;
