@@ -58,7 +58,7 @@ static struct tdt_future traced(struct tdt_future future)
 	return traced.future;
 }
 
-static struct tdt_future wait(void)
+static struct tdt_future forever(void)
 {
 	return future_of(stay_pending);
 }
@@ -230,7 +230,7 @@ static tdt_poll_t await_poll(void *state, struct tdt_context *cx)
 	struct await *it = state;
 
 	TDT_BEGIN(&it->async, cx);
-	TDT_AWAIT(wait());
+	TDT_AWAIT(forever());
 	TDT_END();
 }
 
@@ -241,7 +241,7 @@ static struct tdt_future await(void)
 
 static struct tdt_future joined(void)
 {
-	struct tdt_future all[] = { wait(), await(), traced(wait()) };
+	struct tdt_future all[] = { forever(), await(), traced(forever()) };
 
 	return tdt_join_all(all, 3);
 }
@@ -261,12 +261,12 @@ static void poll_told_the_time(struct tdt_future future)
 
 static void poll_plain(void)
 {
-	poll_told_the_time(traced(wait()));
+	poll_told_the_time(traced(forever()));
 }
 
 static void poll_nested(void)
 {
-	poll_told_the_time(traced(traced(wait())));
+	poll_told_the_time(traced(traced(forever())));
 }
 
 static void poll_async(void)
@@ -367,7 +367,7 @@ TEST(a_poll_nobody_asks_about_does_nothing_that_takes_long)
 
 static void poll_untold(void)
 {
-	mark_poll(traced(wait()));
+	mark_poll(traced(forever()));
 }
 
 TEST(without_a_runtime_that_tells_the_time_it_reads_the_coarse_clock_and_no_more)
@@ -564,7 +564,7 @@ static void poll_probed(void)
 {
 	TDT__SEMAPHORE(task__poll__start)++;
 	TDT__SEMAPHORE(task__poll__end)++;
-	poll_told_the_time(traced(level(4, wait)));
+	poll_told_the_time(traced(level(4, forever)));
 }
 
 static void poll_clone_probed(void)
@@ -632,7 +632,7 @@ static void poll_recorded(void)
 
 	tdt_worker_now(1);
 	MUST(tdt_recorder_start(&options) == 0);
-	mark_poll(traced(wait()));
+	mark_poll(traced(forever()));
 }
 
 /* It reads the clock once, since the runtime has not read it after the previous poll. */

@@ -96,7 +96,7 @@ struct tried {
 /* The linker makes a table of the functions, as of the tests (lib/test.h). */
 #define TRIED(name, call)                                                                          \
 	static const struct tried tried_##name = { #name, call };                                  \
-	static const struct tried *const tried_##name##_at                                         \
+	static const struct tried *const row_of_##name                                             \
 	    __attribute__((used, section("tdt_tried"))) = &tried_##name;
 
 extern const struct tried *const __start_tdt_tried[];

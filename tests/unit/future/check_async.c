@@ -4,6 +4,8 @@
  * lines in their backtraces are right.
  */
 
+#include "lib/test.h"
+
 static bool no_memory;
 
 static void *test_malloc(size_t size)
@@ -17,7 +19,6 @@ static void *test_malloc(size_t size)
 #undef malloc
 
 #include "lib/futures.h"
-#include "lib/test.h"
 
 static struct test_waker waker;
 static struct tdt_context cx = { &waker.waker };

@@ -52,11 +52,13 @@ static const struct tdt_waker *clone_itself(const struct tdt_waker *waker)
 
 static void wake(const struct tdt_waker *waker)
 {
+	(void)waker;
 	atomic_store(&woken, true);
 }
 
 static void drop_waker(const struct tdt_waker *waker)
 {
+	(void)waker;
 }
 
 static const struct tdt_waker_vtable waker_vtable = { clone_itself, wake, wake, drop_waker };
@@ -64,11 +66,14 @@ static const struct tdt_waker waker = { &waker_vtable };
 
 static tdt_poll_t wait_on(void *state, struct tdt_context *cx)
 {
+	(void)state;
+	(void)cx;
 	return TDT_PENDING;
 }
 
 static void drop_future(void *state)
 {
+	(void)state;
 }
 
 static struct tdt_traced new_task(void)
