@@ -7,14 +7,10 @@
  * Each case is a process of its own (CK_FORK).
  */
 
-#include <semaphore.h>
-
 #include <tdt/integrate/hooks.h>
-#include <tdt/tdt.h>
 
 #include "lib/options.h"
 #include "lib/poll_now.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 
 #define SENTINEL EXDEV /* the library has no use for it */
@@ -87,8 +83,6 @@ static void end_stuck(void)
 	pthread_join(stuck.thread, NULL);
 }
 
-/* --- Calls, each the first of its process ------------------------------------------ */
-
 CASE(is_left_alone_by)
 
 TEST(the_first_trace_of_a_task)
@@ -152,10 +146,7 @@ TEST(the_first_backtrace_of_a_poll_that_goes_on)
 {
 	struct tdt_trace *trace;
 
-	if (in_valgrind()) {
-		printf("# not tried: under valgrind threads are not where the kernel says\n");
-		return;
-	}
+	NOT_TRIED_IF(in_valgrind(), "under valgrind threads are not where the kernel says");
 	start_stuck();
 	KEEPS_ERRNO(trace = backtrace_timed(stuck.traced.handle, 30 * SECOND));
 	ck_assert_ptr_nonnull(trace);

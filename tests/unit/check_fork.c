@@ -5,14 +5,9 @@
  * are free, and the barrier works.
  */
 
-#include <tdt/tdt.h>
-
 #include "host/loaded.h"
 #include "lib/futures.h"
-#include "lib/idle.h"
 #include "lib/options.h"
-#include "lib/sanitized.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 #include "symbolize/modules.h"
 #include "symbolize/namer.h"
@@ -112,8 +107,6 @@ static void capture_and_name(struct task *task)
 	tdt_trace_free(trace);
 }
 
-/* --- Forking ------------------------------------------------------------------------ */
-
 static atomic_bool over;
 
 static void *capture_on(void *argument)
@@ -210,8 +203,7 @@ static __attribute__((unused)) void fork_children(bool thread_too) /* not under 
 	/* ThreadSanitizer does not let a child into a pthread_once() that another thread was in. */
 	task_init(&first, wait_on, NULL);
 	task_fini(&first);
-	for (int i = 0; i < CAPTURERS; i++)
-		ck_assert_int_eq(pthread_create(&thread[i], NULL, capture_on, NULL), 0);
+	threads_start(thread, CAPTURERS, capture_on, NULL);
 	ck_assert_int_eq(pthread_create(&naming, NULL, name_on, NULL), 0);
 	for (int i = 0, n = CHILDREN; i < n; i++) {
 		pid_t child = fork();
@@ -231,8 +223,7 @@ static __attribute__((unused)) void fork_children(bool thread_too) /* not under 
 			      WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 	}
 	atomic_store(&over, true);
-	for (int i = 0; i < CAPTURERS; i++)
-		pthread_join(thread[i], NULL);
+	threads_join(thread, CAPTURERS);
 	pthread_join(naming, NULL);
 }
 
@@ -316,8 +307,7 @@ static int wakes_when_asked(struct polled *polled)
 
 static void polled_fini(struct polled *polled)
 {
-	tdt_future_drop(&polled->traced.future);
-	tdt_handle_unref(polled->traced.handle);
+	end_traced(&polled->traced);
 }
 
 /*
@@ -327,7 +317,6 @@ TEST(a_child_wakes_only_tasks_of_the_thread_that_forked)
 {
 	struct polled mine, theirs;
 	pthread_t thread;
-	int status;
 	pid_t child;
 
 	polled_init(&mine);
@@ -342,8 +331,7 @@ TEST(a_child_wakes_only_tasks_of_the_thread_that_forked)
 		MUST(wakes_when_asked(&theirs) == 0);
 		_exit(0);
 	}
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(child_status(child), 0);
 	ck_assert_int_eq(wakes_when_asked(&mine), 1);
 	ck_assert_int_eq(wakes_when_asked(&theirs), 1);
 	polled_fini(&mine);

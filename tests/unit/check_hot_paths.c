@@ -14,10 +14,7 @@
 #include <tdt/integrate/hooks.h>
 #include <tdt/integrate/leaf.h>
 #include <tdt/rt/runtime.h>
-#include <tdt/tdt.h>
-#include <tdt/watch.h>
 
-#include "lib/idle.h"
 #include "lib/stepped.h"
 #include "lib/test.h"
 #include "probes/probes.h"
@@ -543,10 +540,7 @@ TEST(a_capture_of_known_code_does_nothing_that_takes_long)
 		{ "a leaf in a traced future in another", capture_nested },
 	};
 
-	if (!TDT_WALK_RULES) {
-		puts("# not tried: walks are not by rules");
-		return;
-	}
+	NOT_TRIED_IF(!TDT_WALK_RULES, "walks are not by rules");
 	for (size_t i = 0; i < sizeof captures / sizeof captures[0]; i++) {
 		struct steps steps = count(captures[i].run);
 
@@ -612,10 +606,7 @@ TEST(a_watched_poll_takes_and_gives_back_what_it_needs_and_no_more)
 {
 	struct steps steps;
 
-	if (!TDT_WALK_RULES) {
-		puts("# not tried: walks are not by rules");
-		return;
-	}
+	NOT_TRIED_IF(!TDT_WALK_RULES, "walks are not by rules");
 	steps = count(poll_watched);
 	steps_print("a watched poll in 24 async functions", &steps);
 	ck_assert_int_gt(steps.locked, 0);

@@ -14,7 +14,6 @@
 #include <tdt/rt/net.h>
 #include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
-#include <tdt/tdt.h>
 
 #include "lib/options.h"
 #include "lib/poll_now.h"
@@ -427,8 +426,7 @@ CALL(tdt_traced_with)
 	struct tdt_traced traced = tdt_traced_with(future_of(pending, NULL), NULL);
 
 	ck_assert_ptr_nonnull(traced.handle);
-	tdt_future_drop(&traced.future);
-	tdt_handle_unref(traced.handle);
+	end_traced(&traced);
 	NULL_REFUSED(tdt_traced_with(none, NULL).handle);
 }
 

@@ -2,7 +2,6 @@
 /* Covers base/array.  An array has room for each entry that is appended, or is as it was. */
 
 #include "base/array.h"
-#include "lib/no_memory.h"
 #include "lib/test.h"
 
 #define MANY 1000u
@@ -60,8 +59,7 @@ TEST(without_memory_the_array_is_as_it_was)
 	size_t before;
 	bool grown, grown_indexed;
 
-	if (!no_memory_possible())
-		return;
+	NEEDS_FAILING_MEMORY();
 	while (table.n == 0 || table.n < table.entries_table.room)
 		ck_assert(append(true));
 	before = table.entries_table.room;

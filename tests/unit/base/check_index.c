@@ -5,7 +5,6 @@
  */
 
 #include "base/index.h"
-#include "lib/no_memory.h"
 #include "lib/test.h"
 
 #define MOST 100000
@@ -177,8 +176,7 @@ TEST(without_memory_the_entries_that_are_there_are_still_found)
 	int no_more, one_more;
 	size_t full;
 
-	if (!no_memory_possible())
-		return;
+	NEEDS_FAILING_MEMORY();
 	add_many(300, mixed);
 	full = the_index.slots / 2;
 	no_memory_begin(0); /* Check's assertions need memory, too */

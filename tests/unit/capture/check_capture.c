@@ -5,11 +5,7 @@
  * marked so.
  */
 
-#include <tdt/combine.h>
-#include <tdt/tree.h>
-
 #include "lib/expected.h"
-#include "lib/no_memory.h"
 #include "lib/poll_now.h"
 #include "lib/test.h"
 
@@ -47,8 +43,6 @@ static void check_exact(tdt_poll_t (*poll)(void *state, struct tdt_context *cx),
 {
 	check_exact_future(future_of(poll, NULL), leaves);
 }
-
-/* --- Trees -------------------------------------------------------------------- */
 
 CASE(capture)
 
@@ -499,8 +493,7 @@ TEST(without_memory_a_capture_is_cut_and_the_future_goes_on)
 	struct tdt_trace *trace;
 	bool all = false;
 
-	if (!no_memory_possible())
-		return;
+	NEEDS_FAILING_MEMORY();
 	for (int i = 0; !all; i++) {
 		enum tdt_cut cut;
 

@@ -7,11 +7,8 @@
 
 #include <tdt/rt/net.h>
 #include <tdt/rt/runtime.h>
-#include <tdt/tdt.h>
 
-#include "lib/idle.h"
 #include "lib/options.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 
 #define MS INT64_C(1000000)
@@ -206,7 +203,7 @@ static pthread_t begin(void *(*run)(void *arg), void *arg)
 	return thread;
 }
 
-CASE(hands)
+CASE(hands, .teardown = end)
 
 TEST(other_threads_wake_clone_and_drop_them)
 {
@@ -220,10 +217,8 @@ TEST(other_threads_wake_clone_and_drop_them)
 	for (int round = 0; round < (SLOW ? 2000 : 50000); round++)
 		poll_task();
 	atomic_store(&stop, true);
-	for (int i = 0; i < 3; i++)
-		pthread_join(thread[i], NULL);
+	threads_join(thread, 3);
 	pthread_join(requester, NULL);
-	end();
 }
 
 static unsigned interrupted = 1;
@@ -266,7 +261,6 @@ TEST(signal_handlers_wake_clone_and_drop_them)
 	atomic_store(&stop, true);
 	pthread_join(signaller, NULL);
 	pthread_join(requester, NULL);
-	end();
 }
 
 /* --- On libtdt-rt ------------------------------------------------------------------------------

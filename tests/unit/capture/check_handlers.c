@@ -11,9 +11,6 @@
 
 #include <sys/auxv.h>
 
-#include <tdt/tdt.h>
-
-#include "lib/sanitized.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
 
@@ -74,8 +71,6 @@ static void expect_little(const char *handler, size_t took, size_t took_empty)
 	ck_assert_uint_gt(took, 0);
 	ck_assert_uint_le(took, took_empty + MOST);
 }
-
-/* --- The handlers --------------------------------------------------------------------------- */
 
 static struct {
 	atomic_bool over;

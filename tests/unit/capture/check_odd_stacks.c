@@ -7,17 +7,11 @@
 
 #include <config.h>
 
-#include <sys/mman.h>
 #include <ucontext.h>
-
-#include <tdt/tree.h>
 
 #include "lib/expected.h"
 #include "lib/poll_now.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
-
-/* --- Other stacks -------------------------------------------------------------------- */
 
 static ucontext_t host, coroutine;
 static struct {
@@ -124,8 +118,7 @@ TEST(a_task_polled_on_a_coroutine_is_exact)
 	free(text);
 	tdt_trace_free(traces[0]);
 	tdt_trace_free(traces[1]);
-	tdt_future_drop(&traced.future);
-	tdt_handle_unref(traced.handle);
+	end_traced(&traced);
 	poll_now_end(&task);
 }
 
@@ -160,8 +153,7 @@ TEST(a_leaf_back_on_the_first_stack_is_cut_in_the_task_on_the_other)
 	ck_assert_int_eq(cut, TDT_CUT_NOT);
 	tdt_trace_free(traces[0]);
 	tdt_trace_free(traces[1]);
-	tdt_future_drop(&traced.future);
-	tdt_handle_unref(traced.handle);
+	end_traced(&traced);
 	poll_now_end(&task);
 }
 
@@ -338,10 +330,7 @@ TEST(code_made_at_run_time_is_guessed_and_never_remembered)
 				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	void (*thunk)(struct tdt_context * cx);
 
-	if (code == MAP_FAILED) {
-		printf("# not tried: no memory may be written and executed\n");
-		return;
-	}
+	NOT_TRIED_IF(code == MAP_FAILED, "no memory may be written and executed");
 	memcpy(&thunk, &code, sizeof thunk);
 	for (int i = 0; i < 8; i++) {
 		struct tdt_trace *trace;

@@ -8,19 +8,13 @@
 
 #include <config.h>
 
-#include <sys/mman.h>
 #include <ucontext.h>
 
 #include "lib/gate.h"
-#include "lib/idle.h"
 #include "lib/options.h"
 #include "lib/refused.h"
-#include "lib/seeded.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
-
-#define NOINLINE __attribute__((noinline))
-#define USE(pointer) __asm__ volatile("" : : "r"(pointer) : "memory")
 
 /* --- Damage ---------------------------------------------------------------------- */
 
@@ -339,10 +333,7 @@ TEST(a_poll_in_a_handler_on_a_signal_stack_is_not_read, .to = 2)
 	struct sigaction action = { .sa_handler = stay_in_handler, .sa_flags = SA_ONSTACK };
 	void *memory;
 
-	if (TSAN && _i) {
-		printf("# not tried: ThreadSanitizer delivers no signal in a handler\n");
-		return;
-	}
+	NOT_TRIED_IF(TSAN && _i, "ThreadSanitizer delivers no signal in a handler");
 	memory = malloc(256 << 10);
 	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
 	ck_assert_int_eq(gate_ask_in_vain(raising_poll, memory, _i), -ENOTSUP);
@@ -380,11 +371,8 @@ TEST(a_task_polled_on_a_signal_stack_is_whole, .to = 2)
 	struct tdt_trace *trace;
 	char *path;
 
-	if (SANITIZED) {
-		puts("# not tried: a sanitizer's read() can't be left without a guess, nor its "
-		     "signals come in a handler");
-		return;
-	}
+	NOT_TRIED_IF(SANITIZED, "a sanitizer's read() can't be left without a guess, nor its "
+				"signals come in a handler");
 	memory = malloc(256 << 10);
 	inner = tdt_traced(((struct tdt_future){ NULL, inner_poll, drop_nothing }));
 	inner_future = inner.future;
@@ -404,8 +392,7 @@ TEST(a_task_polled_on_a_signal_stack_is_whole, .to = 2)
 	tdt_trace_free(trace);
 	gate_open();
 	stuck_task_end(&task);
-	tdt_future_drop(&inner.future);
-	tdt_handle_unref(inner.handle);
+	end_traced(&inner);
 	free(memory);
 }
 
@@ -435,10 +422,7 @@ TEST(a_thread_in_vfork_gives_what_can_be_known)
 {
 	struct tdt_trace *trace;
 
-	if (TSAN) {
-		printf("# not tried: ThreadSanitizer makes a fork of it\n");
-		return;
-	}
+	NOT_TRIED_IF(TSAN, "ThreadSanitizer makes a fork of it");
 	trace = gate_ask(vfork_poll, NULL, false, NULL);
 	ck_assert_str_eq(tdt_trace_info(trace)->syscall, "vfork");
 	tdt_trace_free(trace);

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers cli/apart.  Work in a child process that goes well, fails, or crashes. */
 
-#include <sys/resource.h>
-
 #include "cli/apart.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 
 static const char *why;

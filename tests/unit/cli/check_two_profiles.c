@@ -5,7 +5,6 @@
  */
 
 #include "cli/stacks.h"
-#include "lib/no_memory.h"
 #include "lib/test.h"
 
 static struct stacks stacks;

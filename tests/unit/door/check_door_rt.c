@@ -5,14 +5,12 @@
  * tasks of a runtime that polls nothing.
  */
 
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
 #include <tdt/rt/runtime.h>
 
 #include "lib/find_registry.h"
-#include "lib/idle.h"
 #include "lib/refused.h"
 #include "lib/test.h"
 #include "lib/visitor.h"

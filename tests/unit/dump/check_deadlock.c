@@ -8,10 +8,7 @@
 
 #include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
-#include <tdt/tdt.h>
 
-#include "lib/idle.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 
 #define SECOND INT64_C(1000000000)
@@ -243,9 +240,7 @@ static void expect_text(const char *expected, ...)
 	free(text);
 }
 
-/* --- Deadlocks ------------------------------------------------------------------------ */
-
-CASE(deadlocks)
+CASE(deadlocks, .teardown = stop)
 
 TEST(two_that_lock_each_others_mutex)
 {
@@ -268,7 +263,6 @@ TEST(two_that_lock_each_others_mutex)
 		    " \"a\" waits for a mutex (%p) held by task %" PRIu64
 		    " \"b\", which waits for a mutex (%p) held by task %" PRIu64 " \"a\"\n",
 		    id(0), (void *)mutex[1], id(1), (void *)mutex[0], id(0));
-	stop();
 }
 
 TEST(three_that_lock_the_next_ones_mutex)
@@ -280,7 +274,6 @@ TEST(three_that_lock_the_next_ones_mutex)
 	    " \"b\", which waits for a mutex (%p) held by task %" PRIu64
 	    " \"c\", which waits for a mutex (%p) held by task %" PRIu64 " \"a\"\n",
 	    id(0), (void *)mutex[1], id(1), (void *)mutex[2], id(2), (void *)mutex[0], id(0));
-	stop();
 }
 
 TEST(two_that_await_each_others_end)
@@ -290,7 +283,6 @@ TEST(two_that_await_each_others_end)
 	expect_text("\ndeadlock: task %" PRIu64 " \"a\" waits for task %" PRIu64
 		    " \"b\", which waits for task %" PRIu64 " \"a\"\n",
 		    id(0), id(1), id(0));
-	stop();
 }
 
 TEST(a_mutex_and_an_end)
@@ -301,7 +293,6 @@ TEST(a_mutex_and_an_end)
 		    " \"a\" waits for a mutex (%p) held by task %" PRIu64
 		    " \"b\", which waits for task %" PRIu64 " \"a\"\n",
 		    id(0), (void *)mutex[1], id(1), id(0));
-	stop();
 }
 
 TEST(one_that_awaits_its_own_end)
@@ -309,7 +300,6 @@ TEST(one_that_awaits_its_own_end)
 	act_all(1, (struct tdt_future(*const[])(int)){ join_itself });
 	expect_ring(true);
 	expect_text("\ndeadlock: task %" PRIu64 " \"a\" waits for itself\n", id(0));
-	stop();
 }
 
 TEST(one_that_locks_its_own_mutex)
@@ -318,7 +308,6 @@ TEST(one_that_locks_its_own_mutex)
 	expect_ring(true);
 	expect_text("\ndeadlock: task %" PRIu64 " \"a\" waits for a mutex (%p) held by itself\n",
 		    id(0), (void *)mutex[0]);
-	stop();
 }
 
 /* "a" waits for both others, and each of them for it: the ring that is told is of two. */
@@ -334,7 +323,6 @@ TEST(one_that_waits_for_several_which_all_wait_for_it)
 	ck_assert_uint_eq(snapshot->cycles[0]->tasks[0]->id, id(0));
 	ck_assert_uint_eq(snapshot->cycles[0]->tasks[0]->n_waits, 2);
 	tdt_snapshot_free(snapshot);
-	stop();
 }
 
 /* The trace of one task says the same as the dump of all. */
@@ -361,12 +349,9 @@ TEST(a_trace_names_the_task_that_holds_the_mutex)
 	expect_owner_named(tdt_backtrace(task[0]));
 	expect_owner_named(tdt_backtrace_last(task[0]));
 	tdt_watch(0, NULL);
-	stop();
 }
 
-/* --- None ---------------------------------------------------------------------------------- */
-
-CASE(none)
+CASE(none, .teardown = stop)
 
 TEST(a_ring_with_a_limit_of_time_is_no_deadlock)
 {
@@ -375,14 +360,12 @@ TEST(a_ring_with_a_limit_of_time_is_no_deadlock)
 	expect_text("\nring of waits (another leaf may still bring one on): task %" PRIu64
 		    " \"a\" waits",
 		    id(0));
-	stop();
 }
 
 TEST(a_ring_with_a_sleep_beside_is_no_deadlock)
 {
 	act_all(2, (struct tdt_future(*const[])(int)){ lock_next, lock_next_or_sleep });
 	expect_ring(false);
-	stop();
 }
 
 TEST(a_ring_with_one_that_waits_for_a_sleeper_too_is_no_deadlock)
@@ -395,7 +378,6 @@ TEST(a_ring_with_one_that_waits_for_a_sleeper_too_is_no_deadlock)
 	ck_assert(!snapshot->cycles[0]->deadlock);
 	ck_assert_uint_eq(snapshot->cycles[0]->n, 2);
 	tdt_snapshot_free(snapshot);
-	stop();
 }
 
 TEST(who_waits_for_one_that_sleeps_is_in_no_ring)
@@ -404,7 +386,6 @@ TEST(who_waits_for_one_that_sleeps_is_in_no_ring)
 	expect_no_ring();
 	expect_text("\n   waits for a mutex (%p) held by task %" PRIu64 " \"b\"\n",
 		    (void *)mutex[1], id(1));
-	stop();
 }
 
 static tdt_poll_t hold_last(void *state, struct tdt_context *cx)
@@ -434,7 +415,6 @@ TEST(a_mutex_that_is_held_by_no_task_is_in_no_ring, .to = 2)
 		expect_text("\n   waits for a mutex (%p) held by task %" PRIu64,
 			    (void *)mutex[MOST - 1], owner);
 	tdt_handle_unref(gone);
-	stop();
 }
 
 /* --- While all workers are held up ------------------------------------------------------------ */
@@ -805,7 +785,7 @@ static void *dump_often(void *rings)
 	return NULL;
 }
 
-CASE(churns)
+CASE(churns, .teardown = stop)
 
 TEST(locks_that_are_handed_on_meanwhile_are_no_deadlock, .to = 3)
 {
@@ -833,7 +813,6 @@ TEST(locks_that_are_handed_on_meanwhile_are_no_deadlock, .to = 3)
 	}
 	printf("# %ld rings of what was said at different times\n", atomic_load(&rings));
 	fflush(stdout);
-	stop();
 }
 
 static void *dump_and_count(void *found)
@@ -871,5 +850,4 @@ TEST(two_who_dump_at_once_find_it)
 	 */
 	tdt_snapshot_free(take_waiting());
 	expect_ring(true);
-	stop();
 }

@@ -7,12 +7,9 @@
 #include <tdt/integrate/hooks.h>
 #include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
-#include <tdt/tdt.h>
 
 #include "lib/find_registry.h"
-#include "lib/idle.h"
 #include "lib/request_waiting.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 
 static struct tdt_rt *rt;
@@ -185,8 +182,6 @@ static const struct tdt_snapshot *snapshot_now(void)
 	return snapshot;
 }
 
-/* --- What is found ------------------------------------------------------------------ */
-
 CASE(lost, .setup = set_up_lost, .timeout = 60)
 
 TEST(a_lost_wake_up_is_found_by_the_request_that_heals_it)
@@ -315,8 +310,6 @@ TEST(later_wake_ups_of_the_task_take_nothing_back)
 		sched_yield();
 	ck_assert_uint_eq(counted_lost(), 1);
 }
-
-/* --- What only looks like it --------------------------------------------------------- */
 
 CASE(healthy, .setup = set_up_lost, .timeout = 120)
 
@@ -637,8 +630,7 @@ TEST(ten_thousand_looks_at_healthy_tasks_blame_none)
 	for (int i = 0; i < looks; i++)
 		tdt_trace_free(tdt_backtrace(consumers[random_below(&seed, PAIRS)]));
 	atomic_store(&over, true);
-	for (int i = 0; i < 2; i++)
-		pthread_join(producers[i], NULL);
+	threads_join(producers, 2);
 	usleep(1100000);
 	ck_assert_uint_eq(counted_lost(), 0);
 	ck_assert_uint_eq(suspicions(), 0);

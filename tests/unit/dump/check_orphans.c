@@ -5,14 +5,11 @@
  * look like it.
  */
 
-#include <semaphore.h>
 #include <stdarg.h>
 
 #include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
-#include <tdt/tdt.h>
 
-#include "lib/seeded.h"
 #include "lib/test.h"
 
 #define CONFIG(n) (&(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = n })
@@ -334,8 +331,6 @@ TEST(each_orphan_is_found)
 			sched_yield();
 	}
 }
-
-/* --- Guards ----------------------------------------------------------------------- */
 
 CASE(guards, .setup = begin)
 

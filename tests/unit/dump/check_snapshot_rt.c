@@ -4,17 +4,11 @@
  * go and others request them, and in a child of fork().
  */
 
-#include <tdt/async.h>
-#include <tdt/combine.h>
-#include <tdt/dump.h>
 #include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
 
-#include "lib/idle.h"
 #include "lib/leaf.h"
 #include "lib/options.h"
-#include "lib/sanitized.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 
 #define SECOND INT64_C(1000000000)
@@ -463,8 +457,7 @@ TEST(tasks_come_and_go_and_are_asked_by_several_at_once)
 	sleep(SECONDS);
 	UNTIL(atomic_load(&answered) > 0); /* and so one was taken */
 	atomic_store(&over, true);
-	for (int i = 0; i < 5; i++)
-		pthread_join(thread[i], NULL);
+	threads_join(thread, 5);
 	stop();
 	printf("# %ld tasks, %ld snapshots with %ld answers, %ld asked alone\n", spawned, taken,
 	       answered, asked);
@@ -479,7 +472,6 @@ TEST(tasks_come_and_go_and_are_asked_by_several_at_once)
 TEST(in_a_child_of_fork_it_ends_by_the_deadline)
 {
 	const struct tdt_snapshot *snapshot;
-	int status;
 	pid_t child;
 
 	start(2);
@@ -495,8 +487,7 @@ TEST(in_a_child_of_fork_it_ends_by_the_deadline)
 		tdt_snapshot_free(snapshot);
 		_exit(0);
 	}
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(child_status(child), 0);
 	stop();
 }
 
@@ -516,18 +507,14 @@ TEST(in_a_child_of_a_busy_parent_it_ends_by_the_deadline)
 	int status, ended = 0;
 	pid_t child;
 
-	if (ASAN || in_valgrind()) {
-		printf("# not tried: in a child AddressSanitizer's allocator may be locked, and "
-		       "valgrind finds what the "
-		       "parent's threads had\n");
-		return;
-	}
+	NOT_TRIED_IF(ASAN || in_valgrind(),
+		     "in a child AddressSanitizer's allocator may be locked, and valgrind finds "
+		     "what the parent's threads had");
 	start(2);
 	for (int i = 0; i < 2000; i++)
 		spawn(tdt_sleep_ms(UINT64_MAX), NULL);
 	tdt_snapshot_free(take(SECOND));
-	for (int i = 0; i < 2; i++)
-		MUST(pthread_create(&thread[i], NULL, wake_all, NULL) == 0);
+	threads_start(thread, 2, wake_all, NULL);
 	for (int i = 0; i < 50; i++) {
 		child = fork();
 		ck_assert_int_ge(child, 0);
@@ -544,7 +531,6 @@ TEST(in_a_child_of_a_busy_parent_it_ends_by_the_deadline)
 	}
 	ck_assert_int_gt(ended, 0);
 	atomic_store(&forked, true);
-	for (int i = 0; i < 2; i++)
-		pthread_join(thread[i], NULL);
+	threads_join(thread, 2);
 	stop();
 }

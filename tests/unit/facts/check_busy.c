@@ -3,7 +3,6 @@
 
 #include "facts/busy.h"
 #include "facts/record.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 #include "tree/findings.h"
 

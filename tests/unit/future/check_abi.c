@@ -4,8 +4,6 @@
  * side.
  */
 
-#include <tdt/future.h>
-
 #include "lib/test.h"
 
 #define POINTER sizeof(void *)

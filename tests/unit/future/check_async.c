@@ -4,7 +4,9 @@
  * lines in their backtraces are right.
  */
 
-#include "lib/test.h"
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
 
 static bool no_memory;
 
@@ -19,6 +21,7 @@ static void *test_malloc(size_t size)
 #undef malloc
 
 #include "lib/futures.h"
+#include "lib/test.h"
 
 static struct test_waker waker;
 static struct tdt_context cx = { &waker.waker };

@@ -7,21 +7,14 @@
 
 #include <config.h>
 
-#include <sys/mman.h>
 #include <ucontext.h>
 
-#include <tdt/combine.h>
-#include <tdt/coroutine.h>
 #include <tdt/integrate/stack.h>
-#include <tdt/tree.h>
 
 #include "future/sanitizers.h"
 #include "lib/poll_now.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 #include "registry/handle.h"
-
-#define NOINLINE __attribute__((noinline))
 
 /* --- What is compared ------------------------------------------------------------------ */
 
@@ -152,8 +145,6 @@ static struct tdt_future polling(struct tdt_future *future)
 	return (struct tdt_future){ future, polls, drop_what_it_polls };
 }
 
-/* --- One coroutine ---------------------------------------------------------------------------- */
-
 CASE(one)
 
 TEST(frames_of_a_coroutine_stand_between_its_poller_and_its_leaf)
@@ -277,8 +268,6 @@ TEST(a_coroutine_that_goes_on_is_seen_where_it_has_got_to)
 	tdt_trace_free(trace);
 	poll_now_end(&task);
 }
-
-/* --- Several ---------------------------------------------------------------------------------- */
 
 CASE(several)
 

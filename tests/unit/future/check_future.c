@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers tdt/future.h.  The inline helpers. */
 
-#include <tdt/future.h>
-
 #include "lib/futures.h"
 #include "lib/test.h"
 

@@ -36,13 +36,11 @@ TEST(where_membarrier_is_refused_from_the_beginning_tasks_are_woken_and_answer, 
 
 TEST(where_it_is_refused_later_they_do_so_too)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 
-	test_task_init(&task, NULL);
 	test_task_poll(&task);
 	if (refuse_call(SYS_membarrier, EPERM)) {
 		expect_answer(&task);
 		ck_assert(tdt__barrier_fences);
 	}
-	test_task_fini(&task);
 }

@@ -9,14 +9,11 @@
 
 #include <link.h>
 
-#include <tdt/tdt.h>
-
 #include "lib/apart.h"
 #include "lib/calls.h"
 #include "lib/host_plugins.h"
 #include "lib/options.h"
 #include "lib/poll_now.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 
 #define MS INT64_C(1000000)
@@ -76,7 +73,6 @@ static void trace_in_child(void)
 /* Fork, and await the child, which does that. */
 static void fork_and_wait(void (*in_child)(void))
 {
-	int status = -1;
 	pid_t child;
 
 	fflush(NULL);
@@ -88,8 +84,7 @@ static void fork_and_wait(void (*in_child)(void))
 		fflush(stdout);
 		_exit(0);
 	}
-	MUST(child > 0 && waitpid(child, &status, 0) == child);
-	MUST(status == 0);
+	MUST(child_status(child) == 0);
 }
 
 /* --- While names are looked up --------------------------------------------------------- */

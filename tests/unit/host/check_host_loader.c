@@ -12,8 +12,6 @@
 
 #include <link.h>
 
-#include <tdt/tdt.h>
-
 #include "lib/apart.h"
 #include "lib/host_plugins.h"
 #include "lib/options.h"
@@ -30,14 +28,8 @@
 static char *text_of_dump(int64_t timeout_ns)
 {
 	struct tdt_dump_options options = { .size = sizeof options, .timeout_ns = timeout_ns };
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
 
-	MUST(out != NULL);
-	MUST(tdt_dump_with(out, &options) == 0);
-	fclose(out);
-	return text;
+	return TEXT_WRITTEN(out, MUST(tdt_dump_with(out, &options) == 0));
 }
 
 static void must_have(const char *text, const char *part)

@@ -7,8 +7,6 @@
  * Without a cure all of these hang, but for those that say that the look-up makes no such call.
  */
 
-#include <tdt/tdt.h>
-
 #include "lib/apart.h"
 #include "lib/calls.h"
 #include "lib/host_plugins.h"

@@ -10,13 +10,10 @@
  * gone; and with frames named as functions of the plugin that came where another one does.
  */
 
-#include <tdt/tdt.h>
-
 #include "lib/apart.h"
 #include "lib/calls.h"
 #include "lib/host_plugins.h"
 #include "lib/options.h"
-#include "lib/seeded.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
 

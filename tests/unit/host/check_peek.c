@@ -4,9 +4,6 @@
  * process_vm_readv().
  */
 
-#include <sys/mman.h>
-#include <sys/resource.h>
-
 #include "host/peek.h"
 #include "lib/refuse_call.h"
 #include "lib/test.h"

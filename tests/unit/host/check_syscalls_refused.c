@@ -8,19 +8,13 @@
 #include <dlfcn.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <semaphore.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <ucontext.h>
 
-#include <tdt/tdt.h>
-
 #include "lib/options.h"
 #include "lib/refused.h"
-#include "lib/sanitized.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 
 /* How long is waited for what must come, and for what won't, ns. */
@@ -204,10 +198,6 @@ static void waker_drop(const struct tdt_waker *waker)
 
 static const struct tdt_waker_vtable vtable = { waker_clone, waker_wake, waker_wake, waker_drop };
 
-static void drop_nothing(void *state)
-{
-}
-
 static void *work(void *argument)
 {
 	struct task *task = argument;
@@ -251,22 +241,14 @@ static void task_end(struct task *task)
 	atomic_store(&task->over, true);
 	waker_wake(&task->waker);
 	MUST(pthread_join(task->thread, NULL) == 0);
-	tdt_future_drop(&task->traced.future);
-	tdt_handle_unref(task->traced.handle);
+	end_traced(&task->traced);
 }
 
 /* --- What is found to be lost ---------------------------------------------------------- */
 
 static char *text_of(const struct tdt_trace *trace)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	MUST(out != NULL);
-	MUST(tdt_trace_print(trace, out) == 0);
-	MUST(fclose(out) == 0);
-	return text;
+	return TEXT_WRITTEN(out, MUST(tdt_trace_print(trace, out) == 0));
 }
 
 /* Its tree has `function`, or what is told instead. */
@@ -464,8 +446,7 @@ static void poll_there(void)
 	tdt_future_poll(&there_task->traced.future, &cx);
 	MUST(tdt_future_poll(&requester, &requester_cx) == TDT_READY && there_trace != NULL);
 	tdt_future_drop(&requester);
-	tdt_future_drop(&there_task->traced.future);
-	tdt_handle_unref(there_task->traced.handle);
+	end_traced(&there_task->traced);
 }
 
 static int on_odd_stack(void)

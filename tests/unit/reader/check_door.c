@@ -4,16 +4,12 @@
  * makes up: a child that says what a test wants it to say.
  */
 
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include "base/clock.h"
-#include "lib/no_memory.h"
 #include "lib/refuse_call.h"
 #include "lib/refused.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "reader/door.h"
 #include "reader/fresh.h"
@@ -179,8 +175,6 @@ static void expect_closed(int error, const char *why)
 	stop_target();
 }
 
-/* --- Opening -------------------------------------------------------------------------------- */
-
 static void serve_nothing(int connection, struct tdt_outside_header *hello)
 {
 	say_hello(connection, hello);
@@ -317,8 +311,6 @@ TEST(a_wrong_hello_and_a_refusal_are_told_apart)
 		expect_closed(cases[i].error, cases[i].why);
 	}
 }
-
-/* --- Trees ---------------------------------------------------------------------------------- */
 
 static const struct tdt__task_choice all = { .n_ids = 0 };
 
@@ -481,8 +473,6 @@ TEST(a_target_that_dies_or_refuses_leaves_what_had_come)
 	ck_assert_ptr_nonnull(strstr(trouble.text, "refuses the request"));
 	tdt__answers_fini(&answers);
 }
-
-/* --- Lies ----------------------------------------------------------------------------------- */
 
 static int lie; /* the number of the lie that the target tells */
 

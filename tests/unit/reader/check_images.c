@@ -6,13 +6,10 @@
  */
 
 #include <sys/inotify.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "base/regular_file.h"
 #include "lib/folder.h"
 #include "lib/refused.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "reader/core.h"
 #include "reader/images.h"

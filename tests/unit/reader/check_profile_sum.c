@@ -12,8 +12,6 @@
 
 #define MS 1000000
 
-/* --- Ages ---------------------------------------------------------------------------------- */
-
 CASE(ages)
 
 TEST(each_age_is_in_the_bin_that_begins_at_or_before_it)
@@ -72,8 +70,6 @@ TEST(with_few_looks_nothing_is_scaled)
 	for (unsigned i = 0; i < TDT__AGE_BINS; i++)
 		ck_assert_double_eq_tol(scale[i], 1, 1e-9);
 }
-
-/* --- Stale waits --------------------------------------------------------------------------- */
 
 static void add_waits(struct tdt__profile_sum *sum, uint32_t group, uint64_t age, int n)
 {

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers reader/stop.  A child that runs is stopped, and goes on. */
 
-#include <sys/mman.h>
 #include <sys/ptrace.h>
 
 #include "lib/refused.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "reader/stop.h"
 

@@ -6,12 +6,9 @@
  */
 
 #include <elf.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 
-#include "lib/no_memory.h"
 #include "lib/refused.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "reader/core.h"
 #include "reader/elf_facts.h"
@@ -19,8 +16,6 @@
 
 static struct tdt__target target;
 static struct tdt__trouble trouble;
-
-/* --- A process ---------------------------------------------------------------------- */
 
 static void open_self(void)
 {
@@ -217,16 +212,11 @@ static int open_and_close(void *unused)
 
 TEST(without_memory_nothing_is_opened)
 {
-	if (!no_memory_possible())
-		return;
-	if (ASAN || TSAN) {
-		puts("# not tried: with a sanitizer's many mappings, qsort() can lack memory, too");
-		return;
-	}
+	NEEDS_FAILING_MEMORY();
+	NOT_TRIED_IF(ASAN || TSAN,
+		     "with a sanitizer's many mappings, qsort() can lack memory, too");
 	no_memory_each(open_and_close, NULL, 10);
 }
-
-/* --- ELF headers -------------------------------------------------------------------- */
 
 /* A file with two segments and a build-id. */
 struct file_image {
@@ -339,8 +329,6 @@ TEST(damaged_notes_have_no_build_id)
 	ck_assert(read_facts(&facts, false));
 	ck_assert_str_eq(facts.build_id, "");
 }
-
-/* --- Core files --------------------------------------------------------------------- */
 
 #define CORE_AT UINT64_C(0x7f0000000000)
 

@@ -5,14 +5,10 @@
  * the clocks.
  */
 
-#include <semaphore.h>
-
 #include <tdt/integrate/hooks.h>
 #include <tdt/layout/recording.h>
-#include <tdt/tdt.h>
 
 #include "lib/hand.h"
-#include "lib/idle.h"
 #include "lib/recorded.h"
 #include "lib/test.h"
 #include "recorder/block.h"
@@ -167,10 +163,8 @@ TEST(a_thousand_threads_that_come_and_go_lose_nothing_unsaid)
 	for (int i = 0; i < 1000; i += 50) {
 		pthread_t threads[50];
 
-		for (int j = 0; j < 50; j++)
-			MUST(pthread_create(&threads[j], NULL, wake_once, NULL) == 0);
-		for (int j = 0; j < 50; j++)
-			pthread_join(threads[j], NULL);
+		threads_start(threads, 50, wake_once, NULL);
+		threads_join(threads, 50);
 	}
 	said = recorded_count(TDT_RING_OTHERS, TDT_EVENT_WAKE, hand_id(&hand));
 	ck_assert_uint_gt(said, 0);
@@ -454,8 +448,7 @@ TEST(a_ring_that_was_given_back_in_a_poll_is_not_written_to)
 	tdt_future_poll(&task.future, &cx);
 	ck_assert_uint_eq(recorded_count(TDT_RING_POLLS, TDT_EVENT_POLL, 0), 0);
 	ck_assert_uint_eq(block()->missed_polls, 1);
-	tdt_future_drop(&task.future);
-	tdt_handle_unref(task.handle);
+	end_traced(&task);
 }
 
 static tdt_poll_t restarting_poll(void *state, struct tdt_context *cx)
@@ -476,11 +469,8 @@ TEST(a_poll_that_began_in_an_earlier_recording_is_not_missed)
 	start(TDT_RING_SIZE_MIN, 0);
 	tdt_future_poll(&task.future, &cx);
 	ck_assert_uint_eq(block()->missed, 0);
-	tdt_future_drop(&task.future);
-	tdt_handle_unref(task.handle);
+	end_traced(&task);
 }
-
-/* --- Clocks ---------------------------------------------------------------- */
 
 CASE(clocks)
 

@@ -6,19 +6,11 @@
 
 #include <config.h>
 
-#include <sys/mman.h>
-
-#include <tdt/dump.h>
 #include <tdt/integrate/hooks.h>
-#include <tdt/join.h>
 #include <tdt/layout/registry.h>
-#include <tdt/tasks.h>
 
 #include "base/clock.h"
 #include "lib/find_registry.h"
-#include "lib/idle.h"
-#include "lib/no_memory.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
@@ -336,8 +328,6 @@ TEST(a_record_forgets_the_task_before)
 	end_traced(&task);
 }
 
-/* --- As libtdt gives them out ----------------------------------------------------------------- */
-
 CASE(records)
 
 TEST(a_record_that_is_being_made_is_no_task_yet)
@@ -547,8 +537,6 @@ TEST(a_copy_has_what_was_said_in_its_last_poll_or_nothing)
 	end_traced(&task);
 }
 
-/* --- Memory, and fork ------------------------------------------------------------------------- */
-
 CASE(refused)
 
 TEST(without_memory_for_a_slab_nothing_is_traced)
@@ -556,8 +544,7 @@ TEST(without_memory_for_a_slab_nothing_is_traced)
 	static struct tdt_traced tasks[5000];
 	int n = 0;
 
-	if (!no_memory_possible())
-		return;
+	NEEDS_FAILING_MEMORY();
 	tasks[n++] = trace(NULL); /* what is allocated once a process is, now */
 	no_memory_begin(0);
 	do {
@@ -619,20 +606,16 @@ TEST(a_child_of_fork_has_the_tasks_and_can_make_more)
 	struct tdt_traced mine = trace("mine");
 	pthread_t thread[3];
 
-	for (int i = 0; i < 3; i++)
-		ck_assert_int_eq(pthread_create(&thread[i], NULL, come_and_go, NULL), 0);
+	threads_start(thread, 3, come_and_go, NULL);
 	for (int i = 0; i < (in_valgrind() ? 5 : 50); i++) {
-		int status;
 		pid_t pid = fork();
 
 		ck_assert_int_ge(pid, 0);
 		if (pid == 0)
 			child_of_fork();
-		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-		ck_assert_int_eq(status, 0);
+		ck_assert_int_eq(child_status(pid), 0);
 	}
 	atomic_store(&over, true);
-	for (int i = 0; i < 3; i++)
-		pthread_join(thread[i], NULL);
+	threads_join(thread, 3);
 	end_traced(&mine);
 }

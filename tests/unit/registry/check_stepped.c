@@ -9,8 +9,6 @@
 
 #include <tdt/integrate/hooks.h>
 
-#include "lib/idle.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
@@ -95,8 +93,7 @@ static void begin(void)
 
 static void end(void)
 {
-	tdt_future_drop(&task.future);
-	tdt_handle_unref(task.handle);
+	end_traced(&task);
 }
 
 static void replace(void)

@@ -7,14 +7,10 @@
 
 #include <tdt/rt/channel.h>
 #include <tdt/rt/sync.h>
-#include <tdt/trace.h>
-#include <tdt/tree.h>
 
 #include "lib/bell.h"
 #include "lib/futures.h"
-#include "lib/no_memory.h"
 #include "lib/requester.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 
 #define WAITERS 3
@@ -68,8 +64,6 @@ static void expect_end(int i, int wakes)
 	ck_assert_uint_eq(poll_as(i, &waiting[i]), TDT_READY);
 	tdt_future_drop(&waiting[i]);
 }
-
-/* --- Semaphores ------------------------------------------------------------------- */
 
 static struct tdt_semaphore *semaphore;
 
@@ -140,8 +134,6 @@ TEST(a_release_in_the_middle_of_a_poll_is_not_lost)
 	expect_ready(tdt_semaphore_acquire(semaphore));
 }
 
-/* --- Notifications ---------------------------------------------------------------- */
-
 static struct tdt_notify *notify;
 
 static void notify_setup(void)
@@ -194,8 +186,6 @@ TEST(all_that_wait_are_notified_and_nobody_else)
 	expect_pending(0, tdt_notify_wait(notify));
 	tdt_future_drop(&waiting[0]);
 }
-
-/* --- Channels --------------------------------------------------------------------- */
 
 static struct tdt_channel *channel;
 static int values[8], freed, error;
@@ -377,11 +367,8 @@ TEST(what_is_missing_is_refused)
 {
 	struct tdt_future none;
 
-	errno = 0;
-	ck_assert_ptr_null(tdt_channel_new(0, NULL));
-	ck_assert_int_eq(errno, EINVAL);
-	ck_assert_ptr_null(tdt_channel_new(SIZE_MAX / 4, NULL));
-	ck_assert_int_eq(errno, ENOMEM);
+	ck_assert_ptr_fails(tdt_channel_new(0, NULL), EINVAL);
+	ck_assert_ptr_fails(tdt_channel_new(SIZE_MAX / 4, NULL), ENOMEM);
 	none = tdt_channel_receive(channel, NULL, NULL);
 	ck_assert(tdt_future_is_none(&none));
 	none = tdt_channel_send(NULL, &values[0], NULL);
@@ -448,8 +435,6 @@ TEST(each_leaf_has_its_own_name_and_says_that_of_its_object)
 	tdt_semaphore_free(permits);
 }
 
-/* --- Memory ----------------------------------------------------------------------- */
-
 static int make_all(void *argument)
 {
 	struct tdt_semaphore *permits = tdt_semaphore_new(1);
@@ -482,8 +467,6 @@ TEST(each_lack_of_memory_is_told)
 {
 	no_memory_each(make_all, NULL, 10);
 }
-
-/* --- Threads ---------------------------------------------------------------------- */
 
 static unsigned seed;
 static atomic_long sum_sent, sum_received, n_freed;
@@ -556,11 +539,9 @@ TEST(each_value_is_received_or_freed_once)
 		pthread_create(&receiver[i], NULL, receive_many, (void *)(uintptr_t)i);
 	for (int i = 0; i < SENDERS; i++)
 		pthread_create(&sender[i], NULL, send_many, &numbers[i * EACH]);
-	for (int i = 0; i < SENDERS; i++)
-		pthread_join(sender[i], NULL);
+	threads_join(sender, SENDERS);
 	ck_assert_int_eq(tdt_channel_close(channel), 0);
-	for (int i = 0; i < RECEIVERS; i++)
-		pthread_join(receiver[i], NULL);
+	threads_join(receiver, RECEIVERS);
 	tdt_channel_unref(channel);
 	ck_assert_int_eq(sum_received, sum_sent);
 	ck_assert_int_ne(n_freed, 0);

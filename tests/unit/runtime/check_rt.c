@@ -5,7 +5,6 @@
  */
 
 #include <tdt/rt/runtime.h>
-#include <tdt/tdt.h>
 
 #include "lib/leaf.h"
 #include "lib/options.h"
@@ -186,8 +185,6 @@ TEST(a_task_that_always_yields_shuts_out_nobody)
 	tdt_rt_free(rt);
 	ck_assert_int_eq(yielding.drops, 1);
 }
-
-/* --- Ends --------------------------------------------------------------------------- */
 
 CASE(end)
 

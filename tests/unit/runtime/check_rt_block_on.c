@@ -2,9 +2,7 @@
 /* Covers runtime/block_on.  tdt_rt_block_on() polls a future on the calling thread. */
 
 #include <tdt/rt/runtime.h>
-#include <tdt/tdt.h>
 
-#include "lib/idle.h"
 #include "lib/leaf.h"
 #include "lib/options.h"
 #include "lib/request_waiting.h"
@@ -99,9 +97,7 @@ TEST(a_panic_is_told)
 {
 	struct leaf leaf = { .open = true, .result = TDT_PANICKED };
 
-	errno = 0;
-	ck_assert_int_eq(tdt_rt_block_on(rt, leaf_future(&leaf)), -ENOTRECOVERABLE);
-	ck_assert_int_eq(errno, ENOTRECOVERABLE);
+	ck_assert_fails(tdt_rt_block_on(rt, leaf_future(&leaf)), ENOTRECOVERABLE);
 	ck_assert_int_eq(leaf.drops, 1);
 }
 
@@ -259,8 +255,6 @@ TEST(several_threads_may_be_in_it)
 {
 	pthread_t threads[4];
 
-	for (int i = 0; i < 4; i++)
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, play, NULL), 0);
-	for (int i = 0; i < 4; i++)
-		pthread_join(threads[i], NULL);
+	threads_start(threads, 4, play, NULL);
+	threads_join(threads, 4);
 }

@@ -5,7 +5,6 @@
  */
 
 #include <tdt/rt/runtime.h>
-#include <tdt/tdt.h>
 
 #include "lib/leaf.h"
 #include "lib/request_waiting.h"

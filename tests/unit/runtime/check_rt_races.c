@@ -6,19 +6,14 @@
 
 #include <netinet/in.h>
 #include <poll.h>
-#include <semaphore.h>
 #include <sys/socket.h>
 
 #include <tdt/rt/net.h>
 #include <tdt/rt/runtime.h>
-#include <tdt/tdt.h>
 
-#include "lib/idle.h"
 #include "lib/leaf.h"
 #include "lib/options.h"
 #include "lib/request_waiting.h"
-#include "lib/sanitized.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 
 static struct tdt_rt *rt_with(unsigned workers)
@@ -78,10 +73,8 @@ static void expect_storm(unsigned workers)
 	struct tdt_rt *rt = rt_with(workers);
 	pthread_t threads[SPAWNERS];
 
-	for (int i = 0; i < SPAWNERS; i++)
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, storm, rt), 0);
-	for (int i = 0; i < SPAWNERS; i++)
-		pthread_join(threads[i], NULL);
+	threads_start(threads, SPAWNERS, storm, rt);
+	threads_join(threads, SPAWNERS);
 	UNTIL(storm_drops == SPAWNERS * EACH);
 	ck_assert_int_eq(stormed, SPAWNERS * EACH);
 	tdt_rt_free(rt);
@@ -167,8 +160,7 @@ TEST(each_wake_up_leads_to_a_poll_after_it, .from = 1, .to = 4)
 			ck_assert_int_eq(
 			    pthread_create(&threads[i], NULL, tell, (void *)(intptr_t)number), 0);
 		}
-		for (int i = 0; i < WAKERS; i++)
-			pthread_join(threads[i], NULL);
+		threads_join(threads, WAKERS);
 		for (int i = 0; i < TASKS; i++)
 			UNTIL(listeners[i].heard == listeners[i].told);
 	}

@@ -2,7 +2,6 @@
 /* Covers runtime/task, runtime/block_on, task/hooks.  Which wake-ups a task's record knows of. */
 
 #include <tdt/rt/runtime.h>
-#include <tdt/tdt.h>
 
 #include "lib/leaf.h"
 #include "lib/test.h"

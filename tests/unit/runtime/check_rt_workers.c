@@ -29,19 +29,12 @@ static pthread_t threads[WORKERS];
 static atomic_int turns;
 
 void __real_tdt_worker_thread_start(const struct tdt_worker_attr *attr);
-void __wrap_tdt_worker_thread_start(const struct tdt_worker_attr *attr);
 void __real_tdt_worker_thread_stop(void);
-void __wrap_tdt_worker_thread_stop(void);
 void __real_tdt_worker_thread_park(void);
-void __wrap_tdt_worker_thread_park(void);
 void __real_tdt_worker_thread_unpark(void);
-void __wrap_tdt_worker_thread_unpark(void);
 void __real_tdt_worker_now(uint64_t ns);
-void __wrap_tdt_worker_now(uint64_t ns);
 void __real_tdt_task_woken(struct tdt_handle *handle);
-void __wrap_tdt_task_woken(struct tdt_handle *handle);
 void __real_tdt__idle_park(struct tdt_rt *rt, struct tdt__worker *worker);
-void __wrap_tdt__idle_park(struct tdt_rt *rt, struct tdt__worker *worker);
 
 void __wrap_tdt_worker_thread_start(const struct tdt_worker_attr *attr)
 {
@@ -150,8 +143,6 @@ static void waits(struct tdt_rt *rt, struct leaf *leaf)
 	tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(leaf), NULL));
 	UNTIL(leaf->waker != NULL);
 }
-
-/* --- Workers ------------------------------------------------------------------------- */
 
 CASE(workers)
 
@@ -282,8 +273,6 @@ TEST(a_task_that_keeps_yielding_does_not_shut_out_those_from_outside)
 	tdt_rt_free(rt);
 }
 
-/* --- The time ------------------------------------------------------------------------- */
-
 static void count_and_yield(struct leaf *leaf, struct tdt_context *cx)
 {
 	MUST(told_ns != 0);
@@ -328,8 +317,6 @@ TEST(the_time_is_told_anew_when_a_worker_has_slept)
 	}
 	tdt_rt_free(rt);
 }
-
-/* --- Wake-ups ----------------------------------------------------------------------------- */
 
 static void expect_wakes_before(struct leaf *leaf, struct tdt_context *cx)
 {

@@ -5,7 +5,6 @@
 
 #include "lib/driven.h"
 #include "lib/futures.h"
-#include "lib/no_memory.h"
 #include "lib/test.h"
 
 #define HOUR UINT64_C(3600000)

@@ -4,16 +4,11 @@
  * cancelling them leaves behind.
  */
 
-#include <semaphore.h>
-
 #include <tdt/rt/runtime.h>
 
 #include "lib/driven.h"
 #include "lib/driver_thread.h"
 #include "lib/futures.h"
-#include "lib/idle.h"
-#include "lib/no_memory.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 #include "runtime/timer.h"
 
@@ -66,8 +61,6 @@ static void let_driver_go(void)
 	sem_post(&let_go);
 	tdt_future_drop(&holding);
 }
-
-/* --- When ---------------------------------------------------------------------- */
 
 CASE(when, .setup = setup, .teardown = driven_teardown)
 
@@ -229,8 +222,6 @@ TEST(ten_thousand_timers_fire)
 	}
 }
 
-/* --- Whom they wake ---------------------------------------------------------------- */
-
 CASE(wakers, .setup = setup, .teardown = driven_teardown)
 
 TEST(the_last_waker_is_the_one_woken)
@@ -351,11 +342,8 @@ TEST(threads_start_and_cancel_timers_while_they_fire)
 	for (int i = 0; i < 4; i++)
 		ck_assert_int_eq(
 		    pthread_create(&threads[i], NULL, race_the_driver, driven_driver()), 0);
-	for (int i = 0; i < 4; i++)
-		pthread_join(threads[i], NULL);
+	threads_join(threads, 4);
 }
-
-/* --- No wake-up -------------------------------------------------------------------- */
 
 CASE(asleep, .setup = setup, .teardown = driven_teardown)
 
@@ -382,8 +370,6 @@ TEST(timers_later_than_what_it_sleeps_for_leave_the_driver_asleep)
 	nanosleep(&(struct timespec){ .tv_nsec = 50 * (long)MS }, NULL);
 	ck_assert_int_eq(driver_thread_switches(), switches);
 }
-
-/* --- Without a driver ------------------------------------------------------------------------- */
 
 CASE(outside, .setup = setup, .teardown = driven_teardown)
 

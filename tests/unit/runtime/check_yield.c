@@ -4,7 +4,6 @@
 #include <tdt/rt/runtime.h>
 
 #include "lib/futures.h"
-#include "lib/no_memory.h"
 #include "lib/test.h"
 
 CASE(yield)

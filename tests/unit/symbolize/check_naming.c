@@ -7,14 +7,7 @@
 
 #include <config.h>
 
-#include <semaphore.h>
-
-#include <tdt/tdt.h>
-#include <tdt/watch.h>
-
-#include "lib/idle.h"
 #include "lib/options.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "probes/probes.h"
 #include "symbolize/symbolize.h"
@@ -23,8 +16,6 @@ static _Thread_local bool polls; /* this thread */
 static atomic_int by_pollers, by_requesters;
 
 const struct tdt__symbol *__real_tdt__symbolize(const struct tdt__module *module, uintptr_t pc,
-						bool return_address);
-const struct tdt__symbol *__wrap_tdt__symbolize(const struct tdt__module *module, uintptr_t pc,
 						bool return_address);
 const struct tdt__symbol *__wrap_tdt__symbolize(const struct tdt__module *module, uintptr_t pc,
 						bool return_address)

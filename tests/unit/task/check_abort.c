@@ -6,8 +6,6 @@
 
 #include <tdt/integrate/hooks.h>
 #include <tdt/integrate/leaf.h>
-#include <tdt/recorder.h>
-#include <tdt/tdt.h>
 
 #include "facts/record.h"
 #include "lib/recorded.h"
@@ -79,9 +77,7 @@ TEST(a_task_that_has_ended_cannot_be_aborted)
 {
 	task.leaf.pending = 0;
 	ck_assert_uint_eq(test_task_poll(&task), TDT_READY);
-	errno = 0;
-	ck_assert_int_eq(tdt_task_abort(task.handle), -ESRCH);
-	ck_assert_int_eq(errno, ESRCH);
+	ck_assert_fails(tdt_task_abort(task.handle), ESRCH);
 }
 
 TEST(joiners_are_told_after_the_drop)
@@ -128,8 +124,6 @@ TEST(a_request_that_is_withdrawn_takes_no_abort_along)
 	test_requester_fini(&requester);
 	expect_dropped();
 }
-
-/* --- In a poll ----------------------------------------------------------------------- */
 
 static void abort_itself(void *argument)
 {
@@ -196,13 +190,11 @@ static tdt_poll_t never(void *state, struct tdt_context *context)
 TEST(the_drop_is_of_the_task)
 {
 	struct tdt_future child = { &dropped_as, never, note_current };
-	struct test_task own = { 0 };
+	TEST_TASK(own, &child);
 
-	test_task_init(&own, &child);
 	ck_assert_int_eq(tdt_task_abort(own.handle), 0);
 	ck_assert_uint_eq(test_task_poll(&own), TDT_PANICKED);
 	ck_assert_uint_eq(dropped_as, tdt_handle_id(own.handle));
-	test_task_fini(&own);
 }
 
 TEST(without_a_future_there_is_nothing_to_drop)
@@ -210,9 +202,7 @@ TEST(without_a_future_there_is_nothing_to_drop)
 	struct tdt_handle *other = tdt_task_new(NULL);
 
 	ck_assert_ptr_nonnull(other);
-	errno = 0;
-	ck_assert_int_eq(tdt_task_abort(NULL), -EINVAL);
-	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_fails(tdt_task_abort(NULL), EINVAL);
 	ck_assert_int_eq(tdt_task_abort(other), -EINVAL);
 	tdt_task_end(other);
 }

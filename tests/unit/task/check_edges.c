@@ -10,9 +10,7 @@
 #include <tdt/rt/net.h>
 #include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
-#include <tdt/tdt.h>
 
-#include "lib/idle.h"
 #include "lib/poll_now.h"
 #include "lib/request_waiting.h"
 #include "lib/test.h"

@@ -5,13 +5,8 @@
  * it).
  */
 
-#include <tdt/tdt.h>
-
 #include "lib/bell.h"
-#include "lib/idle.h"
-#include "lib/no_memory.h"
 #include "lib/requester.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 
 #define JOINERS 3
@@ -131,8 +126,6 @@ TEST(a_task_that_waits_has_not_ended)
 	ck_assert_int_eq(waker.wakes, 1);
 	tdt_future_drop(&waits);
 }
-
-/* --- Awaiting it ----------------------------------------------------------------- */
 
 CASE(joiners, .setup = setup, .teardown = teardown)
 
@@ -341,8 +334,6 @@ TEST(a_lack_of_memory_is_told)
 	no_memory_each(join_once, NULL, 1);
 }
 
-/* --- Threads --------------------------------------------------------------------------- */
-
 static unsigned seed;
 static __thread unsigned choices;
 
@@ -450,8 +441,7 @@ TEST(whoever_awaits_is_told_whatever_the_other_threads_do)
 	}
 	over = true;
 	pthread_barrier_wait(&start);
-	for (int i = 0; i < JOINERS; i++)
-		pthread_join(thread[i], NULL);
+	threads_join(thread, JOINERS);
 	pthread_barrier_destroy(&start);
 	pthread_barrier_destroy(&end);
 	printf("# %ld were told, %ld gave up\n", ended, given_up);

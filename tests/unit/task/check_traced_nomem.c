@@ -4,10 +4,6 @@
  * completes all the same.
  */
 
-#include <tdt/tdt.h>
-
-#include "lib/idle.h"
-#include "lib/no_memory.h"
 #include "lib/test.h"
 
 #define DEEP 200

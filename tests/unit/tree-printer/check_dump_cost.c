@@ -5,7 +5,6 @@
  */
 
 #include "lib/dumped.h"
-#include "lib/no_memory.h"
 #include "lib/test.h"
 
 #define MANY 2000

@@ -6,8 +6,6 @@
 
 #include "cli/read_json.h"
 #include "lib/dumped.h"
-#include "lib/no_memory.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 
 #define PRINT(...) DUMP(.print = OPTIONS(__VA_ARGS__))

@@ -5,7 +5,6 @@
  */
 
 #include "cli/read_json.h"
-#include "lib/no_memory.h"
 #include "lib/printed.h"
 #include "lib/test.h"
 
@@ -395,8 +394,6 @@ TEST(damaged_json_never_does_damage)
 	ck_assert_int_gt(read, 10); /* some still were traces */
 	ck_assert_int_lt(read, 1990);
 }
-
-/* ---- Size ---- */
 
 CASE(size)
 

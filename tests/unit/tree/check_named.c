@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers tree/named.  Frames that were reported by name: their numbers, and the trees of them. */
 
-#include "lib/no_memory.h"
 #include "lib/printed.h"
 #include "lib/test.h"
 #include "symbolize/modules.h"

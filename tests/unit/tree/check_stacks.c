@@ -9,8 +9,6 @@
 
 #include <elfutils/libdwelf.h>
 
-#include <tdt/print.h>
-
 #include "lib/test.h"
 #include "symbolize/modules.h"
 #include "tree/stacks.h"

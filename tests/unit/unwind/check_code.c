@@ -8,8 +8,6 @@
 
 #if defined(__x86_64__)
 
-#include <sys/mman.h>
-
 #include "unwind/code.h"
 
 /* `name` is the address of `code` in this program. */
@@ -20,8 +18,6 @@ static uintptr_t address_of(const unsigned char *label)
 {
 	return (uintptr_t)label;
 }
-
-/* --- Calls ---------------------------------------------------------------------------- */
 
 extern const unsigned char the_function[] __attribute__((visibility("hidden")));
 CODE(the_function, "ret")

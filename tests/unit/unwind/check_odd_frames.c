@@ -11,15 +11,11 @@
 
 #include <dlfcn.h>
 
-#include <tdt/coroutine.h>
-#include <tdt/tdt.h>
-
 #include "lib/odd_frames.h"
 #include "lib/poll_now.h"
 #include "lib/steps.h"
 #include "lib/test.h"
 
-#define NOINLINE __attribute__((noinline))
 #define MOST 20000
 
 /* --- Assembly ------------------------------------------------------------------------- */

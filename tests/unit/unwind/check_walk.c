@@ -16,8 +16,6 @@
 
 #include <dlfcn.h>
 
-#include <tdt/tree.h>
-
 #include "capture/capture.h"
 #include "capture/chain.h"
 #include "capture/seal.h"
