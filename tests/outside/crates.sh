@@ -5,10 +5,10 @@
 #
 # What cargo has built stays in build-crates until `make clean`, so only the first run takes long.
 #
-# TDT_TEST_FULL=1 also has the examples of the documentation, tokio's tests of its locks, a build for
-# release, libtdt built from its sources by the build script, and a server of hyper.  CLIPPY=yes runs
-# clippy, each version of which has lints of its own.  CRATES names another directory of crates than
-# Debian's, for example with a tokio that has hooks.
+# TDT_TEST_FULL=1 also has the examples of the documentation, tokio's tests of its locks, a build
+# for release, libtdt built from its sources by the build script, and a server of hyper.  CLIPPY=yes
+# runs clippy, each version of which has lints of its own.  CRATES names another directory of crates
+# than Debian's, for example with a tokio that has hooks.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 # shellcheck source=tests/lib/outside.sh

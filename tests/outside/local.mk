@@ -232,9 +232,9 @@ EXTRA_DIST += \
 # The slowest first: see TESTS.
 dist_check_SCRIPTS += tests/outside/coro.sh tests/outside/tdt_hostile.sh
 
-# With sanitizers these would find the same, if anything: they compile programs of their own, or look
-# at sources, at what compilers make of them, and at what tracers see; and no sanitizer knows of the
-# stacks that the matrix switches.
+# With sanitizers these would find the same, if anything: they compile programs of their own, or
+# look at sources, at what compilers make of them, and at what tracers see; and no sanitizer knows
+# of the stacks that the matrix switches.
 if !SANITIZED
 dist_check_SCRIPTS += \
 	tests/outside/variants.sh \
