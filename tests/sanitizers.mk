@@ -6,7 +6,7 @@
 # tests of this build are run.
 
 .PHONY: check-sanitizers check-asan check-clang check-tsan check-valgrind check-bare check-step \
-	check-that-walk check-delays check-fibers check-flaky check-soak check-full \
+	check-that-walk check-threads check-delays check-fibers check-flaky check-soak check-full \
 	check-flags check-instrumentation \
 	check-host check-host-asan check-host-tsan coverage coverage-report
 
@@ -57,7 +57,25 @@ check-clang:
 	fi
 
 check-tsan:
-	+@name=tsan; flags=--with-sanitizers=thread; goal=check; $(in_own_build)
+	+@name=tsan; flags=--with-sanitizers=thread; goal=check-threads; $(in_own_build)
+
+# Neither run nor built for ThreadSanitizer: what has no second thread.
+without_threads = \
+	tests/fuzz/% \
+	$(addprefix tests/outside/, \
+		damaged_dwarf.sh fuzz.sh help.sh join_ustack.sh symbolize_variants.sh tdt_diff.sh \
+		tdt_tree.sh) \
+	$(addprefix tests/unit/, \
+		base/% cli/% facts/% tree/check_cycles tree/check_findings tree/check_named \
+		tree/check_stacks tree/check_tree unwind/check_code recording/check_durations \
+		recording/check_supplement recording/check_timeline reader/check_images \
+		reader/check_last_states reader/check_profile reader/check_profile_sum \
+		reader/check_reader reader/check_torn tree-printer/check_fold \
+		tree-printer/check_json tree-printer/check_perfetto tree-printer/check_text)
+check-threads:
+	@echo 'check-tsan: skipped: $(without_threads)'
+	+@$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(filter-out $(without_threads),$(TESTS))' \
+		check_PROGRAMS='$(filter-out $(without_threads),$(check_PROGRAMS))'
 
 check-step:
 	+@name=step; flags=--with-walk=step; goal=check-that-walk; $(in_own_build)
@@ -128,10 +146,11 @@ check-delays: all
 	TDT_TEST_SEED=$${TDT_TEST_SEED-`date +%s`}; export TDT_TEST_SEED; \
 	CK_TIMEOUT_MULTIPLIER=5; export CK_TIMEOUT_MULTIPLIER; \
 	echo "check-delays: TDT_TEST_SEED=$$TDT_TEST_SEED;" \
-		'skipped: the scripts, and $(not_delayed)'; \
+		'skipped: the scripts, and $(not_delayed) $(without_threads)'; \
 	delays='$(abs_builddir)/tests/lib/.libs/delays.so'; \
 	$(MAKE) $(AM_MAKEFLAGS) tests/lib/delays.la && \
-	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(filter-out %.sh $(not_delayed),$(TESTS))' \
+	$(MAKE) $(AM_MAKEFLAGS) check \
+		TESTS='$(filter-out %.sh $(not_delayed) $(without_threads),$(TESTS))' \
 		LOG_COMPILER="$(TEST_TIMEOUT) $(LIBTOOL) --mode=execute env LD_PRELOAD=$$delays"
 
 # Which lines of the library and of the programs the tests run: a table, and pages below

@@ -34,15 +34,18 @@ tests_lib_libhelpers_a_SOURCES = \
 	tests/lib/leaf.c \
 	tests/lib/leaf.h \
 	tests/lib/listed.h \
+	tests/lib/made_recording.h \
 	tests/lib/main.c \
 	tests/lib/must.h \
 	tests/lib/options.h \
 	tests/lib/naive_kept.h \
 	tests/lib/no_memory.h \
+	tests/lib/no_threads.h \
 	tests/lib/poll_now.c \
 	tests/lib/poll_now.h \
 	tests/lib/printed.c \
 	tests/lib/printed.h \
+	tests/lib/read_self.h \
 	tests/lib/recorded.c \
 	tests/lib/recorded.h \
 	tests/lib/recording_maker.c \

@@ -11,6 +11,13 @@
 /* Whether allocations can be made to fail here. */
 int no_memory_possible(void);
 
+/* The rest of the test needs that. */
+#define NEEDS_FAILING_MEMORY()                                                                     \
+	do {                                                                                       \
+		if (!no_memory_possible())                                                         \
+			return;                                                                    \
+	} while (0)
+
 /*
  * Call `call` with the first allocation failing, then with the second, and so on until it returns 0
  * untouched.  Each time before it must return -ENOMEM and have freed what it allocated.  At least

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include <tdt/trace.h>
+#include <tdt/tree.h>
 
 /*
  * Ask a task that waits, or soon will.  One that is held up in the poll that is to answer has its

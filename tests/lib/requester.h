@@ -36,6 +36,15 @@ int test_task_run(struct test_task *task);
 /* Drop the future and the handle (what is left of them), and see that no waker is left behind. */
 void test_task_fini(struct test_task *task);
 
+/*
+ * Declare a task that begins here and ends with the block, with a child or NULL.  The rest says
+ * what its leaf does.
+ */
+#define TEST_TASK(task, child, ...)                                                                \
+	__attribute__((cleanup(test_task_fini)))                                                   \
+	struct test_task task = { .leaf = { __VA_ARGS__ } };                                       \
+	const bool task##_begun __attribute__((unused)) = (test_task_init(&task, child), true)
+
 /* A leaf that has things done in its poll. */
 struct test_busy {
 	void (*act)(void *argument); /* NULL: nothing */

@@ -17,10 +17,50 @@
  * tests of a case in the order of their lines, or only the tests that the command line names.
  */
 
+/* What most suites need: they include only what is missing here. */
 #include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
+#include <tdt/tdt.h>
+
+#include "lib/idle.h"
+#include "lib/must.h"
+#include "lib/no_memory.h"
 #include "lib/rested_fork.h"
+#include "lib/sanitized.h"
+#include "lib/seeded.h"
+
+/*
+ * A function that is handed to the library takes what the library gives, whether it wants it; and
+ * one that takes the place of another has no prototype elsewhere.
+ */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+#define NOINLINE __attribute__((noinline))
+
+/* What a compiler must take to be read, written and kept. */
+#define USE(pointer) __asm__ volatile("" : : "r"(pointer) : "memory")
 
 struct test_options {
 	/* Of a test: it runs for each _i from `from` to the one before `to`, else once with 0. */
@@ -54,7 +94,7 @@ struct test_entry {
 #define TEST(name, ...)                                                                            \
 	static void name(int _i);                                                                  \
 	TEST_ENTRY(name##_entry, { #name, name, __FILE__, __LINE__ }, { __VA_ARGS__ })             \
-	static void name(int _i __attribute__((unused)))
+	static void name(int _i)
 
 /* Why the whole suite cannot run, which is printed; NULL: it can. */
 #define SUITE_SKIP(why)                                                                            \
@@ -63,6 +103,63 @@ struct test_entry {
 		return why;                                                                        \
 	}
 const char *test_suite_skip(void);
+
+/* Leave the test, and say why a part of it, or all, cannot be tried here. */
+#define NOT_TRIED_IF(condition, why)                                                               \
+	do {                                                                                       \
+		if (condition) {                                                                   \
+			puts("# not tried: " why);                                                 \
+			return;                                                                    \
+		}                                                                                  \
+	} while (0)
+
+/* `call` is refused, and errno says `error`: it returns that, too, or NULL. */
+#define ck_assert_fails(call, error)                                                               \
+	do {                                                                                       \
+		errno = 0;                                                                         \
+		ck_assert_int_eq(call, -(error));                                                  \
+		ck_assert_int_eq(errno, error);                                                    \
+	} while (0)
+#define ck_assert_ptr_fails(call, error)                                                           \
+	do {                                                                                       \
+		errno = 0;                                                                         \
+		ck_assert_ptr_null(call);                                                          \
+		ck_assert_int_eq(errno, error);                                                    \
+	} while (0)
+
+/* The text, for the caller to free, that the statement `...` writes to the FILE `out`. */
+#define TEXT_WRITTEN(out, ...)                                                                     \
+	({                                                                                         \
+		char *text_written = NULL;                                                         \
+		size_t text_size;                                                                  \
+		FILE *out = open_memstream(&text_written, &text_size);                             \
+                                                                                                   \
+		MUST(out != NULL);                                                                 \
+		__VA_ARGS__;                                                                       \
+		MUST(fclose(out) == 0);                                                            \
+		text_written;                                                                      \
+	})
+
+static inline void threads_start(pthread_t *threads, size_t n, void *(*run)(void *), void *arg)
+{
+	for (size_t i = 0; i < n; i++)
+		MUST(pthread_create(&threads[i], NULL, run, arg) == 0);
+}
+
+static inline void threads_join(const pthread_t *threads, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		MUST(pthread_join(threads[i], NULL) == 0);
+}
+
+/* Wait for a child of the test.  Returns as what it ended, which is 0 if all went well. */
+static inline int child_status(pid_t child)
+{
+	int status = -1;
+
+	MUST(child > 0 && waitpid(child, &status, 0) == child);
+	return status;
+}
 
 /*
  * A suite that runs its own program for a test defines this: it is main() if the first argument

@@ -5,9 +5,10 @@
 #
 # What cargo has built stays in build-crates until `make clean`, so only the first run takes long.
 #
-# TDT_TEST_FULL=1 also builds for release, has libtdt built from its sources by the build script,
-# and a server of hyper.  CLIPPY=yes runs clippy, each version of which has lints of its own.
-# CRATES names another directory of crates than Debian's, for example with a tokio that has hooks.
+# TDT_TEST_FULL=1 also has the examples of the documentation, tokio's tests of its locks, a build
+# for release, libtdt built from its sources by the build script, and a server of hyper.  CLIPPY=yes
+# runs clippy, each version of which has lints of its own.  CRATES names another directory of crates
+# than Debian's, for example with a tokio that has hooks.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 # shellcheck source=tests/lib/outside.sh
@@ -168,7 +169,6 @@ claim "requests lose no wake-up" run --test stress
 claim "wakers are dropped once, whatever happens to their tasks" run --test wakers
 claim "panics, aborts and forks do no harm to requests" run --test hostile
 claim "dumps know who holds a lock" run --test locks
-claim "tokio's own tests of its locks pass" tokios_own
 claim "a program listens for readers outside" run --test outside
 claim "a span has the id of its task" run --test span
 if grep -q on_before_task_poll "$registry"/tokio-[0-9]*/src/runtime/builder.rs; then
@@ -192,7 +192,6 @@ else
 	skip "tdt names a futurelock" "a process cannot be read"
 fi
 claim "the benchmark works" run --bench cost
-claim "the examples of the documentation work" run --doc
 claim "the crate does without tokio" cargo check -q -p tdt
 claim "both can be packaged" packaged
 claim "off Linux the crates do nothing" nothing
@@ -209,10 +208,13 @@ else
 	skip "clippy finds nothing" "each version has lints of its own (CLIPPY=yes runs it)"
 fi
 if test "${TDT_TEST_FULL-}" != 1; then
-	skip "other builds, and a server of hyper" "they take long (TDT_TEST_FULL=1 has them)"
+	skip "examples, tokio's tests, other builds, and a server" \
+		"they take long (TDT_TEST_FULL=1 has them)"
 	plan
 	exit
 fi
+claim "the examples of the documentation work" run --doc
+claim "tokio's own tests of its locks pass" tokios_own
 if test -n "$(find "$crates" -maxdepth 1 -name 'hyper-[0-9]*')"; then
 	claim "a server of hyper is right under load, and so are its dumps" \
 		cargo run -q --manifest-path served/Cargo.toml

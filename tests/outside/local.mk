@@ -230,75 +230,76 @@ EXTRA_DIST += \
 	tests/outside/rust/tree.rs
 
 # The slowest first: see TESTS.
+dist_check_SCRIPTS += tests/outside/coro.sh tests/outside/tdt_hostile.sh
+
+# With sanitizers these would find the same, if anything: they compile programs of their own, or
+# look at sources, at what compilers make of them, and at what tracers see; and no sanitizer knows
+# of the stacks that the matrix switches.
+if !SANITIZED
 dist_check_SCRIPTS += \
 	tests/outside/variants.sh \
 	tests/outside/cxx.sh \
-	tests/outside/coro.sh \
 	tests/outside/crates.sh \
 	tests/outside/user_probes.sh \
-	tests/outside/tdt_hostile.sh \
+	tests/outside/tools.sh \
 	tests/outside/tdt_rest.sh \
 	tests/outside/walk.sh \
-	tests/outside/probes.sh \
-	tests/outside/tdt_ps.sh \
-	tests/outside/tdt_tree.sh \
-	tests/outside/tools.sh \
-	tests/outside/tdt_record.sh \
-	tests/outside/tdt_targets.sh \
 	tests/outside/perfetto.sh \
-	tests/outside/tdt_requests.sh \
-	tests/outside/tdt_top.sh \
-	tests/outside/tdt_examples.sh
-# These run nothing of what is built here; but the matrix does, which compares answers, and switches
-# stacks of which no sanitizer knows.
-if !SANITIZED
-dist_check_SCRIPTS += \
+	tests/outside/ghosts.sh \
+	tests/outside/over.sh \
+	tests/outside/odd_frames.sh \
+	tests/outside/lines.sh \
+	tests/outside/fibers.sh \
+	tests/outside/blocked.sh \
+	tests/outside/tools_echo.sh \
+	tests/outside/trace_bpftrace.sh \
+	tests/outside/trace_perf.sh \
+	tests/outside/trace_gdb.sh \
+	tests/outside/trace_patched.sh \
+	tests/outside/trace_user_probes.sh \
 	tests/outside/wrong_code.sh \
 	tests/outside/matrix.sh \
 	tests/outside/aarch64.sh \
-	tests/outside/completions.sh
-endif
-dist_check_SCRIPTS += \
-	tests/outside/blocked.sh \
-	tests/outside/callbacks.sh \
+	tests/outside/completions.sh \
 	tests/outside/compare.sh \
+	tests/outside/fences.sh \
+	tests/outside/fiber_core.sh \
+	tests/outside/fold.sh \
+	tests/outside/rust.sh \
+	tests/outside/stripped.sh \
+	tests/outside/switch.sh \
+	tests/outside/syscalls.sh \
+	tests/outside/unwinder.sh \
+	tests/outside/warm.sh
+endif
+
+dist_check_SCRIPTS += \
+	tests/outside/probes.sh \
+	tests/outside/tdt_ps.sh \
+	tests/outside/tdt_tree.sh \
+	tests/outside/tdt_record.sh \
+	tests/outside/tdt_targets.sh \
+	tests/outside/tdt_requests.sh \
+	tests/outside/tdt_top.sh \
+	tests/outside/tdt_examples.sh \
+	tests/outside/callbacks.sh \
 	tests/outside/crates_race.sh \
 	tests/outside/damaged_dwarf.sh \
 	tests/outside/demo.sh \
-	tests/outside/fences.sh \
-	tests/outside/fiber_core.sh \
-	tests/outside/fibers.sh \
-	tests/outside/fold.sh \
 	tests/outside/gdb_script.sh \
-	tests/outside/ghosts.sh \
 	tests/outside/help.sh \
 	tests/outside/join_ustack.sh \
-	tests/outside/lines.sh \
-	tests/outside/odd_frames.sh \
-	tests/outside/over.sh \
 	tests/outside/evolve.sh \
 	tests/outside/registry.sh \
-	tests/outside/rust.sh \
-	tests/outside/stripped.sh \
 	tests/outside/summary.sh \
-	tests/outside/switch.sh \
 	tests/outside/symbolize_variants.sh \
-	tests/outside/syscalls.sh \
 	tests/outside/tdt_bt.sh \
 	tests/outside/tdt_diff.sh \
 	tests/outside/tdt_dump.sh \
 	tests/outside/tdt_last.sh \
 	tests/outside/tdt_lost.sh \
 	tests/outside/tdt_metrics.sh \
-	tests/outside/tdt_profile.sh \
-	tests/outside/tools_echo.sh \
-	tests/outside/trace_bpftrace.sh \
-	tests/outside/trace_gdb.sh \
-	tests/outside/trace_patched.sh \
-	tests/outside/trace_perf.sh \
-	tests/outside/trace_user_probes.sh \
-	tests/outside/unwinder.sh \
-	tests/outside/warm.sh
+	tests/outside/tdt_profile.sh
 
 # The tests that are shortened in `make check`, in full.
 check-full: all

@@ -7,22 +7,10 @@
  * Each case is a process of its own (CK_FORK).
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <pthread.h>
-#include <semaphore.h>
-#include <signal.h>
-#include <stdio.h>
-#include <unistd.h>
-
 #include <tdt/integrate/hooks.h>
-#include <tdt/tdt.h>
 
 #include "lib/options.h"
 #include "lib/poll_now.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 
 #define SENTINEL EXDEV /* the library has no use for it */
@@ -43,7 +31,6 @@ static tdt_poll_t leaf_poll(void *state, struct tdt_context *cx)
 	const struct tdt_waker *clone;
 	int saved = errno;
 
-	(void)state;
 	KEEPS_ERRNO(clone = tdt_waker_clone(cx->waker));
 	KEEPS_ERRNO(tdt_waker_drop(clone));
 	KEEPS_ERRNO(tdt_leaf_waits_on(TDT_WAIT_OTHER, NULL, 0));
@@ -68,8 +55,6 @@ static struct {
 
 static tdt_poll_t stuck_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	sem_post(&stuck.entered);
 	while (sem_wait(&stuck.leave) != 0)
 		;
@@ -78,7 +63,6 @@ static tdt_poll_t stuck_poll(void *state, struct tdt_context *cx)
 
 static void *poll_stuck(void *arg)
 {
-	(void)arg;
 	poll_now_start(&task, stuck.traced.future);
 	return NULL;
 }
@@ -98,8 +82,6 @@ static void end_stuck(void)
 	sem_post(&stuck.leave);
 	pthread_join(stuck.thread, NULL);
 }
-
-/* --- Calls, each the first of its process ------------------------------------------ */
 
 CASE(is_left_alone_by)
 
@@ -164,10 +146,7 @@ TEST(the_first_backtrace_of_a_poll_that_goes_on)
 {
 	struct tdt_trace *trace;
 
-	if (in_valgrind()) {
-		printf("# not tried: under valgrind threads are not where the kernel says\n");
-		return;
-	}
+	NOT_TRIED_IF(in_valgrind(), "under valgrind threads are not where the kernel says");
 	start_stuck();
 	KEEPS_ERRNO(trace = backtrace_timed(stuck.traced.handle, 30 * SECOND));
 	ck_assert_ptr_nonnull(trace);
@@ -229,8 +208,6 @@ TEST(the_first_dump_of_a_poll_that_goes_on)
 
 static int visit(struct tdt_handle *handle, const struct tdt_task_info *info, void *arg)
 {
-	(void)handle;
-	(void)info;
 	++*(int *)arg;
 	return 0;
 }
@@ -295,7 +272,6 @@ TEST(the_first_combinators)
 
 static int co_main(void *arg)
 {
-	(void)arg;
 	return 0;
 }
 

@@ -5,26 +5,9 @@
  * are free, and the barrier works.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <tdt/tdt.h>
-
 #include "host/loaded.h"
 #include "lib/futures.h"
-#include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/options.h"
-#include "lib/sanitized.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 #include "symbolize/modules.h"
 #include "symbolize/namer.h"
@@ -48,7 +31,6 @@ static void wake(const struct tdt_waker *waker)
 
 static tdt_poll_t wait_on(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	tdt_waker_drop(tdt_waker_clone(cx->waker));
 	return TDT_PENDING;
 }
@@ -124,8 +106,6 @@ static void capture_and_name(struct task *task)
 	MUST(names_leaf(trace));
 	tdt_trace_free(trace);
 }
-
-/* --- Forking ------------------------------------------------------------------------ */
 
 static atomic_bool over;
 
@@ -223,8 +203,7 @@ static __attribute__((unused)) void fork_children(bool thread_too) /* not under 
 	/* ThreadSanitizer does not let a child into a pthread_once() that another thread was in. */
 	task_init(&first, wait_on, NULL);
 	task_fini(&first);
-	for (int i = 0; i < CAPTURERS; i++)
-		ck_assert_int_eq(pthread_create(&thread[i], NULL, capture_on, NULL), 0);
+	threads_start(thread, CAPTURERS, capture_on, NULL);
 	ck_assert_int_eq(pthread_create(&naming, NULL, name_on, NULL), 0);
 	for (int i = 0, n = CHILDREN; i < n; i++) {
 		pid_t child = fork();
@@ -244,8 +223,7 @@ static __attribute__((unused)) void fork_children(bool thread_too) /* not under 
 			      WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 	}
 	atomic_store(&over, true);
-	for (int i = 0; i < CAPTURERS; i++)
-		pthread_join(thread[i], NULL);
+	threads_join(thread, CAPTURERS);
 	pthread_join(naming, NULL);
 }
 
@@ -329,8 +307,7 @@ static int wakes_when_asked(struct polled *polled)
 
 static void polled_fini(struct polled *polled)
 {
-	tdt_future_drop(&polled->traced.future);
-	tdt_handle_unref(polled->traced.handle);
+	end_traced(&polled->traced);
 }
 
 /*
@@ -340,7 +317,6 @@ TEST(a_child_wakes_only_tasks_of_the_thread_that_forked)
 {
 	struct polled mine, theirs;
 	pthread_t thread;
-	int status;
 	pid_t child;
 
 	polled_init(&mine);
@@ -355,8 +331,7 @@ TEST(a_child_wakes_only_tasks_of_the_thread_that_forked)
 		MUST(wakes_when_asked(&theirs) == 0);
 		_exit(0);
 	}
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(child_status(child), 0);
 	ck_assert_int_eq(wakes_when_asked(&mine), 1);
 	ck_assert_int_eq(wakes_when_asked(&theirs), 1);
 	polled_fini(&mine);

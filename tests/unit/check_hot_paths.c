@@ -8,23 +8,13 @@
 #include <config.h>
 
 #include <link.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <tdt/integrate/fiber.h>
 #include <tdt/integrate/hooks.h>
 #include <tdt/integrate/leaf.h>
 #include <tdt/rt/runtime.h>
-#include <tdt/tdt.h>
-#include <tdt/watch.h>
 
-#include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/stepped.h"
 #include "lib/test.h"
 #include "host/thread.h"
@@ -66,7 +56,7 @@ static struct tdt_future traced(struct tdt_future future)
 	return traced.future;
 }
 
-static struct tdt_future wait(void)
+static struct tdt_future forever(void)
 {
 	return future_of(stay_pending);
 }
@@ -105,24 +95,18 @@ static tdt_poll_t allocate_poll(void *state, struct tdt_context *cx)
 {
 	void *volatile memory = malloc(100);
 
-	(void)cx;
 	free(memory);
-	(void)state;
 	return TDT_PENDING;
 }
 
 static tdt_poll_t add_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	atomic_fetch_add_explicit(&counter, 1, memory_order_relaxed);
 	return TDT_PENDING;
 }
 
 static tdt_poll_t exchange_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	/* What was there is wanted, or a compiler may make a plain store of it. */
 	return atomic_exchange_explicit(&counter, 1, memory_order_relaxed) < 0 ? TDT_READY
 									       : TDT_PENDING;
@@ -130,8 +114,6 @@ static tdt_poll_t exchange_poll(void *state, struct tdt_context *cx)
 
 static tdt_poll_t fence_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 #if defined(__x86_64__)
 	__asm__ volatile("mfence\n\tlfence\n\tsfence" ::: "memory");
 #endif
@@ -140,8 +122,6 @@ static tdt_poll_t fence_poll(void *state, struct tdt_context *cx)
 
 static tdt_poll_t call_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	syscall(SYS_getppid);
 	return TDT_PENDING;
 }
@@ -150,16 +130,12 @@ static tdt_poll_t clock_poll(void *state, struct tdt_context *cx)
 {
 	struct timespec time;
 
-	(void)state;
-	(void)cx;
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
 	return TDT_PENDING;
 }
 
 static tdt_poll_t counter_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 #if defined(__x86_64__)
 	__builtin_ia32_rdtsc();
 #endif
@@ -168,8 +144,6 @@ static tdt_poll_t counter_poll(void *state, struct tdt_context *cx)
 
 static tdt_poll_t lock_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	pthread_mutex_lock(&mutex);
 	pthread_mutex_unlock(&mutex);
 	return TDT_PENDING;
@@ -177,16 +151,11 @@ static tdt_poll_t lock_poll(void *state, struct tdt_context *cx)
 
 static int first_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	(void)info;
-	(void)size;
-	(void)arg;
 	return 1;
 }
 
 static tdt_poll_t look_up_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	dl_iterate_phdr(first_module, NULL);
 	return TDT_PENDING;
 }
@@ -195,8 +164,6 @@ static tdt_poll_t search_poll(void *state, struct tdt_context *cx)
 {
 	const char *volatile text = "some text";
 
-	(void)state;
-	(void)cx;
 	MUST(strchr(text, 'x') != NULL);
 	return TDT_PENDING;
 }
@@ -261,7 +228,7 @@ static tdt_poll_t await_poll(void *state, struct tdt_context *cx)
 	struct await *it = state;
 
 	TDT_BEGIN(&it->async, cx);
-	TDT_AWAIT(wait());
+	TDT_AWAIT(forever());
 	TDT_END();
 }
 
@@ -272,7 +239,7 @@ static struct tdt_future await(void)
 
 static struct tdt_future joined(void)
 {
-	struct tdt_future all[] = { wait(), await(), traced(wait()) };
+	struct tdt_future all[] = { forever(), await(), traced(forever()) };
 
 	return tdt_join_all(all, 3);
 }
@@ -292,12 +259,12 @@ static void poll_told_the_time(struct tdt_future future)
 
 static void poll_plain(void)
 {
-	poll_told_the_time(traced(wait()));
+	poll_told_the_time(traced(forever()));
 }
 
 static void poll_nested(void)
 {
-	poll_told_the_time(traced(traced(wait())));
+	poll_told_the_time(traced(traced(forever())));
 }
 
 static void poll_async(void)
@@ -398,7 +365,7 @@ TEST(a_poll_nobody_asks_about_does_nothing_that_takes_long)
 
 static void poll_untold(void)
 {
-	mark_poll(traced(wait()));
+	mark_poll(traced(forever()));
 }
 
 TEST(without_a_runtime_that_tells_the_time_it_reads_the_coarse_clock_and_no_more)
@@ -423,7 +390,6 @@ static const struct tdt_waker *_Atomic sleeper;
 /* Is woken once it has been polled often enough. */
 static tdt_poll_t sleep_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	if (atomic_load(&sleeper) == NULL)
 		atomic_store(&sleeper, tdt_waker_clone(cx->waker));
 	return TDT_PENDING;
@@ -476,7 +442,6 @@ static tdt_poll_t leaf_poll(void *state, struct tdt_context *cx)
 	bool marked = leaves++ == marked_leaf;
 	const struct tdt_waker *clone;
 
-	(void)state;
 	if (marked) {
 		steps_allow();
 		STEPS_MARK();
@@ -576,10 +541,7 @@ TEST(a_capture_of_known_code_does_nothing_that_takes_long)
 		{ "a leaf in a traced future in another", capture_nested },
 	};
 
-	if (!TDT_WALK_RULES) {
-		puts("# not tried: walks are not by rules");
-		return;
-	}
+	NOT_TRIED_IF(!TDT_WALK_RULES, "walks are not by rules");
 	for (size_t i = 0; i < sizeof captures / sizeof captures[0]; i++) {
 		struct steps steps = count(captures[i].run);
 
@@ -653,7 +615,7 @@ static void poll_probed(void)
 {
 	TDT__SEMAPHORE(task__poll__start)++;
 	TDT__SEMAPHORE(task__poll__end)++;
-	poll_told_the_time(traced(level(4, wait)));
+	poll_told_the_time(traced(level(4, forever)));
 }
 
 static void poll_clone_probed(void)
@@ -701,10 +663,7 @@ TEST(a_watched_poll_takes_and_gives_back_what_it_needs_and_no_more)
 {
 	struct steps steps;
 
-	if (!TDT_WALK_RULES) {
-		puts("# not tried: walks are not by rules");
-		return;
-	}
+	NOT_TRIED_IF(!TDT_WALK_RULES, "walks are not by rules");
 	steps = count(poll_watched);
 	steps_print("a watched poll in 24 async functions", &steps);
 	ck_assert_int_gt(steps.locked, 0);
@@ -721,7 +680,7 @@ static void poll_recorded(void)
 
 	tdt_worker_now(1);
 	MUST(tdt_recorder_start(&options) == 0);
-	mark_poll(traced(wait()));
+	mark_poll(traced(forever()));
 }
 
 /* It reads the clock once, since the runtime has not read it after the previous poll. */

@@ -5,15 +5,6 @@
  * those of the libraries' maps: a function that is missing here fails.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <tdt/integrate/fiber.h>
 #include <tdt/integrate/hooks.h>
 #include <tdt/integrate/leaf.h>
@@ -23,7 +14,6 @@
 #include <tdt/rt/net.h>
 #include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
-#include <tdt/tdt.h>
 
 #include "lib/options.h"
 #include "lib/poll_now.h"
@@ -53,7 +43,6 @@ static bool is_none(struct tdt_future future)
 
 static tdt_poll_t pending(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	tdt_waker_drop(tdt_waker_clone(cx->waker));
 	return TDT_PENDING;
 }
@@ -88,28 +77,108 @@ static void drop_made(struct tdt_future future)
 
 static int visit(struct tdt_handle *visited, const struct tdt_task_info *info, void *arg)
 {
-	(void)visited;
-	(void)info;
-	(void)arg;
 	return 0;
 }
 
 static int co_main(void *arg)
 {
-	(void)arg;
 	return 0;
 }
 
 static const struct tdt_future none;
 
+struct tried {
+	const char *name;
+	void (*call)(void); /* NULL: it takes no pointer */
+};
+
+/* The linker makes a table of the functions, as of the tests (lib/test.h). */
+#define TRIED(name, call)                                                                          \
+	static const struct tried tried_##name = { #name, call };                                  \
+	static const struct tried *const row_of_##name                                             \
+	    __attribute__((used, section("tdt_tried"))) = &tried_##name;
+
+extern const struct tried *const __start_tdt_tried[];
+extern const struct tried *const __stop_tdt_tried[];
+
+/* The calls of `name` are those of the block behind it; or it is called once, as `...` says. */
+#define CALL(name)                                                                                 \
+	static void call_##name(void);                                                             \
+	TRIED(name, call_##name)                                                                   \
+	static void call_##name(void)
+#define ONE(name, ...)                                                                             \
+	CALL(name)                                                                                 \
+	{                                                                                          \
+		__VA_ARGS__;                                                                       \
+	}
+#define NO_POINTER(name) TRIED(name, NULL)
+
 /* --- libtdt --------------------------------------------------------------------------- */
 
-#define CALL(name) static void call_##name(void)
-
-CALL(tdt_backtrace)
-{
-	NULL_REFUSED(tdt_backtrace(NULL));
-}
+NO_POINTER(tdt__await_ready)
+NO_POINTER(tdt__recorder_on)
+NO_POINTER(tdt_current_task_id)
+NO_POINTER(tdt_leaf_wakers)
+NO_POINTER(tdt_version)
+NO_POINTER(tdt_version_number)
+NO_POINTER(tdt_misused)
+NO_POINTER(tdt_recorder_stop)
+NO_POINTER(tdt_task_find)
+NO_POINTER(tdt_task_id_base)
+NO_POINTER(tdt_worker_now)
+NO_POINTER(tdt_worker_thread_park)
+NO_POINTER(tdt_worker_thread_stop)
+NO_POINTER(tdt_worker_thread_unpark)
+ONE(tdt_backtrace, NULL_REFUSED(tdt_backtrace(NULL)))
+ONE(tdt_backtrace_last, NULL_REFUSED(tdt_backtrace_last(NULL)))
+ONE(tdt_co_await, INT_REFUSED(tdt_co_await(none)))
+ONE(tdt_counters, INT_REFUSED(tdt_counters(NULL)))
+ONE(tdt_panic_hook_add, INT_REFUSED(tdt_panic_hook_add(NULL, NULL)))
+ONE(tdt_panic_hook_remove, ck_assert_int_eq(tdt_panic_hook_remove(NULL, NULL), -ENOENT))
+ONE(tdt_panics, INT_REFUSED(tdt_panics(NULL, NULL)))
+ONE(tdt_recorder_on_trigger, ck_assert_int_eq(tdt_recorder_on_trigger(NULL), 0))
+ONE(tdt_recorder_snapshot, INT_REFUSED(tdt_recorder_snapshot(NULL, NULL)))
+ONE(tdt_recorder_info, INT_REFUSED(tdt_recorder_info(NULL)))
+ONE(tdt_watch, ck_assert_int_eq(tdt_watch(0, NULL), 0))
+ONE(tdt_dump, INT_REFUSED(tdt_dump(NULL)))
+ONE(tdt_fiber_base, tdt_fiber_base(NULL, 1))
+ONE(tdt_fiber_end, tdt_fiber_end(NULL))
+ONE(tdt_fiber_handle, ck_assert_ptr_null(tdt_fiber_handle(NULL)))
+ONE(tdt_fiber_resume, tdt_fiber_resume(NULL))
+ONE(tdt_fiber_suspend, tdt_fiber_suspend(NULL))
+ONE(tdt_handle_id, ck_assert_uint_eq(tdt_handle_id(NULL), 0))
+ONE(tdt_handle_ref, ck_assert_ptr_null(tdt_handle_ref(NULL)))
+ONE(tdt_handle_unref, tdt_handle_unref(NULL))
+ONE(tdt_leaf_waits_on, tdt_leaf_waits_on(TDT_WAIT_MUTEX, NULL, 0))
+ONE(tdt_leaf_waits_on_lock, tdt_leaf_waits_on_lock(NULL, NULL))
+ONE(tdt_lock_take, tdt_lock_take(NULL, 1))
+ONE(tdt_lock_hand, tdt_lock_hand(NULL, 1))
+ONE(tdt_leaf_waits_on_named, tdt_leaf_waits_on_named(TDT_WAIT_MUTEX, NULL, 0, NULL))
+ONE(tdt_waker_beneath, ck_assert_ptr_null(tdt_waker_beneath(NULL)))
+ONE(tdt_node_first_child, NULL_REFUSED(tdt_node_first_child(NULL)))
+ONE(tdt_node_frame, NULL_REFUSED(tdt_node_frame(NULL)))
+ONE(tdt_node_id, ZERO_REFUSED(tdt_node_id(NULL)))
+ONE(tdt_node_leaves, ZERO_REFUSED(tdt_node_leaves(NULL)))
+ONE(tdt_node_next, NULL_REFUSED(tdt_node_next(NULL)))
+ONE(tdt_node_next_sibling, NULL_REFUSED(tdt_node_next_sibling(NULL)))
+ONE(tdt_node_parent, NULL_REFUSED(tdt_node_parent(NULL)))
+ONE(tdt_snapshot_free, tdt_snapshot_free(NULL))
+ONE(tdt_stack_enter, tdt_stack_enter(NULL))
+ONE(tdt_stack_leave, tdt_stack_leave(NULL))
+ONE(tdt_task_abort, INT_REFUSED(tdt_task_abort(NULL)))
+ONE(tdt_task_end, tdt_task_end(NULL))
+ONE(tdt_task_enter_at, tdt_task_enter(NULL))
+ONE(tdt_task_leave, tdt_task_leave(NULL))
+ONE(tdt_hook_adopt, tdt_hook_adopt(NULL, 7))
+ONE(tdt_hook_poll_end, tdt_hook_poll_end(NULL))
+ONE(tdt_hook_spawn, tdt_hook_spawn(NULL))
+ONE(tdt_hook_terminate, tdt_hook_terminate(NULL))
+ONE(tdt_task_woken, tdt_task_woken(NULL))
+ONE(tdt_trace_free, tdt_trace_free(NULL))
+ONE(tdt_trace_info, NULL_REFUSED(tdt_trace_info(NULL)))
+ONE(tdt_trace_new, NULL_REFUSED(tdt_trace_new(NULL)))
+ONE(tdt_trace_root, NULL_REFUSED(tdt_trace_root(NULL)))
+ONE(tdt_trace_stacks, ZERO_REFUSED(tdt_trace_stacks(NULL)))
 
 CALL(tdt_backtrace_async)
 {
@@ -118,11 +187,6 @@ CALL(tdt_backtrace_async)
 	FUTURE_REFUSED(tdt_backtrace_async(NULL, NULL, &answer, NULL));
 	FUTURE_REFUSED(tdt_backtrace_async(task.traced.handle, NULL, NULL, NULL));
 	drop_made(tdt_backtrace_async(task.traced.handle, NULL, &answer, NULL));
-}
-
-CALL(tdt_backtrace_last)
-{
-	NULL_REFUSED(tdt_backtrace_last(NULL));
 }
 
 CALL(tdt_backtrace_with)
@@ -134,35 +198,10 @@ CALL(tdt_backtrace_with)
 	NULL_REFUSED(tdt_backtrace_with(NULL, NULL));
 }
 
-CALL(tdt_co_await)
-{
-	INT_REFUSED(tdt_co_await(none));
-}
-
 CALL(tdt_coroutine)
 {
 	drop_made(tdt_coroutine(co_main, NULL, NULL));
 	FUTURE_REFUSED(tdt_coroutine(NULL, NULL, NULL));
-}
-
-CALL(tdt_counters)
-{
-	INT_REFUSED(tdt_counters(NULL));
-}
-
-CALL(tdt_panic_hook_add)
-{
-	INT_REFUSED(tdt_panic_hook_add(NULL, NULL));
-}
-
-CALL(tdt_panic_hook_remove)
-{
-	ck_assert_int_eq(tdt_panic_hook_remove(NULL, NULL), -ENOENT);
-}
-
-CALL(tdt_panics)
-{
-	INT_REFUSED(tdt_panics(NULL, NULL));
 }
 
 CALL(tdt_recorder_start)
@@ -183,21 +222,6 @@ CALL(tdt_recorder_on_signal)
 {
 	INT_REFUSED(tdt_recorder_on_signal(SIGUSR2, NULL, NULL));
 	ck_assert_int_eq(tdt_recorder_on_signal(0, NULL, NULL), 0);
-}
-
-CALL(tdt_recorder_on_trigger)
-{
-	ck_assert_int_eq(tdt_recorder_on_trigger(NULL), 0);
-}
-
-CALL(tdt_recorder_snapshot)
-{
-	INT_REFUSED(tdt_recorder_snapshot(NULL, NULL));
-}
-
-CALL(tdt_recorder_info)
-{
-	INT_REFUSED(tdt_recorder_info(NULL));
 }
 
 CALL(tdt_recorder_summary)
@@ -221,11 +245,6 @@ CALL(tdt_listen)
 	ck_assert(error == 0 || error == -EPERM);
 }
 
-CALL(tdt_watch)
-{
-	ck_assert_int_eq(tdt_watch(0, NULL), 0);
-}
-
 CALL(tdt_worker_thread_start)
 {
 	tdt_worker_thread_start(NULL);
@@ -236,26 +255,6 @@ CALL(tdt_dump_with)
 {
 	INT_REFUSED(tdt_dump_with(NULL, NULL));
 	ck_assert_int_eq(tdt_dump_with(file, NULL), 0);
-}
-
-CALL(tdt_dump)
-{
-	INT_REFUSED(tdt_dump(NULL));
-}
-
-CALL(tdt_fiber_base)
-{
-	tdt_fiber_base(NULL, 1);
-}
-
-CALL(tdt_fiber_end)
-{
-	tdt_fiber_end(NULL);
-}
-
-CALL(tdt_fiber_handle)
-{
-	ck_assert_ptr_null(tdt_fiber_handle(NULL));
 }
 
 CALL(tdt_fiber_moved)
@@ -286,35 +285,10 @@ CALL(tdt_fiber_of)
 	ck_assert_int_eq(errno, EINVAL);
 }
 
-CALL(tdt_fiber_resume)
-{
-	tdt_fiber_resume(NULL);
-}
-
-CALL(tdt_fiber_suspend)
-{
-	tdt_fiber_suspend(NULL);
-}
-
 CALL(tdt_future_handle)
 {
 	ck_assert_ptr_null(tdt_future_handle(NULL));
 	ck_assert_ptr_null(tdt_future_handle(&none));
-}
-
-CALL(tdt_handle_id)
-{
-	ck_assert_uint_eq(tdt_handle_id(NULL), 0);
-}
-
-CALL(tdt_handle_ref)
-{
-	ck_assert_ptr_null(tdt_handle_ref(NULL));
-}
-
-CALL(tdt_handle_unref)
-{
-	tdt_handle_unref(NULL);
 }
 
 CALL(tdt_join)
@@ -340,71 +314,6 @@ CALL(tdt_leaf_at)
 	tdt_leaf_at(task.traced.handle, NULL);
 }
 
-CALL(tdt_leaf_waits_on)
-{
-	tdt_leaf_waits_on(TDT_WAIT_MUTEX, NULL, 0);
-}
-
-CALL(tdt_leaf_waits_on_lock)
-{
-	tdt_leaf_waits_on_lock(NULL, NULL);
-}
-
-CALL(tdt_lock_take)
-{
-	tdt_lock_take(NULL, 1);
-}
-
-CALL(tdt_lock_hand)
-{
-	tdt_lock_hand(NULL, 1);
-}
-
-CALL(tdt_leaf_waits_on_named)
-{
-	tdt_leaf_waits_on_named(TDT_WAIT_MUTEX, NULL, 0, NULL);
-}
-
-CALL(tdt_waker_beneath)
-{
-	ck_assert_ptr_null(tdt_waker_beneath(NULL));
-}
-
-CALL(tdt_node_first_child)
-{
-	NULL_REFUSED(tdt_node_first_child(NULL));
-}
-
-CALL(tdt_node_frame)
-{
-	NULL_REFUSED(tdt_node_frame(NULL));
-}
-
-CALL(tdt_node_id)
-{
-	ZERO_REFUSED(tdt_node_id(NULL));
-}
-
-CALL(tdt_node_leaves)
-{
-	ZERO_REFUSED(tdt_node_leaves(NULL));
-}
-
-CALL(tdt_node_next)
-{
-	NULL_REFUSED(tdt_node_next(NULL));
-}
-
-CALL(tdt_node_next_sibling)
-{
-	NULL_REFUSED(tdt_node_next_sibling(NULL));
-}
-
-CALL(tdt_node_parent)
-{
-	NULL_REFUSED(tdt_node_parent(NULL));
-}
-
 CALL(tdt_select)
 {
 	size_t winner;
@@ -419,11 +328,6 @@ CALL(tdt_select_keep)
 
 	FUTURE_REFUSED(tdt_select_keep(NULL, 1, NULL));
 	drop_made(tdt_select_keep(kept, 1, NULL));
-}
-
-CALL(tdt_snapshot_free)
-{
-	tdt_snapshot_free(NULL);
 }
 
 CALL(tdt_snapshot_print)
@@ -444,26 +348,6 @@ CALL(tdt_snapshot_take)
 	tdt_snapshot_free(snapshot);
 }
 
-CALL(tdt_stack_enter)
-{
-	tdt_stack_enter(NULL);
-}
-
-CALL(tdt_stack_leave)
-{
-	tdt_stack_leave(NULL);
-}
-
-CALL(tdt_task_abort)
-{
-	INT_REFUSED(tdt_task_abort(NULL));
-}
-
-CALL(tdt_task_end)
-{
-	tdt_task_end(NULL);
-}
-
 CALL(tdt_task_inspect)
 {
 	INT_REFUSED(tdt_task_inspect(NULL, visit, NULL));
@@ -478,30 +362,10 @@ CALL(tdt_task_new)
 	tdt_task_end(made);
 }
 
-CALL(tdt_task_enter_at)
-{
-	tdt_task_enter(NULL);
-}
-
-CALL(tdt_task_leave)
-{
-	tdt_task_leave(NULL);
-}
-
 CALL(tdt_task_waits_on)
 {
 	tdt_task_waits_on(NULL, TDT_WAIT_MUTEX, NULL, 0, NULL);
 	tdt_task_waits_on(task.traced.handle, TDT_WAIT_MUTEX, NULL, 0, NULL);
-}
-
-CALL(tdt_hook_adopt)
-{
-	tdt_hook_adopt(NULL, 7);
-}
-
-CALL(tdt_hook_poll_end)
-{
-	tdt_hook_poll_end(NULL);
 }
 
 CALL(tdt_hook_poll_start)
@@ -514,21 +378,6 @@ CALL(tdt_hook_poll_start_at)
 {
 	tdt_hook_poll_start_at(NULL, 0);
 	ck_assert_uint_eq(tdt_current_task_id(), 0);
-}
-
-CALL(tdt_hook_spawn)
-{
-	tdt_hook_spawn(NULL);
-}
-
-CALL(tdt_hook_terminate)
-{
-	tdt_hook_terminate(NULL);
-}
-
-CALL(tdt_task_woken)
-{
-	tdt_task_woken(NULL);
 }
 
 CALL(tdt_tasks)
@@ -546,21 +395,6 @@ CALL(tdt_trace_add)
 	ck_assert_ptr_nonnull(tdt_trace_add(built, NULL, &frame, 0));
 }
 
-CALL(tdt_trace_free)
-{
-	tdt_trace_free(NULL);
-}
-
-CALL(tdt_trace_info)
-{
-	NULL_REFUSED(tdt_trace_info(NULL));
-}
-
-CALL(tdt_trace_new)
-{
-	NULL_REFUSED(tdt_trace_new(NULL));
-}
-
 CALL(tdt_trace_print)
 {
 	INT_REFUSED(tdt_trace_print(NULL, file));
@@ -572,11 +406,6 @@ CALL(tdt_trace_print_with)
 	INT_REFUSED(tdt_trace_print_with(NULL, file, NULL));
 	INT_REFUSED(tdt_trace_print_with(built, NULL, NULL));
 	ck_assert_int_eq(tdt_trace_print_with(built, file, NULL), 0);
-}
-
-CALL(tdt_trace_root)
-{
-	NULL_REFUSED(tdt_trace_root(NULL));
 }
 
 CALL(tdt_trace_stack)
@@ -592,27 +421,66 @@ CALL(tdt_trace_stack)
 	tdt_trace_free(answer);
 }
 
-CALL(tdt_trace_stacks)
-{
-	ZERO_REFUSED(tdt_trace_stacks(NULL));
-}
-
 CALL(tdt_traced_with)
 {
 	struct tdt_traced traced = tdt_traced_with(future_of(pending, NULL), NULL);
 
 	ck_assert_ptr_nonnull(traced.handle);
-	tdt_future_drop(&traced.future);
-	tdt_handle_unref(traced.handle);
+	end_traced(&traced);
 	NULL_REFUSED(tdt_traced_with(none, NULL).handle);
 }
 
 /* --- libtdt-rt ------------------------------------------------------------------------ */
 
-CALL(tdt_channel_close)
-{
-	INT_REFUSED(tdt_channel_close(NULL));
-}
+NO_POINTER(tdt_mutex_new)
+NO_POINTER(tdt_notify_new)
+NO_POINTER(tdt_rt_current)
+NO_POINTER(tdt_semaphore_new)
+NO_POINTER(tdt_sleep_ms)
+NO_POINTER(tdt_yield_now)
+ONE(tdt_channel_close, INT_REFUSED(tdt_channel_close(NULL)))
+ONE(tdt_channel_ref, ck_assert_ptr_null(tdt_channel_ref(NULL)))
+ONE(tdt_channel_send, FUTURE_REFUSED(tdt_channel_send(NULL, NULL, NULL)))
+ONE(tdt_channel_set_name, INT_REFUSED(tdt_channel_set_name(NULL, "x")))
+ONE(tdt_channel_try_send, INT_REFUSED(tdt_channel_try_send(NULL, NULL)))
+ONE(tdt_channel_unref, tdt_channel_unref(NULL))
+ONE(tdt_join_set_abort, tdt_join_set_abort(NULL))
+ONE(tdt_join_set_free, tdt_join_set_free(NULL))
+ONE(tdt_join_set_go, INT_REFUSED(tdt_join_set_go(NULL, none, NULL)))
+ONE(tdt_join_set_new, NULL_REFUSED(tdt_join_set_new(NULL)))
+ONE(tdt_join_set_set_name, INT_REFUSED(tdt_join_set_set_name(NULL, "x")))
+ONE(tdt_join_set_wait, FUTURE_REFUSED(tdt_join_set_wait(NULL)))
+ONE(tdt_mutex_free, tdt_mutex_free(NULL))
+ONE(tdt_mutex_set_name, INT_REFUSED(tdt_mutex_set_name(NULL, "x")))
+ONE(tdt_mutex_guard, FUTURE_REFUSED(tdt_mutex_guard(NULL, none)))
+ONE(tdt_mutex_lock, FUTURE_REFUSED(tdt_mutex_lock(NULL)))
+ONE(tdt_mutex_try_lock, ZERO_REFUSED(tdt_mutex_try_lock(NULL)))
+ONE(tdt_mutex_unlock, INT_REFUSED(tdt_mutex_unlock(NULL)))
+ONE(tdt_notify_all, INT_REFUSED(tdt_notify_all(NULL)))
+ONE(tdt_notify_free, tdt_notify_free(NULL))
+ONE(tdt_notify_one, INT_REFUSED(tdt_notify_one(NULL)))
+ONE(tdt_notify_set_name, INT_REFUSED(tdt_notify_set_name(NULL, "x")))
+ONE(tdt_notify_wait, FUTURE_REFUSED(tdt_notify_wait(NULL)))
+ONE(tdt_oneshot_receiver_free, tdt_oneshot_receiver_free(NULL))
+ONE(tdt_oneshot_send, INT_REFUSED(tdt_oneshot_send(NULL, NULL)))
+ONE(tdt_oneshot_set_name, INT_REFUSED(tdt_oneshot_set_name(NULL, "x")))
+ONE(tdt_oneshot_sender_free, tdt_oneshot_sender_free(NULL))
+ONE(tdt_rt_block_on, INT_REFUSED(tdt_rt_block_on(NULL, future_of(pending, NULL))))
+ONE(tdt_rt_free, tdt_rt_free(NULL))
+ONE(tdt_rt_go, INT_REFUSED(tdt_rt_go(NULL, none, NULL)))
+ONE(tdt_rt_spawn, NULL_REFUSED(tdt_rt_spawn(NULL, future_of(pending, NULL), NULL)))
+ONE(tdt_semaphore_acquire, FUTURE_REFUSED(tdt_semaphore_acquire(NULL)))
+ONE(tdt_semaphore_free, tdt_semaphore_free(NULL))
+ONE(tdt_semaphore_release, INT_REFUSED(tdt_semaphore_release(NULL)))
+ONE(tdt_semaphore_set_name, INT_REFUSED(tdt_semaphore_set_name(NULL, "x")))
+ONE(tdt_semaphore_try_acquire, ZERO_REFUSED(tdt_semaphore_try_acquire(NULL)))
+ONE(tdt_tcp_free, tdt_tcp_free(NULL))
+ONE(tdt_tcp_listen, NULL_REFUSED(tdt_tcp_listen(NULL, 0)))
+ONE(tdt_tcp_listener_free, tdt_tcp_listener_free(NULL))
+ONE(tdt_tcp_listener_set_name, INT_REFUSED(tdt_tcp_listener_set_name(NULL, "x")))
+ONE(tdt_tcp_set_name, INT_REFUSED(tdt_tcp_set_name(NULL, "x")))
+ONE(tdt_tcp_listener_port, ZERO_REFUSED(tdt_tcp_listener_port(NULL)))
+ONE(tdt_tcp_shutdown, INT_REFUSED(tdt_tcp_shutdown(NULL)))
 
 CALL(tdt_channel_new)
 {
@@ -632,21 +500,6 @@ CALL(tdt_channel_receive)
 	tdt_channel_unref(channel);
 }
 
-CALL(tdt_channel_ref)
-{
-	ck_assert_ptr_null(tdt_channel_ref(NULL));
-}
-
-CALL(tdt_channel_send)
-{
-	FUTURE_REFUSED(tdt_channel_send(NULL, NULL, NULL));
-}
-
-CALL(tdt_channel_set_name)
-{
-	INT_REFUSED(tdt_channel_set_name(NULL, "x"));
-}
-
 CALL(tdt_channel_try_receive)
 {
 	struct tdt_channel *channel = tdt_channel_new(1, NULL);
@@ -655,36 +508,6 @@ CALL(tdt_channel_try_receive)
 	INT_REFUSED(tdt_channel_try_receive(NULL, &value));
 	INT_REFUSED(tdt_channel_try_receive(channel, NULL));
 	tdt_channel_unref(channel);
-}
-
-CALL(tdt_channel_try_send)
-{
-	INT_REFUSED(tdt_channel_try_send(NULL, NULL));
-}
-
-CALL(tdt_channel_unref)
-{
-	tdt_channel_unref(NULL);
-}
-
-CALL(tdt_join_set_abort)
-{
-	tdt_join_set_abort(NULL);
-}
-
-CALL(tdt_join_set_free)
-{
-	tdt_join_set_free(NULL);
-}
-
-CALL(tdt_join_set_go)
-{
-	INT_REFUSED(tdt_join_set_go(NULL, none, NULL));
-}
-
-CALL(tdt_join_set_new)
-{
-	NULL_REFUSED(tdt_join_set_new(NULL));
 }
 
 CALL(tdt_join_set_next)
@@ -696,71 +519,6 @@ CALL(tdt_join_set_next)
 	drop_made(tdt_join_set_next(set, NULL, NULL));
 	tdt_join_set_free(set);
 	tdt_rt_free(rt);
-}
-
-CALL(tdt_join_set_set_name)
-{
-	INT_REFUSED(tdt_join_set_set_name(NULL, "x"));
-}
-
-CALL(tdt_join_set_wait)
-{
-	FUTURE_REFUSED(tdt_join_set_wait(NULL));
-}
-
-CALL(tdt_mutex_free)
-{
-	tdt_mutex_free(NULL);
-}
-
-CALL(tdt_mutex_set_name)
-{
-	INT_REFUSED(tdt_mutex_set_name(NULL, "x"));
-}
-
-CALL(tdt_mutex_guard)
-{
-	FUTURE_REFUSED(tdt_mutex_guard(NULL, none));
-}
-
-CALL(tdt_mutex_lock)
-{
-	FUTURE_REFUSED(tdt_mutex_lock(NULL));
-}
-
-CALL(tdt_mutex_try_lock)
-{
-	ZERO_REFUSED(tdt_mutex_try_lock(NULL));
-}
-
-CALL(tdt_mutex_unlock)
-{
-	INT_REFUSED(tdt_mutex_unlock(NULL));
-}
-
-CALL(tdt_notify_all)
-{
-	INT_REFUSED(tdt_notify_all(NULL));
-}
-
-CALL(tdt_notify_free)
-{
-	tdt_notify_free(NULL);
-}
-
-CALL(tdt_notify_one)
-{
-	INT_REFUSED(tdt_notify_one(NULL));
-}
-
-CALL(tdt_notify_set_name)
-{
-	INT_REFUSED(tdt_notify_set_name(NULL, "x"));
-}
-
-CALL(tdt_notify_wait)
-{
-	FUTURE_REFUSED(tdt_notify_wait(NULL));
 }
 
 CALL(tdt_oneshot)
@@ -789,41 +547,6 @@ CALL(tdt_oneshot_receive)
 	tdt_oneshot_receiver_free(receiver);
 }
 
-CALL(tdt_oneshot_receiver_free)
-{
-	tdt_oneshot_receiver_free(NULL);
-}
-
-CALL(tdt_oneshot_send)
-{
-	INT_REFUSED(tdt_oneshot_send(NULL, NULL));
-}
-
-CALL(tdt_oneshot_set_name)
-{
-	INT_REFUSED(tdt_oneshot_set_name(NULL, "x"));
-}
-
-CALL(tdt_oneshot_sender_free)
-{
-	tdt_oneshot_sender_free(NULL);
-}
-
-CALL(tdt_rt_block_on)
-{
-	INT_REFUSED(tdt_rt_block_on(NULL, future_of(pending, NULL)));
-}
-
-CALL(tdt_rt_free)
-{
-	tdt_rt_free(NULL);
-}
-
-CALL(tdt_rt_go)
-{
-	INT_REFUSED(tdt_rt_go(NULL, none, NULL));
-}
-
 CALL(tdt_rt_new)
 {
 	struct tdt_rt *rt = tdt_rt_new(NULL);
@@ -831,36 +554,6 @@ CALL(tdt_rt_new)
 	ck_assert_ptr_nonnull(rt);
 	NULL_REFUSED(tdt_rt_spawn(rt, none, NULL));
 	tdt_rt_free(rt);
-}
-
-CALL(tdt_rt_spawn)
-{
-	NULL_REFUSED(tdt_rt_spawn(NULL, future_of(pending, NULL), NULL));
-}
-
-CALL(tdt_semaphore_acquire)
-{
-	FUTURE_REFUSED(tdt_semaphore_acquire(NULL));
-}
-
-CALL(tdt_semaphore_free)
-{
-	tdt_semaphore_free(NULL);
-}
-
-CALL(tdt_semaphore_release)
-{
-	INT_REFUSED(tdt_semaphore_release(NULL));
-}
-
-CALL(tdt_semaphore_set_name)
-{
-	INT_REFUSED(tdt_semaphore_set_name(NULL, "x"));
-}
-
-CALL(tdt_semaphore_try_acquire)
-{
-	ZERO_REFUSED(tdt_semaphore_try_acquire(NULL));
 }
 
 CALL(tdt_tcp_accept)
@@ -884,47 +577,12 @@ CALL(tdt_tcp_connect)
 	FUTURE_REFUSED(tdt_tcp_connect("127.0.0.1", 1, NULL, &error));
 }
 
-CALL(tdt_tcp_free)
-{
-	tdt_tcp_free(NULL);
-}
-
-CALL(tdt_tcp_listen)
-{
-	NULL_REFUSED(tdt_tcp_listen(NULL, 0));
-}
-
-CALL(tdt_tcp_listener_free)
-{
-	tdt_tcp_listener_free(NULL);
-}
-
-CALL(tdt_tcp_listener_set_name)
-{
-	INT_REFUSED(tdt_tcp_listener_set_name(NULL, "x"));
-}
-
-CALL(tdt_tcp_set_name)
-{
-	INT_REFUSED(tdt_tcp_set_name(NULL, "x"));
-}
-
-CALL(tdt_tcp_listener_port)
-{
-	ZERO_REFUSED(tdt_tcp_listener_port(NULL));
-}
-
 CALL(tdt_tcp_read)
 {
 	char byte;
 	ssize_t n;
 
 	FUTURE_REFUSED(tdt_tcp_read(NULL, &byte, 1, &n));
-}
-
-CALL(tdt_tcp_shutdown)
-{
-	INT_REFUSED(tdt_tcp_shutdown(NULL));
 }
 
 CALL(tdt_tcp_write)
@@ -942,196 +600,27 @@ CALL(tdt_timeout_ms)
 
 /* --- All of them ---------------------------------------------------------------------- */
 
-#define TRIED(name)                                                                                \
-	{                                                                                          \
-#name, call_##name                                                                 \
-	}
-#define NO_POINTER(name)                                                                           \
-	{                                                                                          \
-#name, NULL                                                                        \
-	}
-
-static const struct {
-	const char *name;
-	void (*call)(void);
-} functions[] = {
-	NO_POINTER(tdt__await_ready),
-	NO_POINTER(tdt__recorder_on),
-	TRIED(tdt_backtrace),
-	TRIED(tdt_backtrace_async),
-	TRIED(tdt_backtrace_last),
-	TRIED(tdt_backtrace_with),
-	TRIED(tdt_co_await),
-	TRIED(tdt_coroutine),
-	TRIED(tdt_counters),
-	NO_POINTER(tdt_current_task_id),
-	TRIED(tdt_dump),
-	TRIED(tdt_dump_on_signal),
-	TRIED(tdt_dump_with),
-	TRIED(tdt_fiber_base),
-	TRIED(tdt_fiber_end),
-	TRIED(tdt_fiber_handle),
-	TRIED(tdt_fiber_moved),
-	TRIED(tdt_fiber_new),
-	TRIED(tdt_fiber_of),
-	TRIED(tdt_fiber_resume),
-	TRIED(tdt_fiber_suspend),
-	TRIED(tdt_future_handle),
-	TRIED(tdt_handle_id),
-	TRIED(tdt_handle_ref),
-	TRIED(tdt_handle_unref),
-	TRIED(tdt_hook_adopt),
-	TRIED(tdt_hook_poll_end),
-	TRIED(tdt_hook_poll_start),
-	TRIED(tdt_hook_poll_start_at),
-	TRIED(tdt_hook_spawn),
-	TRIED(tdt_hook_terminate),
-	TRIED(tdt_join),
-	TRIED(tdt_join_all),
-	TRIED(tdt_leaf_at),
-	TRIED(tdt_leaf_waits_on),
-	TRIED(tdt_leaf_waits_on_lock),
-	TRIED(tdt_leaf_waits_on_named),
-	NO_POINTER(tdt_leaf_wakers),
-	TRIED(tdt_listen),
-	TRIED(tdt_task_abort),
-	NO_POINTER(tdt_version),
-	NO_POINTER(tdt_version_number),
-	TRIED(tdt_lock_hand),
-	TRIED(tdt_lock_take),
-	NO_POINTER(tdt_misused),
-	TRIED(tdt_node_first_child),
-	TRIED(tdt_node_frame),
-	TRIED(tdt_node_id),
-	TRIED(tdt_node_leaves),
-	TRIED(tdt_node_next),
-	TRIED(tdt_node_next_sibling),
-	TRIED(tdt_node_parent),
-	TRIED(tdt_panic_hook_add),
-	TRIED(tdt_panic_hook_remove),
-	TRIED(tdt_panics),
-	TRIED(tdt_record_event),
-	TRIED(tdt_recorder_info),
-	TRIED(tdt_recorder_on_signal),
-	TRIED(tdt_recorder_on_trigger),
-	TRIED(tdt_recorder_snapshot),
-	TRIED(tdt_recorder_start),
-	TRIED(tdt_recorder_summary),
-	NO_POINTER(tdt_recorder_stop),
-	TRIED(tdt_select),
-	TRIED(tdt_select_keep),
-	TRIED(tdt_snapshot_free),
-	TRIED(tdt_snapshot_print),
-	TRIED(tdt_snapshot_take),
-	TRIED(tdt_stack_enter),
-	TRIED(tdt_stack_leave),
-	NO_POINTER(tdt_task_find),
-	NO_POINTER(tdt_task_id_base),
-	TRIED(tdt_task_end),
-	TRIED(tdt_task_enter_at),
-	TRIED(tdt_task_inspect),
-	TRIED(tdt_task_leave),
-	TRIED(tdt_task_new),
-	TRIED(tdt_task_waits_on),
-	TRIED(tdt_task_woken),
-	TRIED(tdt_tasks),
-	TRIED(tdt_trace_add),
-	TRIED(tdt_trace_free),
-	TRIED(tdt_trace_info),
-	TRIED(tdt_trace_new),
-	TRIED(tdt_trace_print),
-	TRIED(tdt_trace_print_with),
-	TRIED(tdt_trace_root),
-	TRIED(tdt_trace_stack),
-	TRIED(tdt_trace_stacks),
-	TRIED(tdt_traced_with),
-	TRIED(tdt_waker_beneath),
-	TRIED(tdt_watch),
-	NO_POINTER(tdt_worker_now),
-	NO_POINTER(tdt_worker_thread_park),
-	TRIED(tdt_worker_thread_start),
-	NO_POINTER(tdt_worker_thread_stop),
-	NO_POINTER(tdt_worker_thread_unpark),
-
-	TRIED(tdt_channel_close),
-	TRIED(tdt_channel_new),
-	TRIED(tdt_channel_receive),
-	TRIED(tdt_channel_ref),
-	TRIED(tdt_channel_send),
-	TRIED(tdt_channel_set_name),
-	TRIED(tdt_channel_try_receive),
-	TRIED(tdt_channel_try_send),
-	TRIED(tdt_channel_unref),
-	TRIED(tdt_join_set_abort),
-	TRIED(tdt_join_set_free),
-	TRIED(tdt_join_set_go),
-	TRIED(tdt_join_set_new),
-	TRIED(tdt_join_set_next),
-	TRIED(tdt_join_set_set_name),
-	TRIED(tdt_join_set_wait),
-	TRIED(tdt_mutex_free),
-	TRIED(tdt_mutex_guard),
-	TRIED(tdt_mutex_lock),
-	NO_POINTER(tdt_mutex_new),
-	TRIED(tdt_mutex_set_name),
-	TRIED(tdt_mutex_try_lock),
-	TRIED(tdt_mutex_unlock),
-	TRIED(tdt_notify_all),
-	TRIED(tdt_notify_free),
-	NO_POINTER(tdt_notify_new),
-	TRIED(tdt_notify_one),
-	TRIED(tdt_notify_set_name),
-	TRIED(tdt_notify_wait),
-	TRIED(tdt_oneshot),
-	TRIED(tdt_oneshot_receive),
-	TRIED(tdt_oneshot_receiver_free),
-	TRIED(tdt_oneshot_send),
-	TRIED(tdt_oneshot_sender_free),
-	TRIED(tdt_oneshot_set_name),
-	TRIED(tdt_rt_block_on),
-	NO_POINTER(tdt_rt_current),
-	TRIED(tdt_rt_free),
-	TRIED(tdt_rt_go),
-	TRIED(tdt_rt_new),
-	TRIED(tdt_rt_spawn),
-	TRIED(tdt_semaphore_acquire),
-	TRIED(tdt_semaphore_free),
-	NO_POINTER(tdt_semaphore_new),
-	TRIED(tdt_semaphore_release),
-	TRIED(tdt_semaphore_set_name),
-	TRIED(tdt_semaphore_try_acquire),
-	NO_POINTER(tdt_sleep_ms),
-	TRIED(tdt_tcp_accept),
-	TRIED(tdt_tcp_connect),
-	TRIED(tdt_tcp_free),
-	TRIED(tdt_tcp_listen),
-	TRIED(tdt_tcp_listener_free),
-	TRIED(tdt_tcp_listener_port),
-	TRIED(tdt_tcp_listener_set_name),
-	TRIED(tdt_tcp_read),
-	TRIED(tdt_tcp_set_name),
-	TRIED(tdt_tcp_shutdown),
-	TRIED(tdt_tcp_write),
-	TRIED(tdt_timeout_ms),
-	NO_POINTER(tdt_yield_now),
-};
-
-enum { FUNCTIONS = sizeof(functions) / sizeof(functions[0]) };
+static int functions(void)
+{
+	return (int)(__stop_tdt_tried - __start_tdt_tried);
+}
 
 CASE(null, .setup = set_up, .teardown = tear_down)
 
-TEST(null_crashes_no_function, .to = FUNCTIONS)
+TEST(null_crashes_no_function, .rounds = functions)
 {
-	printf("# %s\n", functions[_i].name);
+	const struct tried *function = __start_tdt_tried[_i];
+
+	printf("# %s\n", function->name);
 	fflush(stdout);
-	if (functions[_i].call != NULL)
-		functions[_i].call();
+	if (function->call != NULL)
+		function->call();
 }
 
 static bool is_listed(const char *name)
 {
-	for (int i = 0; i < FUNCTIONS; i++)
-		if (strcmp(functions[i].name, name) == 0)
+	for (int i = 0; i < functions(); i++)
+		if (strcmp(__start_tdt_tried[i]->name, name) == 0)
 			return true;
 	return false;
 }
@@ -1163,5 +652,5 @@ TEST(all_functions_of_the_maps_are_tried)
 {
 	ck_assert_int_eq(look_up_all_of("src/libtdt.map") +
 			     look_up_all_of("src/runtime/libtdt-rt.map"),
-			 FUNCTIONS);
+			 functions());
 }

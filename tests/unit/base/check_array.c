@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers base/array.  An array has room for each entry that is appended, or is as it was. */
 
-#include <config.h>
-
 #include "base/array.h"
-#include "lib/no_memory.h"
 #include "lib/test.h"
 
 #define MANY 1000u
@@ -78,8 +75,7 @@ TEST(without_memory_the_array_is_as_it_was)
 	size_t before;
 	bool grown, grown_indexed;
 
-	if (!no_memory_possible())
-		return;
+	NEEDS_FAILING_MEMORY();
 	while (table.n == 0 || table.n < table.entries_table.room)
 		ck_assert(append(true));
 	before = table.entries_table.room;

@@ -4,13 +4,7 @@
  * however it grows.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <stdbool.h>
-
 #include "base/index.h"
-#include "lib/no_memory.h"
 #include "lib/test.h"
 
 #define MOST 100000
@@ -30,14 +24,12 @@ static uint32_t mixed(uint64_t key_of_one)
 
 static uint32_t all_alike(uint64_t key_of_one)
 {
-	(void)key_of_one;
 	return 7;
 }
 
 /* The last slot of every size: each search after the first entry wraps around. */
 static uint32_t at_the_end(uint64_t key_of_one)
 {
-	(void)key_of_one;
 	return UINT32_MAX;
 }
 
@@ -170,7 +162,6 @@ static int reserve_a_thousand(void *argument)
 	struct tdt__index index = { 0 };
 	int error = tdt__index_reserve(&index, 1000);
 
-	(void)argument;
 	tdt__index_fini(&index);
 	return error;
 }
@@ -185,8 +176,7 @@ TEST(without_memory_the_entries_that_are_there_are_still_found)
 	int no_more, one_more;
 	size_t full;
 
-	if (!no_memory_possible())
-		return;
+	NEEDS_FAILING_MEMORY();
 	add_many(300, mixed);
 	full = the_index.slots / 2;
 	no_memory_begin(0); /* Check's assertions need memory, too */

@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers base/version.  The version of the headers and that of the library, as text and number. */
 
-#include <config.h>
-
-#include <check.h>
-#include <stdio.h>
-
-#include <tdt/version.h>
-
 #include "lib/test.h"
 
 CASE(version)

@@ -5,20 +5,7 @@
  * marked so.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <tdt/combine.h>
-#include <tdt/tree.h>
-
 #include "lib/expected.h"
-#include "lib/no_memory.h"
 #include "lib/poll_now.h"
 #include "lib/test.h"
 
@@ -57,8 +44,6 @@ static void check_exact(tdt_poll_t (*poll)(void *state, struct tdt_context *cx),
 	check_exact_future(future_of(poll, NULL), leaves);
 }
 
-/* --- Trees -------------------------------------------------------------------- */
-
 CASE(capture)
 
 TEST(a_chain_of_functions_is_exact)
@@ -73,7 +58,6 @@ TEST(leaves_side_by_side_share_their_callers)
 
 static NOINLINE tdt_poll_t a_b_a_c(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		if (i % 2 == 0)
 			HERE(leaf(NULL, cx));
@@ -92,7 +76,6 @@ TEST(children_come_in_the_order_they_were_first_seen)
 
 static NOINLINE tdt_poll_t clones_thrice(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++)
 		CLONE(cx);
 	CLONE(cx);
@@ -113,7 +96,6 @@ TEST(below_a_function_that_may_be_a_combinator_each_clone_is_counted)
 
 static NOINLINE tdt_poll_t yields(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	HERE(expect_leaf(); tdt_waker_wake_by_ref(cx->waker));
 	return TDT_PENDING;
 }
@@ -136,7 +118,6 @@ static NOINLINE tdt_poll_t recurse(unsigned depth, struct tdt_context *cx)
 
 static tdt_poll_t recursion(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	for (unsigned depth = 1; depth <= 6; depth++)
 		HERE(recurse(depth, cx));
 	for (unsigned depth = 6; depth > 0; depth--)
@@ -175,7 +156,6 @@ TEST(five_thousand_leaves_under_one_join)
 
 static tdt_poll_t clones_nothing(void *state, struct tdt_context *cx)
 {
-	(void)cx;
 	return state != NULL ? TDT_READY : TDT_PENDING;
 }
 
@@ -217,7 +197,6 @@ static NOINLINE tdt_poll_t twin_b(struct tdt_context *cx)
 
 static NOINLINE tdt_poll_t twins(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	HERE(twin_a(cx));
 	HERE(twin_b(cx));
 	HERE(twin_b(cx));
@@ -263,7 +242,6 @@ static tdt_poll_t (*const bits[2])(unsigned depth, unsigned mask,
 
 static NOINLINE tdt_poll_t all_masks(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	for (unsigned i = 0; i < 1u << BITS; i++)
 		for (int j = 0; j < ALIKE; j++)
 			HERE(bits[0](BITS, i ^ i >> 1, cx)); /* a Gray code */
@@ -324,7 +302,6 @@ static NOINLINE tdt_poll_t holes(void *state, struct tdt_context *cx)
 {
 	tdt_poll_t (*volatile sizes[2])(struct tdt_context *cx, size_t size) = { large, small };
 
-	(void)state;
 	/* One call for both; one of the holes is as much larger as the frame is smaller. */
 	for (size_t i = 0; i < 128; i++)
 		HERE(sizes[i % 2](cx, i % 2 == 0 ? 16 : 8 * (i + 1)));
@@ -374,7 +351,6 @@ static NOINLINE tdt_poll_t also_calls_aligned(struct tdt_context *cx, size_t siz
 
 static NOINLINE tdt_poll_t realigns(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	for (size_t size = 0; size < 128; size += 16) {
 		HERE(calls_aligned(cx, size));
 		HERE(also_calls_aligned(cx, size + 16));
@@ -403,7 +379,6 @@ static NOINLINE void deep(unsigned depth, struct tdt_context *cx)
 
 static tdt_poll_t deep_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	deep(DEEP, cx);
 	return TDT_PENDING;
 }
@@ -506,7 +481,6 @@ static tdt_poll_t scarce_poll(void *state, struct tdt_context *cx)
 
 static tdt_poll_t five_hundred_deep(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	for (unsigned depth = 30; depth < 33; depth++)
 		deep(20 * depth, cx);
 	return TDT_PENDING;
@@ -519,8 +493,7 @@ TEST(without_memory_a_capture_is_cut_and_the_future_goes_on)
 	struct tdt_trace *trace;
 	bool all = false;
 
-	if (!no_memory_possible())
-		return;
+	NEEDS_FAILING_MEMORY();
 	for (int i = 0; !all; i++) {
 		enum tdt_cut cut;
 
@@ -624,7 +597,6 @@ static NOINLINE tdt_poll_t sixteen_mebibytes(void *state, struct tdt_context *cx
 
 static void *check_big(void *data)
 {
-	(void)data;
 	check_exact(sixteen_mebibytes, 25);
 	return NULL;
 }

@@ -7,26 +7,13 @@
 
 #include <config.h>
 
-#include <check.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <tdt/integrate/hooks.h>
-#include <tdt/watch.h>
 
 #include "capture/counted.h"
-#include "lib/idle.h"
 #include "lib/requester.h"
-#include "lib/sanitized.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 #include "probes/probes.h"
 
-#define NOINLINE __attribute__((noinline))
 #define MOST 100
 
 /* --- A task that goes from leaf to leaf ------------------------------------------------- */
@@ -132,8 +119,6 @@ static uint32_t leaves_of_two(int first, int second)
 
 	return leaves_of(&leaves);
 }
-
-/* --- Which leaves wait ---------------------------------------------------------------------- */
 
 CASE(leaves)
 
@@ -274,16 +259,14 @@ TEST(only_polls_made_for_a_request_give_counted_clones)
 {
 	const struct tdt_waker *slot;
 	struct tdt_future future = look(&slot);
-	struct test_task task = { 0 };
+	TEST_TASK(task, &future);
 
-	test_task_init(&task, &future);
 	test_task_poll(&task);
 	ck_assert(!is_counted(&task));
 	ask(&task);
 	ck_assert(is_counted(&task));
 	test_task_poll(&task);
 	ck_assert(!is_counted(&task));
-	test_task_fini(&task);
 }
 
 TEST(watched_polls_do_when_they_are_told_to)
@@ -328,14 +311,12 @@ TEST(a_poll_that_only_a_tracer_wants_gives_none)
 {
 	const struct tdt_waker *slot;
 	struct tdt_future future = look(&slot);
-	struct test_task task = { 0 };
+	TEST_TASK(task, &future);
 
-	test_task_init(&task, &future);
 	TDT__SEMAPHORE(task__waker__clone)++;
 	test_task_poll(&task);
 	TDT__SEMAPHORE(task__waker__clone)--;
 	ck_assert(!is_counted(&task));
-	test_task_fini(&task);
 }
 #endif
 
@@ -368,10 +349,9 @@ TEST(each_way_to_use_it_reaches_the_runtime_at_once_and_its_clone_goes_with_the_
 {
 	const struct tdt_waker *slot, *waker, *second;
 	struct tdt_future future = look(&slot);
-	struct test_task task = { 0 };
 	int wakes, alive;
+	TEST_TASK(task, &future);
 
-	test_task_init(&task, &future);
 	test_task_poll(&task);
 	waker = take_counted(&task, &slot);
 	alive = task.waker.alive;
@@ -393,7 +373,6 @@ TEST(each_way_to_use_it_reaches_the_runtime_at_once_and_its_clone_goes_with_the_
 	alive = task.waker.alive;
 	tdt_waker_drop(waker);
 	ck_assert_int_eq(task.waker.alive, alive - 1);
-	test_task_fini(&task);
 }
 
 TEST(it_outlives_the_task_and_the_trace)
@@ -417,11 +396,10 @@ TEST(while_a_trace_is_kept_its_clones_are_used_again)
 	const struct tdt_waker *slot;
 	struct tdt_future future = look(&slot);
 	struct test_requester requester[64];
-	struct test_task task = { 0 };
 	const struct tdt_waker *few[2] = { NULL, NULL };
 	unsigned others = 0;
+	TEST_TASK(task, &future);
 
-	test_task_init(&task, &future);
 	for (int i = 0; i < 64; i++) {
 		test_ask(&requester[i], task.handle);
 		test_task_poll(&task);
@@ -436,18 +414,16 @@ TEST(while_a_trace_is_kept_its_clones_are_used_again)
 	ck_assert_uint_lt(others, 64 - 2);
 	for (int i = 0; i < 64; i++)
 		test_requester_fini(&requester[i]);
-	test_task_fini(&task);
 }
 
 TEST(a_child_of_fork_may_use_what_its_parent_was_given)
 {
 	const struct tdt_waker *slot, *waker;
 	struct tdt_future future = look(&slot);
-	struct test_task task = { 0 };
 	int status;
 	pid_t child;
+	TEST_TASK(task, &future);
 
-	test_task_init(&task, &future);
 	waker = take_counted(&task, &slot);
 	child = fork();
 	if (child == 0) {
@@ -461,7 +437,6 @@ TEST(a_child_of_fork_may_use_what_its_parent_was_given)
 	ck_assert(WIFEXITED(status));
 	ck_assert_int_eq(WEXITSTATUS(status), 0);
 	tdt_waker_drop(waker);
-	test_task_fini(&task);
 }
 
 /* --- Other threads ---------------------------------------------------------------------------- */
@@ -478,13 +453,11 @@ static atomic_long alive;
 
 static void many_wake_by_ref(const struct tdt_waker *waker)
 {
-	(void)waker;
 	atomic_fetch_add(&woken, 1);
 }
 
 static void many_drop(const struct tdt_waker *waker)
 {
-	(void)waker;
 	atomic_fetch_sub(&alive, 1);
 }
 
@@ -507,7 +480,6 @@ static const struct tdt_waker *_Atomic handed;
 
 static void on_signal(int signal)
 {
-	(void)signal;
 	tdt_waker_wake(atomic_exchange(&handed, NULL));
 }
 
@@ -534,8 +506,7 @@ TEST(it_may_be_woken_and_dropped_in_a_signal_handler)
 	raise(SIGUSR1);
 	ck_assert_int_eq(woken, 1);
 	ck_assert_int_eq(alive, before - 1);
-	tdt_future_drop(&traced.future);
-	tdt_handle_unref(traced.handle);
+	end_traced(&traced);
 	ck_assert_int_eq(alive, 0);
 	sigaction(SIGUSR1, &old, NULL);
 }
@@ -575,7 +546,6 @@ static void *use_wakers(void *arg)
 
 static tdt_poll_t slots_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	for (int i = 0; i < SLOTS; i++)
 		tdt_waker_drop(atomic_exchange(&slots[i], tdt_waker_clone(cx->waker)));
 	return TDT_PENDING;
@@ -607,12 +577,10 @@ TEST(other_threads_may_wake_and_drop_them_while_they_are_counted)
 		tdt_trace_free(trace);
 	}
 	atomic_store(&over, true);
-	for (int i = 0; i < HANDS; i++)
-		pthread_join(thread[i], NULL);
+	threads_join(thread, HANDS);
 	for (int i = 0; i < SLOTS; i++)
 		tdt_waker_drop(atomic_exchange(&slots[i], NULL));
-	tdt_future_drop(&traced.future);
-	tdt_handle_unref(traced.handle);
+	end_traced(&traced);
 	ck_assert_int_eq(alive, 0);
 }
 

@@ -6,19 +6,11 @@
  * the runtime gets back every waker.
  */
 
-#include <config.h>
-
-#include <check.h>
 #include <dlfcn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <tdt/integrate/hooks.h>
-#include <tdt/tdt.h>
 
 #include "lib/futures.h"
-#include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/test.h"
 
 /* --- A leaf that registers first and looks second --------------------------------- */
@@ -178,8 +170,6 @@ static void wake(struct gate *gate)
 	ck_assert_int_eq(runtime.wakes, wakes + 1);
 }
 
-/* --- Clones that outlive ------------------------------------------------------------- */
-
 CASE(outlive)
 
 TEST(clones_wake_and_are_given_back_after_their_task_has_ended, .to = 4)
@@ -258,8 +248,6 @@ TEST(clones_of_a_counted_clone_hold_it)
 	gate_empty(&second);
 	ck_assert_int_eq(runtime.alive, 0);
 }
-
-/* --- What is shown -------------------------------------------------------------------- */
 
 CASE(shown)
 
@@ -470,8 +458,6 @@ TEST(a_task_in_a_set_with_wakers_of_its_own_is_shown_and_woken)
 	ck_assert_int_eq(runtime.alive, 0);
 }
 
-/* --- Hosts that turn them off -------------------------------------------------------------- */
-
 CASE(runtimes)
 
 TEST(a_runtime_that_casts_wakers_gets_its_own)
@@ -632,7 +618,6 @@ TEST(a_child_of_fork_has_clones_that_wake, .to = 2)
 {
 	struct gate first = { .open = false }, second = { .open = false };
 	struct requester requester;
-	int status;
 	pid_t pid;
 
 	start(joined(pass(&first), pass(&second)));
@@ -643,8 +628,7 @@ TEST(a_child_of_fork_has_clones_that_wake, .to = 2)
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0)
 		in_child(&first, &second, _i == 1 ? &requester : NULL);
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(child_status(pid), 0);
 	if (_i == 1) {
 		poll_task();
 		tdt_trace_free(answer(&requester));

@@ -5,23 +5,10 @@
  * Each wake-up comes through, and each waker is given back once.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <unistd.h>
-
 #include <tdt/rt/net.h>
 #include <tdt/rt/runtime.h>
-#include <tdt/tdt.h>
 
-#include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/options.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 
 #define MS INT64_C(1000000)
@@ -196,7 +183,6 @@ static uint32_t most_leaves = 4; /* that a trace shows */
 
 static void *requesting(void *arg)
 {
-	(void)arg;
 	while (!atomic_load(&stop)) {
 		struct tdt_trace *trace = backtrace_timed(task.handle, MS);
 
@@ -217,7 +203,7 @@ static pthread_t begin(void *(*run)(void *arg), void *arg)
 	return thread;
 }
 
-CASE(hands)
+CASE(hands, .teardown = end)
 
 TEST(other_threads_wake_clone_and_drop_them)
 {
@@ -231,10 +217,8 @@ TEST(other_threads_wake_clone_and_drop_them)
 	for (int round = 0; round < (SLOW ? 2000 : 50000); round++)
 		poll_task();
 	atomic_store(&stop, true);
-	for (int i = 0; i < 3; i++)
-		pthread_join(thread[i], NULL);
+	threads_join(thread, 3);
 	pthread_join(requester, NULL);
-	end();
 }
 
 static unsigned interrupted = 1;
@@ -244,7 +228,6 @@ static void on_signal(int number)
 {
 	unsigned before = heard;
 
-	(void)number;
 	for (int i = 0; i < 4; i++)
 		meddle(&interrupted);
 	heard = before; /* whom we interrupted counts, too */
@@ -278,7 +261,6 @@ TEST(signal_handlers_wake_clone_and_drop_them)
 	atomic_store(&stop, true);
 	pthread_join(signaller, NULL);
 	pthread_join(requester, NULL);
-	end();
 }
 
 /* --- On libtdt-rt ------------------------------------------------------------------------------
@@ -294,7 +276,6 @@ static tdt_poll_t item_poll(void *state, struct tdt_context *cx)
 	const struct tdt_waker *waker = tdt_waker_clone(cx->waker), *old;
 	bool there;
 
-	(void)state;
 	pthread_mutex_lock(&lock);
 	old = waiting;
 	there = items > 0;

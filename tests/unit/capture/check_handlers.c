@@ -9,21 +9,8 @@
  * binds late.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/auxv.h>
-#include <unistd.h>
 
-#include <tdt/tdt.h>
-
-#include "lib/must.h"
-#include "lib/sanitized.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
 
@@ -61,7 +48,6 @@ static void have_stack(void)
 
 static void empty(int signal)
 {
-	(void)signal;
 }
 
 /* What a handler that does nothing takes, on a stack that is not used yet. */
@@ -86,8 +72,6 @@ static void expect_little(const char *handler, size_t took, size_t took_empty)
 	ck_assert_uint_le(took, took_empty + MOST);
 }
 
-/* --- The handlers --------------------------------------------------------------------------- */
-
 static struct {
 	atomic_bool over;
 	size_t by_empty, by_ours;
@@ -95,7 +79,6 @@ static struct {
 
 static tdt_poll_t spinning_poll(void *state, struct tdt_context *cx)
 {
-	(void)cx;
 	have_stack();
 	spun.by_empty = used_by_empty();
 	atomic_store((atomic_bool *)state, true);

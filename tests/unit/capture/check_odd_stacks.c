@@ -7,22 +7,11 @@
 
 #include <config.h>
 
-#include <check.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <ucontext.h>
-
-#include <tdt/tree.h>
 
 #include "lib/expected.h"
 #include "lib/poll_now.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
-
-/* --- Other stacks -------------------------------------------------------------------- */
 
 static ucontext_t host, coroutine;
 static struct {
@@ -72,7 +61,6 @@ static void switch_to(void)
 
 static tdt_poll_t polls_leaf_on_coroutine(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	switched.poll = chain;
 	switched.future = NULL;
 	switched.cx = cx;
@@ -130,8 +118,7 @@ TEST(a_task_polled_on_a_coroutine_is_exact)
 	free(text);
 	tdt_trace_free(traces[0]);
 	tdt_trace_free(traces[1]);
-	tdt_future_drop(&traced.future);
-	tdt_handle_unref(traced.handle);
+	end_traced(&traced);
 	poll_now_end(&task);
 }
 
@@ -143,7 +130,6 @@ static NOINLINE void leaf_for_coroutine(void)
 
 static tdt_poll_t goes_back(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	switched.cx = cx;
 	switched.callback = leaf_for_coroutine;
 	swapcontext(&coroutine, &host);
@@ -167,8 +153,7 @@ TEST(a_leaf_back_on_the_first_stack_is_cut_in_the_task_on_the_other)
 	ck_assert_int_eq(cut, TDT_CUT_NOT);
 	tdt_trace_free(traces[0]);
 	tdt_trace_free(traces[1]);
-	tdt_future_drop(&traced.future);
-	tdt_handle_unref(traced.handle);
+	end_traced(&traced);
 	poll_now_end(&task);
 }
 
@@ -178,7 +163,6 @@ static struct poll_now *signalled;
 
 static void poll_in_handler(int number)
 {
-	(void)number;
 	poll_now(signalled);
 }
 
@@ -346,10 +330,7 @@ TEST(code_made_at_run_time_is_guessed_and_never_remembered)
 				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	void (*thunk)(struct tdt_context * cx);
 
-	if (code == MAP_FAILED) {
-		printf("# not tried: no memory may be written and executed\n");
-		return;
-	}
+	NOT_TRIED_IF(code == MAP_FAILED, "no memory may be written and executed");
 	memcpy(&thunk, &code, sizeof thunk);
 	for (int i = 0; i < 8; i++) {
 		struct tdt_trace *trace;
@@ -410,7 +391,6 @@ static NOINLINE void activation(unsigned depth, struct tdt_context *cx)
 
 static tdt_poll_t damaged_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	activation(ACTIVATIONS - 1, cx);
 	TDT_KEEP_FRAME();
 	return TDT_PENDING;

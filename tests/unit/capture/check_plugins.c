@@ -4,20 +4,9 @@
  * closed with dlopen(), one takes the place of another, also between the request and its answer.
  */
 
-#include <config.h>
-
-#include <check.h>
 #include <dlfcn.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <tdt/tree.h>
 
 #include "lib/expected.h"
-#include "lib/no_memory.h"
 #include "lib/poll_now.h"
 #include "lib/test.h"
 
@@ -363,8 +352,7 @@ TEST(rules_that_there_is_no_memory_for_are_not_guessed)
 	struct tdt_trace *trace;
 	enum tdt_cut cut;
 
-	if (!no_memory_possible())
-		return;
+	NEEDS_FAILING_MEMORY();
 	poll_now_start(&task, future_of(calls_late_without_memory, &scarce));
 	scarce = true;
 	trace = poll_now_ask(&task, 0);

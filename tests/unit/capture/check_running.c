@@ -7,16 +7,6 @@
 
 #include <config.h>
 
-#include <check.h>
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
-#include "lib/must.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
 

@@ -8,29 +8,13 @@
 
 #include <config.h>
 
-#include <check.h>
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include "lib/gate.h"
-#include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/options.h"
 #include "lib/refused.h"
-#include "lib/seeded.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
-
-#define NOINLINE __attribute__((noinline))
-#define USE(pointer) __asm__ volatile("" : : "r"(pointer) : "memory")
 
 /* --- Damage ---------------------------------------------------------------------- */
 
@@ -63,7 +47,6 @@ static NOINLINE void activation(unsigned depth)
 
 static tdt_poll_t damaged_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	activation(ACTIVATIONS - 1);
 	USE(cx);
 	return TDT_READY;
@@ -171,7 +154,6 @@ static NOINLINE void stale_calls(bool stays, unsigned depth)
 
 static tdt_poll_t stale_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	for (unsigned depth = 8; depth > 0; depth--)
 		stale_calls(false, depth);
 	stale_calls(true, 0);
@@ -226,7 +208,6 @@ static tdt_poll_t hole_poll(void *state, struct tdt_context *cx)
 {
 	char room[65536], *page = (char *)(((uintptr_t)room + 32768) & ~(uintptr_t)4095);
 
-	(void)state;
 	USE(room);
 	MUST(mprotect(page, 4096, PROT_NONE) == 0);
 	below(room);
@@ -267,7 +248,6 @@ static NOINLINE void deeper(unsigned levels)
 
 static tdt_poll_t deep_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	deeper(100);
 	USE(cx);
 	return TDT_READY;
@@ -353,10 +333,7 @@ TEST(a_poll_in_a_handler_on_a_signal_stack_is_not_read, .to = 2)
 	struct sigaction action = { .sa_handler = stay_in_handler, .sa_flags = SA_ONSTACK };
 	void *memory;
 
-	if (TSAN && _i) {
-		printf("# not tried: ThreadSanitizer delivers no signal in a handler\n");
-		return;
-	}
+	NOT_TRIED_IF(TSAN && _i, "ThreadSanitizer delivers no signal in a handler");
 	memory = malloc(256 << 10);
 	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
 	ck_assert_int_eq(gate_ask_in_vain(raising_poll, memory, _i), -ENOTSUP);
@@ -369,7 +346,6 @@ static struct tdt_context *inner_cx;
 
 static tdt_poll_t inner_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	gate_stay();
 	USE(cx);
 	return TDT_READY;
@@ -377,7 +353,6 @@ static tdt_poll_t inner_poll(void *state, struct tdt_context *cx)
 
 static void poll_in_handler(int signal)
 {
-	(void)signal;
 	tdt_future_poll(&inner_future, inner_cx);
 }
 
@@ -396,11 +371,8 @@ TEST(a_task_polled_on_a_signal_stack_is_whole, .to = 2)
 	struct tdt_trace *trace;
 	char *path;
 
-	if (SANITIZED) {
-		puts("# not tried: a sanitizer's read() can't be left without a guess, nor its "
-		     "signals come in a handler");
-		return;
-	}
+	NOT_TRIED_IF(SANITIZED, "a sanitizer's read() can't be left without a guess, nor its "
+				"signals come in a handler");
 	memory = malloc(256 << 10);
 	inner = tdt_traced(((struct tdt_future){ NULL, inner_poll, drop_nothing }));
 	inner_future = inner.future;
@@ -420,8 +392,7 @@ TEST(a_task_polled_on_a_signal_stack_is_whole, .to = 2)
 	tdt_trace_free(trace);
 	gate_open();
 	stuck_task_end(&task);
-	tdt_future_drop(&inner.future);
-	tdt_handle_unref(inner.handle);
+	end_traced(&inner);
 	free(memory);
 }
 
@@ -431,7 +402,6 @@ static tdt_poll_t vfork_poll(void *state, struct tdt_context *cx)
 {
 	pid_t child;
 
-	(void)state;
 	atomic_fetch_add(&gate.entered, 1);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -452,10 +422,7 @@ TEST(a_thread_in_vfork_gives_what_can_be_known)
 {
 	struct tdt_trace *trace;
 
-	if (TSAN) {
-		printf("# not tried: ThreadSanitizer makes a fork of it\n");
-		return;
-	}
+	NOT_TRIED_IF(TSAN, "ThreadSanitizer makes a fork of it");
 	trace = gate_ask(vfork_poll, NULL, false, NULL);
 	ck_assert_str_eq(tdt_trace_info(trace)->syscall, "vfork");
 	tdt_trace_free(trace);

@@ -5,36 +5,15 @@
  * the host.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <tdt/tdt.h>
-
 #include "base/clock.h"
 #include "capture/capture.h"
 #include "capture/capture_trace.h"
 #include "capture/running.h"
-#include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/options.h"
-#include "lib/seeded.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
 #include "registry/handle.h"
 
-#define NOINLINE __attribute__((noinline))
-#define USE(pointer) __asm__ volatile("" : : "r"(pointer) : "memory")
 #define MS UINT64_C(1000000)
 #define SECOND (1000 * MS)
 
@@ -77,7 +56,6 @@ static tdt_poll_t moving_poll(void *state, struct tdt_context *cx)
 	unsigned ns = random_below(&moving.seed, 60000);
 	bool sleeps = random_below(&moving.seed, 3) == 0;
 
-	(void)state;
 	moving.polls++;
 	if (moving.polls % 2 == 0)
 		even_poll(ns, sleeps);
@@ -173,8 +151,7 @@ static void race(unsigned pollers, unsigned requesters)
 	moving.waker.vtable = idle_waker.vtable;
 	moving.seed = first;
 	moving.traced = tdt_traced(((struct tdt_future){ NULL, moving_poll, drop_nothing }));
-	for (unsigned i = 0; i < pollers; i++)
-		ck_assert_int_eq(pthread_create(&poller[i], NULL, keep_polling, NULL), 0);
+	threads_start(poller, pollers, keep_polling, NULL);
 	for (unsigned i = 0; i < requesters; i++) {
 		seed[i] = first + i;
 		ck_assert_int_eq(pthread_create(&requester[i], NULL, ask_on, &seed[i]), 0);
@@ -183,13 +160,10 @@ static void race(unsigned pollers, unsigned requesters)
 	while (tdt__clock() < end || atomic_load(&read_stacks) == 0)
 		usleep(10000);
 	atomic_store(&moving.over, true);
-	for (unsigned i = 0; i < requesters; i++)
-		pthread_join(requester[i], NULL);
-	for (unsigned i = 0; i < pollers; i++)
-		pthread_join(poller[i], NULL);
+	threads_join(requester, requesters);
+	threads_join(poller, pollers);
 	printf("# %u of %u read\n", atomic_load(&read_stacks), atomic_load(&rounds));
-	tdt_future_drop(&moving.traced.future);
-	tdt_handle_unref(moving.traced.handle);
+	end_traced(&moving.traced);
 }
 
 SUITE_SKIP(stuck_impossible())
@@ -277,7 +251,6 @@ static bool nothing_is_pending(const struct stuck_task *task)
 
 static int note_state(struct tdt_handle *handle, const struct tdt_task_info *info, void *state)
 {
-	(void)handle;
 	*(struct tdt_task_info *)state = *info;
 	return 0;
 }
@@ -288,8 +261,7 @@ TEST(a_thread_with_the_signal_blocked_is_sent_none)
 	struct tdt_task_info info;
 
 	start_spinning(&task);
-	ck_assert_ptr_null(backtrace_timed(task.traced.handle, 200 * (int64_t)MS));
-	ck_assert_int_eq(errno, ETIMEDOUT);
+	ck_assert_ptr_fails(backtrace_timed(task.traced.handle, 200 * (int64_t)MS), ETIMEDOUT);
 	ck_assert(nothing_is_pending(&task));
 	ck_assert_int_eq(tdt_task_inspect(task.traced.handle, note_state, &info), 0);
 	ck_assert_int_eq(info.state, TDT_TASK_RUNNING);
@@ -303,7 +275,6 @@ static atomic_int hosts;
 
 static void hosts_handler(int signal)
 {
-	(void)signal;
 	atomic_fetch_add(&hosts, 1);
 }
 
@@ -343,8 +314,7 @@ TEST(with_every_signal_taken_a_thread_that_runs_is_not_read)
 	for (int signal = SIGRTMIN; signal <= SIGRTMAX; signal++)
 		sigaction(signal, &action, NULL);
 	start_spinning(&task);
-	ck_assert_ptr_null(backtrace_timed(task.traced.handle, 100 * (int64_t)MS));
-	ck_assert_int_eq(errno, ETIMEDOUT);
+	ck_assert_ptr_fails(backtrace_timed(task.traced.handle, 100 * (int64_t)MS), ETIMEDOUT);
 	ck_assert_int_eq(atomic_load(&hosts), 0);
 	stop_spinning(&task);
 }
@@ -392,13 +362,9 @@ TEST(children_forked_while_others_ask_can_ask)
 {
 	pthread_t requester[2];
 
-	if (SANITIZED) {
-		printf("# not tried: sanitizers want no threads in such a child\n");
-		return;
-	}
+	NOT_TRIED_IF(SANITIZED, "sanitizers want no threads in such a child");
 	start_spinning(&spun);
-	for (int i = 0; i < 2; i++)
-		ck_assert_int_eq(pthread_create(&requester[i], NULL, keep_asking, NULL), 0);
+	threads_start(requester, 2, keep_asking, NULL);
 	for (int i = 0; i < 30; i++) {
 		pid_t child = fork();
 		int status;
@@ -414,8 +380,7 @@ TEST(children_forked_while_others_ask_can_ask)
 		ck_assert_msg(status == 0, "child %d ended with %x", i, (unsigned)status);
 	}
 	atomic_store(&moving.over, true);
-	for (int i = 0; i < 2; i++)
-		pthread_join(requester[i], NULL);
+	threads_join(requester, 2);
 	stop_spinning(&spun);
 }
 
@@ -454,10 +419,7 @@ TEST(a_poll_that_forks_can_be_read_in_the_child)
 {
 	int status = -1;
 
-	if (SANITIZED) {
-		printf("# not tried: sanitizers want no threads in such a child\n");
-		return;
-	}
+	NOT_TRIED_IF(SANITIZED, "sanitizers want no threads in such a child");
 	signal(SIGALRM, SIG_DFL);
 	stuck_task_start(&forking, fork_poll, &status);
 	stuck_task_end(&forking);

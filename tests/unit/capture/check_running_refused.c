@@ -5,22 +5,12 @@
  * it in time, and the next requester gets an answer.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "capture/capture.h"
 #include "capture/running.h"
 #include "host/peek.h"
 #include "host/readable.h"
 #include "lib/gate.h"
-#include "lib/no_memory.h"
 #include "lib/options.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
@@ -34,7 +24,6 @@ static tdt_poll_t staying_poll(void *state, struct tdt_context *cx)
 {
 	uintptr_t here = (uintptr_t)&here;
 
-	(void)state;
 	if (know_stack)
 		tdt__stack_readable(here, here + 1); /* as the first capture of a thread does */
 	gate_stay();
@@ -93,13 +82,12 @@ static int read_within(uint64_t ns)
 
 static int read_late(void *argument)
 {
-	(void)argument;
 	return read_within(LATE);
 }
 
 SUITE_SKIP(stuck_impossible())
 
-CASE(running_refused)
+CASE(running_refused, .teardown = end)
 
 TEST(every_lack_of_memory_is_told, .to = 2)
 {
@@ -107,7 +95,6 @@ TEST(every_lack_of_memory_is_told, .to = 2)
 	ck_assert_int_eq(read_within(LATE), 0); /* what is learned on the way is kept */
 	no_memory_each(read_late, NULL, 3);
 	ck_assert_int_eq(read_within(LATE), 0);
-	end();
 }
 
 /* --- Descriptors ---------------------------------------------------------------------- */
@@ -129,13 +116,11 @@ TEST(without_a_descriptor_it_is_not_read_and_nothing_is_sent, .to = 2)
 	ck_assert_int_eq(stuck_signal(), 0);
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	ck_assert_int_eq(read_within(LATE), 0);
-	end();
 }
 
 /* --- A thread that is held up in the handler --------------------------------------------- */
 
 size_t __real_tdt__peek(void *to, uintptr_t address, size_t size);
-size_t __wrap_tdt__peek(void *to, uintptr_t address, size_t size);
 
 static atomic_bool hold, hold_blocked, refuse;
 static atomic_int held, refused;
@@ -166,7 +151,6 @@ TEST(a_thread_that_is_held_up_in_the_handler_is_not_waited_for)
 		atomic_store(&hold, false);
 		ck_assert_int_eq(read_within(LATE), 0);
 	}
-	end();
 }
 
 /* Whether it runs there or is blocked there, the poll is elsewhere. */
@@ -181,7 +165,6 @@ TEST(who_asks_a_thread_in_the_handler_is_told_that_it_takes_no_signal, .to = 2)
 		ck_assert_int_eq(read_now(LATE), -EPERM);
 	atomic_store(&hold, false);
 	ck_assert_int_eq(read_within(LATE), 0);
-	end();
 }
 
 /* --- A thread whose memory the kernel does not copy --------------------------------------- */
@@ -194,5 +177,4 @@ TEST(where_the_kernel_copies_no_memory_the_handler_copies_its_own_stack)
 	for (int i = 0; i < 10 || atomic_load(&refused) == 0; i++)
 		ck_assert_int_eq(read_within(LATE), 0);
 	atomic_store(&refuse, false);
-	end();
 }

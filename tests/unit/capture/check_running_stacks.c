@@ -5,33 +5,17 @@
  * blocked, and read from outside; and while it spins, and read by the signal.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <ucontext.h>
-#include <unistd.h>
 
-#include <tdt/coroutine.h>
 #include <tdt/integrate/stack.h>
 
 #include "future/sanitizers.h"
 #include "lib/gate.h"
-#include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/options.h"
 #include "lib/stuck_task.h"
 #include "lib/switched.h"
 #include "lib/test.h"
 
-#define NOINLINE __attribute__((noinline))
-#define USE(pointer) __asm__ volatile("" : : "r"(pointer) : "memory")
 #define DEEPEST 20 /* more stacks than are looked at */
 
 /*
@@ -255,7 +239,6 @@ static void foreign_entry(void)
 
 static tdt_poll_t foreign_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	getcontext(&foreign.inside);
 	foreign.inside.uc_stack.ss_sp = foreign.stack.low;
 	foreign.inside.uc_stack.ss_size = foreign.stack.size;
@@ -379,10 +362,7 @@ TEST(a_handler_on_a_signal_stack_in_a_coroutine_is_not_read, .to = 2)
 	struct sigaction action = { .sa_handler = stay_in_handler, .sa_flags = SA_ONSTACK };
 	struct tdt_future co;
 
-	if (TSAN) {
-		printf("# not tried: ThreadSanitizer delays signals\n");
-		return;
-	}
+	NOT_TRIED_IF(TSAN, "ThreadSanitizer delays signals");
 	co = coroutine(raises, NULL);
 	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
 	ck_assert_int_eq(gate_ask_in_vain(raising_poll, &co, _i), -ENOTSUP);
@@ -464,14 +444,8 @@ static void end_two(void)
 static char *dump(void)
 {
 	struct tdt_dump_options options = { .size = sizeof options, .timeout_ns = 300000000 };
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
 
-	MUST(out != NULL);
-	MUST(tdt_dump_with(out, &options) >= 0);
-	fclose(out);
-	return text;
+	return TEXT_WRITTEN(out, MUST(tdt_dump_with(out, &options) >= 0));
 }
 
 /* Blocked and spinning, and with either stack of the scheduler. */
@@ -519,10 +493,7 @@ TEST(a_poll_stuck_on_a_stack_nobody_tells_of_is_seen, .to = 2)
 	char *memory = switched_stacks(1);
 	struct tdt_trace *trace;
 
-	if (SANITIZED) {
-		printf("# not tried: a sanitizer's read() can't be left without a guess\n");
-		return;
-	}
+	NOT_TRIED_IF(SANITIZED, "a sanitizer's read() can't be left without a guess");
 	gate_close(_i);
 	switched_init(&co, memory);
 	MUST(pthread_create(&two.thread, NULL, run_alone, &co) == 0);

@@ -9,24 +9,13 @@
 #include <config.h>
 
 #include <alloca.h>
-#include <check.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 
 #include "capture/capture.h"
 #include "capture/chain.h"
 #include "capture/seal.h"
 #include "host/start.h"
-#include "lib/must.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 #include "unwind/registers.h"
-
-#define NOINLINE __attribute__((noinline))
-
-/* What a compiler must take to be read, written and kept. */
-#define USE(pointer) __asm__ volatile("" : : "r"(pointer) : "memory")
 
 static unsigned seed;
 static int leaves; /* left for this tree */

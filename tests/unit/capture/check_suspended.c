@@ -4,28 +4,15 @@
  * unwinder found there just before, whatever frames they have, and wherever they lie meanwhile.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <unwind.h>
 
 #include <tdt/integrate/fiber.h>
-#include <tdt/tdt.h>
 
 #include "lib/fibered.h"
 #include "lib/frames.h"
-#include "lib/must.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 #include "registry/handle.h"
 
-#define NOINLINE __attribute__((noinline))
-#define USE(pointer) __asm__ volatile("" : : "r"(pointer) : "memory")
 #define DEEP 60
 
 /* --- What the unwinder finds ---------------------------------------------------------- */
@@ -38,7 +25,6 @@ static struct {
 
 static _Unwind_Reason_Code find_frame(struct _Unwind_Context *context, void *arg)
 {
-	(void)arg;
 	if (_Unwind_GetCFA(context) > found.high || _Unwind_GetIP(context) == 0)
 		return _URC_END_OF_STACK;
 	MUST(found.n < 4 * DEEP);
@@ -107,8 +93,6 @@ static void goes_far(struct fibered *it)
 	go_on(&going->frames);
 	USE(it);
 }
-
-/* --- The suite --------------------------------------------------------------------------- */
 
 CASE(frames)
 
@@ -264,8 +248,6 @@ TEST(a_stack_of_which_a_part_was_lost_is_cut_there)
 	free(to);
 	fibered_fini(&it);
 }
-
-/* --- Limits ------------------------------------------------------------------------------ */
 
 CASE(limits)
 

@@ -6,18 +6,10 @@
  * of another.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <sys/mman.h>
-
-#include "lib/idle.h"
 #include "lib/requester.h"
 #include "lib/switched.h"
 #include "lib/test.h"
 
-#define NOINLINE __attribute__((noinline))
-#define USE(pointer) __asm__ volatile("" : : "r"(pointer) : "memory")
 #define MOST 3
 
 static struct switched cors[MOST];
@@ -148,8 +140,7 @@ static void polls_inner(struct switched *co, struct tdt_context *cx)
 
 	inner.traced = tdt_traced(((struct tdt_future){ &inner, inner_poll, drop_nothing }));
 	ck_assert_int_eq(tdt_future_poll(&inner.traced.future, cx), TDT_READY);
-	tdt_future_drop(&inner.traced.future);
-	tdt_handle_unref(inner.traced.handle);
+	end_traced(&inner.traced);
 	switched_away(co);
 }
 

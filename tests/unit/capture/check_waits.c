@@ -4,15 +4,9 @@
  * shows the call that made the future, however our libraries are compiled.
  */
 
-#include <config.h>
-
-#include <stdlib.h>
-#include <string.h>
-
 #include <tdt/rt/net.h>
 #include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
-#include <tdt/tdt.h>
 
 #include "lib/poll_now.h"
 #include "lib/printed.h"
@@ -89,8 +83,7 @@ TEST(waiting_for_the_end_of_a_task)
 	struct tdt_traced other = tdt_traced(tdt_yield_now());
 
 	expect_waits_in(tdt_join(other.handle, NULL), "user_poll;tdt_join 1\n");
-	tdt_future_drop(&other.future);
-	tdt_handle_unref(other.handle);
+	end_traced(&other);
 }
 
 static __attribute__((noinline)) tdt_poll_t yielding_poll(void *state, struct tdt_context *cx)
@@ -98,7 +91,6 @@ static __attribute__((noinline)) tdt_poll_t yielding_poll(void *state, struct td
 	struct tdt_future yield = tdt_yield_now();
 	tdt_poll_t result = tdt_future_poll(&yield, cx);
 
-	(void)state;
 	tdt_future_drop(&yield);
 	return result;
 }

@@ -1,19 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers cli/apart.  Work in a child process that goes well, fails, or crashes. */
 
-#include <config.h>
-
-#include <errno.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include "cli/apart.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 
 static const char *why;
@@ -63,8 +51,6 @@ static int loop(FILE *out, void *arg)
 {
 	const struct rlimit soon = { 1, 1 };
 
-	(void)out;
-	(void)arg;
 	setrlimit(RLIMIT_CPU, &soon);
 	for (volatile unsigned i = 0;; i++)
 		;
@@ -73,8 +59,6 @@ static int loop(FILE *out, void *arg)
 
 static int sleep_for_ever(FILE *out, void *arg)
 {
-	(void)out;
-	(void)arg;
 	for (;;)
 		pause();
 	return 0;
@@ -89,7 +73,6 @@ static int say_and_find(FILE *out, void *arg)
 /* At the end of the largest file there may be. */
 static int write_too_much(FILE *out, void *arg)
 {
-	(void)arg;
 	signal(SIGXFSZ, SIG_DFL);
 	return fseeko(out, (off_t)1 << 40, SEEK_SET) == 0 && fputc('x', out) != EOF &&
 			       fflush(out) == 0
@@ -101,8 +84,6 @@ static int take_memory(FILE *out, void *arg)
 {
 	void *memory = malloc((size_t)5 << 30);
 
-	(void)out;
-	(void)arg;
 	free(memory);
 	return memory != NULL ? 0 : -ENOMEM;
 }

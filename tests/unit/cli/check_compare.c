@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers cli/compare.  Two snapshots made by hand, and what has changed between them. */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <stdint.h>
-#include <stdlib.h>
-
 #include "cli/compare.h"
 #include "lib/dumped.h"
-#include "lib/no_memory.h"
 #include "lib/test.h"
 
 /* The later snapshot is taken 100 ns after the earlier one. */
@@ -204,7 +196,7 @@ static void fill(void)
 	dumped_group(after, TDT_ANSWER_FRESH, "h:1*", &later[4], 3);
 }
 
-CASE(groups)
+CASE(groups, .teardown = teardown)
 
 TEST(the_group_with_most_tasks_comes_first)
 {
@@ -219,7 +211,6 @@ TEST(the_group_with_most_tasks_comes_first)
 	ck_assert(group[2].fate == FATE_RETURNED && group[3].fate == FATE_CAME);
 	ck_assert_uint_eq(comparison.apart_ns, 100);
 	comparison_fini(&comparison);
-	teardown();
 }
 
 TEST(in_a_group_the_task_that_waits_longest_comes_first)
@@ -231,7 +222,6 @@ TEST(in_a_group_the_task_that_waits_longest_comes_first)
 	tasks = comparison.group[0].tasks.tasks;
 	ck_assert(tasks[0]->id == 2 && tasks[1]->id == 1 && tasks[2]->id == 3);
 	comparison_fini(&comparison);
-	teardown();
 }
 
 TEST(the_place_that_has_grown_most_comes_first)
@@ -245,7 +235,6 @@ TEST(the_place_that_has_grown_most_comes_first)
 	ck_assert_uint_eq(comparison.place[1].before, comparison.place[1].after);
 	ck_assert(comparison.has_grown);
 	comparison_fini(&comparison);
-	teardown();
 }
 
 TEST(of_other_processes_only_places_are_compared)
@@ -265,7 +254,6 @@ TEST(of_other_processes_only_places_are_compared)
 		ck_assert_uint_eq(comparison.place[0].after, 3);
 		comparison_fini(&comparison);
 	}
-	teardown();
 }
 
 TEST(the_later_snapshot_is_the_second_one)
@@ -273,7 +261,6 @@ TEST(the_later_snapshot_is_the_second_one)
 	fill();
 	then.now_ns = LATER + 1;
 	ck_assert_int_eq(compare(&comparison, &before->snapshot, &after->snapshot), -EINVAL);
-	teardown();
 }
 
 TEST(places_without_trees_grow_only_if_none_has_one)
@@ -292,14 +279,12 @@ TEST(places_without_trees_grow_only_if_none_has_one)
 	compare_both();
 	ck_assert(!comparison.has_grown);
 	comparison_fini(&comparison);
-	teardown();
 }
 
 static int compare_once(void *argument)
 {
 	int error = compare(&comparison, &before->snapshot, &after->snapshot);
 
-	(void)argument;
 	if (error == 0)
 		comparison_fini(&comparison);
 	return error;
@@ -309,5 +294,4 @@ TEST(every_allocation_of_a_comparison_may_fail)
 {
 	fill();
 	no_memory_each(compare_once, NULL, 8);
-	teardown();
 }

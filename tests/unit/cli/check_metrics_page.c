@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers cli/metrics_page.  The whole text of pages, in both forms. */
 
-#include <config.h>
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli/metrics_page.h"
 #include "lib/test.h"
 
@@ -36,13 +31,8 @@ static void set_up(void)
 
 static void prints(const char *expected)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	char *text = TEXT_WRITTEN(out, metrics_page_print(out, &page));
 
-	ck_assert_ptr_nonnull(out);
-	metrics_page_print(out, &page);
-	ck_assert_int_eq(fclose(out), 0);
 	ck_assert_str_eq(text, expected);
 	free(text);
 }

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers cli/options, cli/option_table.  How command lines are read, whatever the command. */
 
-#include <config.h>
-
 #include <getopt.h>
 #include <stdarg.h>
-#include <string.h>
 
 #include "cli/options.h"
 #include "lib/test.h"

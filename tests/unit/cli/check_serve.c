@@ -4,21 +4,11 @@
  * slow, say too much, never take what they have asked for, or come in crowds.
  */
 
-#include <config.h>
-
 #include <dirent.h>
-#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "cli/serve.h"
@@ -138,8 +128,6 @@ static const char *body_of(const char *answer)
 
 #define GET "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
-/* --- Requests ----------------------------------------------------------------------- */
-
 CASE(requests, .setup = set_up, .teardown = tear_down)
 
 TEST(the_page_is_served_in_the_form_that_the_client_accepts)
@@ -232,8 +220,6 @@ TEST(a_request_may_come_in_pieces)
 	hear(connection, text, sizeof text);
 	ck_assert_str_eq(body_of(text), "prom\n");
 }
-
-/* --- Hostile clients ---------------------------------------------------------------- */
 
 /* Who is held up for as long as the server has patience gets no answer, and asks again. */
 static void serves_others(void)
@@ -394,8 +380,6 @@ TEST(nor_does_a_crowd_that_takes_no_answer)
 		close(crowd[i]);
 }
 
-/* --- Addresses ---------------------------------------------------------------------- */
-
 /* Listen there, and expect a URL that begins so. */
 static void listens(const char *where, const char *expected)
 {
@@ -427,10 +411,7 @@ TEST(addresses_of_ipv6_are_understood_with_and_without_brackets)
 {
 	int tried = serve_listen("[::1]:0");
 
-	if (tried == -EADDRNOTAVAIL || tried == -EAFNOSUPPORT) {
-		printf("# not tried: there is no IPv6 here\n");
-		return;
-	}
+	NOT_TRIED_IF(tried == -EADDRNOTAVAIL || tried == -EAFNOSUPPORT, "there is no IPv6 here");
 	ck_assert_int_ge(tried, 0);
 	close(tried);
 	listens("[::1]:0", "http://[::1]:");

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers cli/text_table.  Whole tables, also where the terminal is narrower than they are. */
 
-#include <config.h>
-
-#include <stdlib.h>
-
 #include "cli/text_table.h"
 #include "lib/test.h"
 

@@ -4,17 +4,9 @@
  * are made here, compared and shown as text, and what keys do.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli/top_lines.h"
 #include "cli/top_round.h"
 #include "cli/top_screen.h"
-#include "lib/no_memory.h"
 #include "lib/test.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -92,8 +84,6 @@ static void shows_not(const struct top_round *round, unsigned width, unsigned he
 	ck_assert_msg(strstr(text, part) == NULL, "'%s' in:\n%s", part, text);
 	free(text);
 }
-
-/* --- Rounds ------------------------------------------------------------------------- */
 
 CASE(top, .setup = set_up, .teardown = tear_down, .timeout = 60)
 
@@ -484,7 +474,6 @@ static int draw_a_screen(void *arg)
 	struct tdt__string text = { 0 };
 	bool failed;
 
-	(void)arg;
 	top_draw(&text, &choice, now, &size, &print);
 	failed = text.failed;
 	tdt__string_free(&text);
@@ -493,20 +482,14 @@ static int draw_a_screen(void *arg)
 
 TEST(without_memory_the_screen_says_that_it_failed)
 {
-	if (!no_memory_possible()) {
-		puts("# not tried: allocations can't be made to fail here");
-		return;
-	}
+	NOT_TRIED_IF(!no_memory_possible(), "allocations can't be made to fail here");
 	now->when = last->when + 1;
 	no_memory_each(draw_a_screen, NULL, 2);
 }
 
 TEST(without_memory_a_round_is_compared_with_none)
 {
-	if (!no_memory_possible()) {
-		puts("# not tried: allocations can't be made to fail here");
-		return;
-	}
+	NOT_TRIED_IF(!no_memory_possible(), "allocations can't be made to fail here");
 	add_task(last, 1, "a", 1);
 	add_task(now, 1, "a", 3);
 	add_place(last, 1, 1);

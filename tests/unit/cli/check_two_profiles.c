@@ -4,17 +4,7 @@
  * the table.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli/stacks.h"
-#include "lib/no_memory.h"
 #include "lib/test.h"
 
 static struct stacks stacks;
@@ -207,7 +197,6 @@ static int add_once(void *argument)
 	const struct stacks_side to = { &stacks, 0 };
 	int error = stacks_add(&to, "a;b", 3, 1);
 
-	(void)argument;
 	stacks_fini(&stacks);
 	return error;
 }

@@ -7,27 +7,13 @@
 
 #include <config.h>
 
-#include <check.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <tdt/layout/outside.h>
-#include <tdt/trace.h>
 
 #include "door/socket.h"
-#include "lib/idle.h"
-#include "lib/must.h"
-#include "lib/sanitized.h"
-#include "lib/seeded.h"
+#include "lib/no_threads.h"
 #include "lib/test.h"
 #include "lib/threads.h"
 #include "lib/visitor.h"
@@ -35,19 +21,6 @@
 #include "registry/registry.h"
 
 #define MS INT64_C(1000000)
-
-static bool no_threads;
-
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
-			  void *arg);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
-			  void *arg);
-
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
-			  void *arg)
-{
-	return no_threads ? EAGAIN : __real_pthread_create(thread, attr, start, arg);
-}
 
 /* Sleep until `condition` holds; if it never does, Check ends the test. */
 #define UNTIL(condition)                                                                           \
@@ -108,8 +81,6 @@ static void find_opened(struct descriptors *all)
 		if (is_open(fd) && !all->before[fd])
 			all->opened[all->n++] = fd;
 }
-
-/* --- Opening the door ---------------------------------------------------- */
 
 CASE(open)
 
@@ -200,13 +171,11 @@ TEST(without_a_thread_there_is_no_door)
 	n = count_open();
 	shutdown((int)number_of_door(), SHUT_RDWR);
 	UNTIL(inode_of_door() == 0 && threads_named("tdt-door") == 0);
-	no_threads = true;
-	errno = 0;
-	ck_assert_int_eq(tdt_listen(NULL), -EAGAIN);
-	ck_assert_int_eq(errno, EAGAIN);
+	threads_left = 0;
+	ck_assert_fails(tdt_listen(NULL), EAGAIN);
 	expect_no_door(EAGAIN);
 	ck_assert_int_eq(count_open(), n - 2);
-	no_threads = false;
+	threads_left = -1;
 	ck_assert_int_eq(tdt_listen(NULL), 0);
 	close(visitor_come(visitor_door()));
 }
@@ -246,9 +215,7 @@ TEST(without_descriptors_there_is_no_door)
 		return;
 	for (int i = 0; i < 2; i++) {
 		allow_descriptors(free_at + i);
-		errno = 0;
-		ck_assert_int_eq(tdt_listen(NULL), -EMFILE);
-		ck_assert_int_eq(errno, EMFILE);
+		ck_assert_fails(tdt_listen(NULL), EMFILE);
 		expect_no_door(EMFILE);
 		ck_assert_int_eq(count_open(), n);
 	}
@@ -298,8 +265,6 @@ TEST(without_any_descriptors_left_readers_are_served_all_the_same)
 	allow_descriptors(MOST_FDS);
 	close(connection);
 }
-
-/* --- Readers come and go ------------------------------------------------- */
 
 CASE(readers)
 
@@ -496,8 +461,6 @@ TEST(a_reader_may_die_at_any_moment)
 	close(door);
 }
 
-/* --- fork() -------------------------------------------------------------- */
-
 static int status_of(pid_t child)
 {
 	int status = -1;
@@ -551,10 +514,7 @@ TEST(a_child_may_listen_itself)
 {
 	pid_t child;
 
-	if (TSAN) {
-		printf("# not tried: ThreadSanitizer wants no threads in a child\n");
-		return;
-	}
+	NOT_TRIED_IF(TSAN, "ThreadSanitizer wants no threads in a child");
 	ck_assert_int_eq(tdt_listen(NULL), 0);
 	close(visitor_come(visitor_door()));
 	child = fork();
@@ -723,12 +683,8 @@ TEST(a_reader_may_shut_the_door_down, .to = 3)
 	close(door);
 }
 
-/* --- The environment ----------------------------------------------------- */
-
 static tdt_poll_t never_polled(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	return TDT_READY;
 }
 
@@ -739,8 +695,7 @@ static void begin(void)
 	    tdt_traced(((struct tdt_future){ NULL, never_polled, drop_nothing }));
 
 	MUST(traced.handle != NULL);
-	tdt_future_drop(&traced.future);
-	tdt_handle_unref(traced.handle);
+	end_traced(&traced);
 }
 
 CASE(environment)
@@ -757,9 +712,7 @@ TEST(an_operator_refuses_readers)
 	ck_assert_int_eq(setenv("TDT_OUTSIDE", "0", 1), 0);
 	begin();
 	expect_no_door(EPERM);
-	errno = 0;
-	ck_assert_int_eq(tdt_listen(NULL), -EPERM);
-	ck_assert_int_eq(errno, EPERM);
+	ck_assert_fails(tdt_listen(NULL), EPERM);
 	expect_no_door(EPERM);
 	ck_assert_int_eq(threads_named("tdt-door"), 0);
 }
@@ -794,10 +747,7 @@ TEST(the_operator_means_children_too)
 {
 	pid_t child;
 
-	if (TSAN) {
-		printf("# not tried: ThreadSanitizer wants no threads in a child\n");
-		return;
-	}
+	NOT_TRIED_IF(TSAN, "ThreadSanitizer wants no threads in a child");
 	ck_assert_int_eq(setenv("TDT_OUTSIDE", "1", 1), 0);
 	begin();
 	child = fork();

@@ -5,24 +5,12 @@
  * tasks of a runtime that polls nothing.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <tdt/rt/runtime.h>
 
 #include "lib/find_registry.h"
-#include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/refused.h"
 #include "lib/test.h"
 #include "lib/visitor.h"

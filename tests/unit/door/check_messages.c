@@ -5,22 +5,10 @@
  * are answered on the thread of the test: there is no door.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <tdt/counters.h>
-#include <tdt/recorder.h>
-#include <tdt/watch.h>
 
 #include "door/messages.h"
 #include "host/start.h"
-#include "lib/no_memory.h"
 #include "lib/test.h"
 #include "lib/visitor.h"
 #include "recorder/recorder.h"
@@ -296,8 +284,6 @@ TEST(absurd_recordings_are_refused)
 	expect_refusal(&request, sizeof request, EINVAL);
 }
 
-/* --- The watch ----------------------------------------------------------- */
-
 CASE(watch)
 
 TEST(the_shortest_interval_is_in_force)
@@ -447,8 +433,6 @@ TEST(without_a_size_the_rings_are_those_of_the_last_recording)
 	go(&reader);
 }
 
-/* --- Counters, hello ----------------------------------------------------- */
-
 CASE(rest)
 
 TEST(counters_are_those_of_the_program)
@@ -526,7 +510,6 @@ TEST(an_answer_does_not_go_to_another_file_with_the_same_number)
 TEST(a_child_has_nothing_of_what_readers_of_its_parent_want)
 {
 	struct reader reader = come();
-	int status;
 	pid_t child;
 
 	ck_assert_int_eq(watch(&reader, 10 * MS), 10 * MS);
@@ -537,8 +520,7 @@ TEST(a_child_has_nothing_of_what_readers_of_its_parent_want)
 				      !tdt__connections[0].socket.open
 			      ? 0
 			      : 1);
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(child_status(child), 0);
 	ck_assert(is_recording());
 	go(&reader);
 }
@@ -566,8 +548,7 @@ TEST(without_memory_a_request_is_refused_and_changes_nothing)
 	struct reader reader = come();
 	int error = -1;
 
-	if (!no_memory_possible())
-		return;
+	NEEDS_FAILING_MEMORY();
 	for (int first = 0; error != 0; first++) {
 		error = answer_without(first, &reader, &to_watch, sizeof to_watch);
 		ck_assert_uint_eq(tdt__registry.watch_ns, error == 0 ? 10 * MS : 0);

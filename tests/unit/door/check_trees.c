@@ -4,24 +4,13 @@
  * tasks that do not.  The trees are sent on the thread of the test: there is no door.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <semaphore.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <tdt/integrate/hooks.h>
 #include <tdt/integrate/leaf.h>
-#include <tdt/trace.h>
 
 #include "base/clock.h"
 #include "door/trees.h"
 #include "lib/fibered.h"
 #include "lib/listed.h"
-#include "lib/no_memory.h"
 #include "lib/poll_now.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
@@ -192,8 +181,6 @@ static const union arrived *expect_next(const struct job *job, enum tdt_outside_
 	return message;
 }
 
-/* --- Tasks that answer --------------------------------------------------- */
-
 CASE(fresh, .setup = open_ends, .teardown = close_ends)
 
 TEST(without_tasks_there_are_no_trees)
@@ -308,8 +295,6 @@ TEST(a_tree_that_is_too_large_is_cut_off)
 	end(&job);
 }
 
-/* --- Which tasks --------------------------------------------------------- */
-
 CASE(which, .setup = open_ends, .teardown = close_ends)
 
 TEST(only_the_listed_tasks_are_woken)
@@ -391,8 +376,6 @@ TEST(without_a_number_at_most_a_thousand_are_woken)
 		end(&jobs[i]);
 }
 
-/* --- Tasks that do not answer -------------------------------------------- */
-
 CASE(none, .setup = open_ends, .teardown = close_ends)
 
 TEST(a_task_that_is_not_polled_gives_no_tree)
@@ -446,8 +429,6 @@ static sem_t go_on;
 
 static tdt_poll_t stuck_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	while (sem_wait(&go_on) != 0)
 		;
 	return TDT_READY;
@@ -474,8 +455,6 @@ TEST(a_poll_that_lasts_is_reported_at_once_and_gets_no_signal)
 	sem_post(&go_on);
 	stuck_task_end(&task);
 }
-
-/* --- Readers that do not receive, and no memory -------------------------- */
 
 CASE(trouble, .setup = open_ends, .teardown = close_ends)
 
@@ -517,8 +496,7 @@ TEST(without_memory_there_are_fewer_trees)
 	const struct tdt_outside_trees wanted = all_within(10000 * MS);
 	int failed;
 
-	if (!no_memory_possible())
-		return;
+	NEEDS_FAILING_MEMORY();
 	for (int i = 0; i < 3; i++)
 		start(&jobs[i]);
 	request_all(); /* what is allocated once is there */

@@ -4,25 +4,11 @@
  * each other: a dump says that there is a deadlock if there is one, and only then.
  */
 
-#include <config.h>
-
-#include <inttypes.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdarg.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
-#include <tdt/tdt.h>
 
-#include "lib/idle.h"
-#include "lib/must.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 
 #define SECOND INT64_C(1000000000)
@@ -97,8 +83,6 @@ static void stop(void)
 
 static int is_settled(struct tdt_handle *handle, const struct tdt_task_info *info, void *unused)
 {
-	(void)handle;
-	(void)unused;
 	return info->state == TDT_TASK_WAITING && info->n_waits != 0 &&
 	       (info->waits[0]->kind == TDT_WAIT_TIMER || info->waits[0]->kind == TDT_WAIT_TASK ||
 		info->waits[0]->kind == TDT_WAIT_MUTEX);
@@ -175,13 +159,11 @@ static struct tdt_future lock_next_or_sleep(int i)
 
 static struct tdt_future sleep_long(int i)
 {
-	(void)i;
 	return tdt_sleep_ms(UINT64_MAX);
 }
 
 static struct tdt_future lock_first(int i)
 {
-	(void)i;
 	return tdt_mutex_lock(mutex[0]);
 }
 
@@ -258,9 +240,7 @@ static void expect_text(const char *expected, ...)
 	free(text);
 }
 
-/* --- Deadlocks ------------------------------------------------------------------------ */
-
-CASE(deadlocks)
+CASE(deadlocks, .teardown = stop)
 
 TEST(two_that_lock_each_others_mutex)
 {
@@ -283,7 +263,6 @@ TEST(two_that_lock_each_others_mutex)
 		    " \"a\" waits for a mutex (%p) held by task %" PRIu64
 		    " \"b\", which waits for a mutex (%p) held by task %" PRIu64 " \"a\"\n",
 		    id(0), (void *)mutex[1], id(1), (void *)mutex[0], id(0));
-	stop();
 }
 
 TEST(three_that_lock_the_next_ones_mutex)
@@ -295,7 +274,6 @@ TEST(three_that_lock_the_next_ones_mutex)
 	    " \"b\", which waits for a mutex (%p) held by task %" PRIu64
 	    " \"c\", which waits for a mutex (%p) held by task %" PRIu64 " \"a\"\n",
 	    id(0), (void *)mutex[1], id(1), (void *)mutex[2], id(2), (void *)mutex[0], id(0));
-	stop();
 }
 
 TEST(two_that_await_each_others_end)
@@ -305,7 +283,6 @@ TEST(two_that_await_each_others_end)
 	expect_text("\ndeadlock: task %" PRIu64 " \"a\" waits for task %" PRIu64
 		    " \"b\", which waits for task %" PRIu64 " \"a\"\n",
 		    id(0), id(1), id(0));
-	stop();
 }
 
 TEST(a_mutex_and_an_end)
@@ -316,7 +293,6 @@ TEST(a_mutex_and_an_end)
 		    " \"a\" waits for a mutex (%p) held by task %" PRIu64
 		    " \"b\", which waits for task %" PRIu64 " \"a\"\n",
 		    id(0), (void *)mutex[1], id(1), id(0));
-	stop();
 }
 
 TEST(one_that_awaits_its_own_end)
@@ -324,7 +300,6 @@ TEST(one_that_awaits_its_own_end)
 	act_all(1, (struct tdt_future(*const[])(int)){ join_itself });
 	expect_ring(true);
 	expect_text("\ndeadlock: task %" PRIu64 " \"a\" waits for itself\n", id(0));
-	stop();
 }
 
 TEST(one_that_locks_its_own_mutex)
@@ -333,7 +308,6 @@ TEST(one_that_locks_its_own_mutex)
 	expect_ring(true);
 	expect_text("\ndeadlock: task %" PRIu64 " \"a\" waits for a mutex (%p) held by itself\n",
 		    id(0), (void *)mutex[0]);
-	stop();
 }
 
 /* "a" waits for both others, and each of them for it: the ring that is told is of two. */
@@ -349,7 +323,6 @@ TEST(one_that_waits_for_several_which_all_wait_for_it)
 	ck_assert_uint_eq(snapshot->cycles[0]->tasks[0]->id, id(0));
 	ck_assert_uint_eq(snapshot->cycles[0]->tasks[0]->n_waits, 2);
 	tdt_snapshot_free(snapshot);
-	stop();
 }
 
 /* The trace of one task says the same as the dump of all. */
@@ -376,12 +349,9 @@ TEST(a_trace_names_the_task_that_holds_the_mutex)
 	expect_owner_named(tdt_backtrace(task[0]));
 	expect_owner_named(tdt_backtrace_last(task[0]));
 	tdt_watch(0, NULL);
-	stop();
 }
 
-/* --- None ---------------------------------------------------------------------------------- */
-
-CASE(none)
+CASE(none, .teardown = stop)
 
 TEST(a_ring_with_a_limit_of_time_is_no_deadlock)
 {
@@ -390,14 +360,12 @@ TEST(a_ring_with_a_limit_of_time_is_no_deadlock)
 	expect_text("\nring of waits (another leaf may still bring one on): task %" PRIu64
 		    " \"a\" waits",
 		    id(0));
-	stop();
 }
 
 TEST(a_ring_with_a_sleep_beside_is_no_deadlock)
 {
 	act_all(2, (struct tdt_future(*const[])(int)){ lock_next, lock_next_or_sleep });
 	expect_ring(false);
-	stop();
 }
 
 TEST(a_ring_with_one_that_waits_for_a_sleeper_too_is_no_deadlock)
@@ -410,7 +378,6 @@ TEST(a_ring_with_one_that_waits_for_a_sleeper_too_is_no_deadlock)
 	ck_assert(!snapshot->cycles[0]->deadlock);
 	ck_assert_uint_eq(snapshot->cycles[0]->n, 2);
 	tdt_snapshot_free(snapshot);
-	stop();
 }
 
 TEST(who_waits_for_one_that_sleeps_is_in_no_ring)
@@ -419,13 +386,10 @@ TEST(who_waits_for_one_that_sleeps_is_in_no_ring)
 	expect_no_ring();
 	expect_text("\n   waits for a mutex (%p) held by task %" PRIu64 " \"b\"\n",
 		    (void *)mutex[1], id(1));
-	stop();
 }
 
 static tdt_poll_t hold_last(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	return tdt_mutex_try_lock(mutex[MOST - 1]) ? TDT_READY : TDT_PANICKED;
 }
 
@@ -451,7 +415,6 @@ TEST(a_mutex_that_is_held_by_no_task_is_in_no_ring, .to = 2)
 		expect_text("\n   waits for a mutex (%p) held by task %" PRIu64,
 			    (void *)mutex[MOST - 1], owner);
 	tdt_handle_unref(gone);
-	stop();
 }
 
 /* --- While all workers are held up ------------------------------------------------------------ */
@@ -463,8 +426,6 @@ static tdt_poll_t hold_up(void *state, struct tdt_context *cx)
 {
 	char byte;
 
-	(void)state;
-	(void)cx;
 	atomic_fetch_add(&held_up, 1);
 	MUST(read(ends[0], &byte, 1) == 1);
 	return TDT_READY;
@@ -694,7 +655,6 @@ static tdt_poll_t be_second(void *state, struct tdt_context *cx)
 
 static int waits_for(struct tdt_handle *handle, const struct tdt_task_info *info, void *kind)
 {
-	(void)handle;
 	return info->state == TDT_TASK_WAITING && info->n_waits != 0 &&
 	       info->waits[0]->kind == *(enum tdt_wait_kind *)kind;
 }
@@ -825,7 +785,7 @@ static void *dump_often(void *rings)
 	return NULL;
 }
 
-CASE(churns)
+CASE(churns, .teardown = stop)
 
 TEST(locks_that_are_handed_on_meanwhile_are_no_deadlock, .to = 3)
 {
@@ -853,7 +813,6 @@ TEST(locks_that_are_handed_on_meanwhile_are_no_deadlock, .to = 3)
 	}
 	printf("# %ld rings of what was said at different times\n", atomic_load(&rings));
 	fflush(stdout);
-	stop();
 }
 
 static void *dump_and_count(void *found)
@@ -891,5 +850,4 @@ TEST(two_who_dump_at_once_find_it)
 	 */
 	tdt_snapshot_free(take_waiting());
 	expect_ring(true);
-	stop();
 }

@@ -7,47 +7,15 @@
  * for a set-user-ID program is a secure_getenv() that finds nothing.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <limits.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <tdt/tdt.h>
-
 #include "lib/folder.h"
-#include "lib/idle.h"
-#include "lib/must.h"
+#include "lib/no_threads.h"
 #include "lib/options.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "lib/threads.h"
-
-char *__wrap_secure_getenv(const char *name);
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
-			  void *arg);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
-			  void *arg);
 
 char *__wrap_secure_getenv(const char *name)
 {
 	return getenv("CHECK_SECURE") == NULL ? getenv(name) : NULL;
-}
-
-static bool no_threads;
-
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
-			  void *arg)
-{
-	return no_threads ? EAGAIN : __real_pthread_create(thread, attr, start, arg);
 }
 
 /* --- What roles do ----------------------------------------------------------------------- */
@@ -56,8 +24,6 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 
 static tdt_poll_t never_polled(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	return TDT_READY;
 }
 
@@ -68,8 +34,7 @@ static void make_task(void)
 	    tdt_traced(((struct tdt_future){ NULL, never_polled, drop_nothing }));
 
 	MUST(traced.handle != NULL);
-	tdt_future_drop(&traced.future);
-	tdt_handle_unref(traced.handle);
+	end_traced(&traced);
 }
 
 /* How many dumps the file has; 0 if there is none. */
@@ -274,11 +239,11 @@ static void has_no_folder_yet(void)
 
 static void starts_no_threads(void)
 {
-	no_threads = true;
+	threads_left = 0;
 	make_task();
 	raise(SIGUSR1);
 	expect_nothing();
-	no_threads = false;
+	threads_left = -1;
 	MUST(tdt_dump_on_signal(SIGUSR1, NULL) == 0);
 	expect_dump(SIGUSR1, file_of(getpid()), 1);
 }

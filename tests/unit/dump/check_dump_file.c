@@ -5,32 +5,16 @@
  * wants it to.
  */
 
-#include <config.h>
-
-#include <check.h>
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <tdt/dump.h>
 
 #include "dump/dump_file.h"
 #include "dump/path_pattern.h"
 #include "lib/folder.h"
-#include "lib/no_memory.h"
 #include "lib/test.h"
 
 static char folder[FOLDER_SIZE], path[IN_FOLDER_SIZE], other[IN_FOLDER_SIZE];
 static enum tdt_print_format format; /* that of the last dump */
 static int dump_error;
-
-int __wrap_tdt__dump(FILE *out, const struct tdt_dump_options *options, bool only_unseen);
 
 int __wrap_tdt__dump(FILE *out, const struct tdt_dump_options *options, bool only_unseen)
 {
@@ -69,8 +53,6 @@ static const char *content(const char *name)
 	return text;
 }
 
-/* --- Names ----------------------------------------------------------------------------- */
-
 CASE(names)
 
 TEST(a_path_has_the_process_and_the_time_in_place_of_p_and_t)
@@ -101,8 +83,6 @@ TEST(a_name_that_is_too_long_is_refused)
 	memcpy(pattern + PATH_MAX - 3, "xxx", 4);
 	ck_assert(!tdt__path_of_pattern(name, pattern, 1, 345));
 }
-
-/* --- Files ------------------------------------------------------------------------------ */
 
 CASE(files, .setup = setup, .teardown = teardown)
 
@@ -270,8 +250,7 @@ TEST(without_memory_nothing_is_written)
 	int error;
 
 	snprintf(other, sizeof other, "%s/x.json", folder);
-	if (!no_memory_possible())
-		return;
+	NEEDS_FAILING_MEMORY();
 	no_memory_begin(0);
 	error = tdt__dump_to_file(other);
 	no_memory_end();

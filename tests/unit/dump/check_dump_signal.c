@@ -5,26 +5,10 @@
  * wrapped.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <tdt/dump.h>
 
 #include "lib/folder.h"
-#include "lib/must.h"
+#include "lib/no_threads.h"
 #include "lib/options.h"
 #include "lib/test.h"
 #include "lib/threads.h"
@@ -32,12 +16,6 @@
 static atomic_int begun, ended;
 static atomic_bool held; /* a dump doesn't end while it is */
 static atomic_int last_error;
-
-int __wrap_tdt__dump(FILE *out, const struct tdt_dump_options *options, bool only_unseen);
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
-			  void *arg);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
-			  void *arg);
 
 int __wrap_tdt__dump(FILE *out, const struct tdt_dump_options *options, bool only_unseen)
 {
@@ -59,14 +37,6 @@ int __wrap_tdt__dump(FILE *out, const struct tdt_dump_options *options, bool onl
 	atomic_store(&last_error, errno);
 	atomic_fetch_add(&ended, 1);
 	return 0;
-}
-
-static bool no_threads;
-
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
-			  void *arg)
-{
-	return no_threads ? EAGAIN : __real_pthread_create(thread, attr, start, arg);
 }
 
 /* Until so many have happened; 20 s at most. */
@@ -175,14 +145,12 @@ TEST(another_signal_takes_over)
 
 static void theirs(int signo)
 {
-	(void)signo;
 }
 
 TEST(a_signal_that_somebody_handles_is_left_to_him)
 {
 	signal(SIGUSR1, theirs);
-	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, NULL), -EBUSY);
-	ck_assert_int_eq(errno, EBUSY);
+	ck_assert_fails(tdt_dump_on_signal(SIGUSR1, NULL), EBUSY);
 	ck_assert(does(SIGUSR1, theirs));
 	ck_assert_int_eq(threads_named("tdt-dump"), 0);
 	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR2, NULL), 0);
@@ -211,9 +179,7 @@ TEST(what_can_t_dump_is_refused)
 	};
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		errno = 0;
-		ck_assert_int_eq(tdt_dump_on_signal(wrong[i], NULL), -EINVAL);
-		ck_assert_int_eq(errno, EINVAL);
+		ck_assert_fails(tdt_dump_on_signal(wrong[i], NULL), EINVAL);
 	}
 	ck_assert_int_eq(threads_named("tdt-dump"), 0);
 }
@@ -256,8 +222,7 @@ TEST(a_wrong_path_is_refused_and_changes_nothing)
 	char path[PATH_MAX + 1] = "/tmp/none/";
 
 	memset(path + 10, 'x', PATH_MAX - 10);
-	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, TO(path)), -ENAMETOOLONG);
-	ck_assert_int_eq(errno, ENAMETOOLONG);
+	ck_assert_fails(tdt_dump_on_signal(SIGUSR1, TO(path)), ENAMETOOLONG);
 	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, TO("")), -EINVAL);
 	ck_assert(does(SIGUSR1, SIG_DFL));
 	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, NULL), 0);
@@ -271,11 +236,10 @@ TEST(a_wrong_path_is_refused_and_changes_nothing)
 
 TEST(without_a_thread_nothing_is_changed)
 {
-	no_threads = true;
-	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, NULL), -EAGAIN);
-	ck_assert_int_eq(errno, EAGAIN);
+	threads_left = 0;
+	ck_assert_fails(tdt_dump_on_signal(SIGUSR1, NULL), EAGAIN);
 	ck_assert(does(SIGUSR1, SIG_DFL));
-	no_threads = false;
+	threads_left = -1;
 	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, NULL), 0);
 	expect_dump(SIGUSR1);
 }
@@ -439,7 +403,6 @@ TEST(a_child_may_be_forked_in_the_middle_of_a_dump)
 
 static void *raise_often(void *arg)
 {
-	(void)arg;
 	for (int i = 0; i < 2000; i++)
 		raise(SIGUSR1);
 	return NULL;
@@ -453,10 +416,8 @@ TEST(threads_may_raise_it_all_at_once)
 	int before;
 
 	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, NULL), 0);
-	for (int i = 0; i < 4; i++)
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, raise_often, NULL), 0);
-	for (int i = 0; i < 4; i++)
-		pthread_join(threads[i], NULL);
+	threads_start(threads, 4, raise_often, NULL);
+	threads_join(threads, 4);
 	before = atomic_load(&begun);
 	ck_assert(before >= 0 && before <= 8000);
 	ck_assert(reaches(&ended, 1));

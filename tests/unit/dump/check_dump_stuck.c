@@ -4,22 +4,12 @@
  * system call show the task that blocks it, and all tasks that wait for that worker.
  */
 
-#include <config.h>
-
-#include <inttypes.h>
 #include <stdarg.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
-#include <tdt/tdt.h>
 
 #include "lib/leaf.h"
-#include "lib/must.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
 
@@ -147,14 +137,7 @@ static const struct tdt_snapshot *take_with_runner(int64_t timeout_ns, size_t la
 /* Printed, for the caller to free. */
 static char *text_of(const struct tdt_snapshot *snapshot)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *file = open_memstream(&text, &size);
-
-	ck_assert_ptr_nonnull(file);
-	ck_assert_int_eq(tdt_snapshot_print(snapshot, file, NULL), 0);
-	fclose(file);
-	return text;
+	return TEXT_WRITTEN(file, ck_assert_int_eq(tdt_snapshot_print(snapshot, file, NULL), 0));
 }
 
 static void expect_in(const char *text, const char *format, ...)
@@ -184,7 +167,7 @@ static const struct tdt_snapshot_group *group_of(const struct tdt_snapshot *snap
 
 SUITE_SKIP(stuck_impossible())
 
-CASE(stuck)
+CASE(stuck, .teardown = stop)
 
 TEST(who_reads_with_a_mutex_in_its_hands_is_shown_and_named_by_who_waits)
 {
@@ -226,7 +209,6 @@ TEST(who_reads_with_a_mutex_in_its_hands_is_shown_and_named_by_who_waits)
 	tdt_handle_unref(holder);
 	for (int i = 0; i < WAITERS; i++)
 		tdt_handle_unref(waiter[i]);
-	stop();
 }
 
 #define QUEUED 1000
@@ -259,8 +241,6 @@ static void until_all_are_watched(void)
 
 static int count(struct tdt_handle *handle, const struct tdt_task_info *info, void *n)
 {
-	(void)handle;
-	(void)info;
 	++*(int *)n;
 	return 0;
 }
@@ -323,7 +303,6 @@ TEST(tasks_behind_one_that_blocks_their_worker_are_as_last_watched)
 	tdt_watch(0, NULL);
 	tdt_handle_unref(holder);
 	end_naps();
-	stop();
 }
 
 TEST(tasks_behind_one_that_blocks_their_worker_are_listed_if_they_are_not_watched)
@@ -347,5 +326,4 @@ TEST(tasks_behind_one_that_blocks_their_worker_are_listed_if_they_are_not_watche
 	tdt_snapshot_free(snapshot);
 	tdt_handle_unref(holder);
 	end_naps();
-	stop();
 }

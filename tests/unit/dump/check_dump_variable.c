@@ -1,14 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers dump/dump_variable.  Which values of TDT_DUMP are understood, and as what. */
 
-#include <config.h>
-
-#include <check.h>
-#include <limits.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "dump/dump_variable.h"
 #include "lib/test.h"
 

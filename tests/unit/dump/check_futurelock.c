@@ -5,21 +5,9 @@
  * say so, and when the task takes the mutex, they do not.
  */
 
-#include <config.h>
-
-#include <inttypes.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
-#include <tdt/tdt.h>
 
-#include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/options.h"
 #include "lib/test.h"
 
@@ -66,8 +54,6 @@ static struct tdt_handle *spawn(struct tdt_future future, const char *name)
 
 static int waits_for_mutex(struct tdt_handle *handle, const struct tdt_task_info *info, void *arg)
 {
-	(void)handle;
-	(void)arg;
 	return info->state == TDT_TASK_WAITING && info->n_waits != 0 &&
 	       info->waits[0]->kind == TDT_WAIT_MUTEX;
 }
@@ -113,14 +99,8 @@ static char *dump(enum tdt_print_format format)
 	struct tdt_dump_options options = { .size = sizeof options,
 					    .timeout_ns = 50 * SECOND,
 					    .print = &print };
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
 
-	ck_assert_ptr_nonnull(out);
-	ck_assert_int_eq(tdt_dump_with(out, &options), 0);
-	fclose(out);
-	return text;
+	return TEXT_WRITTEN(out, ck_assert_int_eq(tdt_dump_with(out, &options), 0));
 }
 
 /* The first dump that has `part`, for the caller to free. */
@@ -158,7 +138,7 @@ static void expect_handed_trace(struct tdt_handle *task)
 	tdt_trace_free(trace);
 }
 
-CASE(found)
+CASE(found, .teardown = stop)
 
 TEST(a_mutex_that_was_handed_and_is_not_taken_is_a_futurelock)
 {
@@ -184,7 +164,6 @@ TEST(a_mutex_that_was_handed_and_is_not_taken_is_a_futurelock)
 	ck_assert_int_eq(strncmp(text, "2 tasks, 1 futurelock: ", 23), 0);
 	expect_no_part(text, "deadlock");
 	free(text);
-	stop();
 }
 
 TEST(json_says_so_too)
@@ -201,7 +180,6 @@ TEST(json_says_so_too)
 	expect_part(text, part);
 	expect_part(text, "\"handed_ns\":");
 	free(text);
-	stop();
 }
 
 TEST(a_task_that_waits_for_what_it_was_handed_is_a_deadlock_too)
@@ -218,10 +196,9 @@ TEST(a_task_that_waits_for_what_it_was_handed_is_a_deadlock_too)
 	expect_part(text, part);
 	expect_part(text, " ago to another future of its own, which has not taken it\n");
 	free(text);
-	stop();
 }
 
-CASE(none)
+CASE(none, .teardown = stop)
 
 TEST(a_future_that_is_dropped_hands_the_mutex_on)
 {
@@ -238,15 +215,12 @@ TEST(a_future_that_is_dropped_hands_the_mutex_on)
 	text = dump(TDT_PRINT_TEXT);
 	expect_no_part(text, "handed");
 	free(text);
-	stop();
 }
 
 /* --- While no task can be polled -------------------------------------------------- */
 
 static tdt_poll_t block(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	atomic_store(&stuck, true);
 	while (atomic_load(&stuck))
 		sched_yield();
@@ -294,5 +268,4 @@ TEST(a_task_that_could_not_be_polled_has_forgotten_nothing)
 	atomic_store(&stuck, false);
 	tdt_handle_unref(first);
 	tdt_handle_unref(blocker);
-	stop();
 }

@@ -4,24 +4,14 @@
  * request that heals it, with what the task had waited for; and nothing is that only looks like it.
  */
 
-#include <config.h>
-
-#include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <tdt/integrate/hooks.h>
 #include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
-#include <tdt/tdt.h>
 
 #include "lib/find_registry.h"
-#include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/request_waiting.h"
 #include "lib/rested_fork.h"
 #include "lib/seeded.h"
@@ -147,8 +137,6 @@ static struct tdt_handle *spawn_one(struct tdt_future future)
 
 static int state_of_info(struct tdt_handle *handle, const struct tdt_task_info *info, void *arg)
 {
-	(void)handle;
-	(void)arg;
 	return (int)info->state;
 }
 
@@ -198,8 +186,6 @@ static const struct tdt_snapshot *snapshot_now(void)
 	MUST(snapshot != NULL);
 	return snapshot;
 }
-
-/* --- What is found ------------------------------------------------------------------ */
 
 CASE(lost, .setup = set_up_lost, .timeout = 60)
 
@@ -379,8 +365,6 @@ TEST(later_wake_ups_of_the_task_take_nothing_back)
 		sched_yield();
 	ck_assert_uint_eq(counted_lost(), 1);
 }
-
-/* --- What only looks like it --------------------------------------------------------- */
 
 CASE(healthy, .setup = set_up_lost, .timeout = 120)
 
@@ -701,8 +685,7 @@ TEST(ten_thousand_looks_at_healthy_tasks_blame_none)
 	for (int i = 0; i < looks; i++)
 		tdt_trace_free(tdt_backtrace(consumers[random_below(&seed, PAIRS)]));
 	atomic_store(&over, true);
-	for (int i = 0; i < 2; i++)
-		pthread_join(producers[i], NULL);
+	threads_join(producers, 2);
 	usleep(1100000);
 	ck_assert_uint_eq(counted_lost(), 0);
 	ck_assert_uint_eq(suspicions(), 0);

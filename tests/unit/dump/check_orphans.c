@@ -5,24 +5,11 @@
  * however they look like it.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <inttypes.h>
-#include <sched.h>
-#include <semaphore.h>
 #include <stdarg.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
-#include <tdt/tdt.h>
 
-#include "lib/must.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 
 #define CONFIG(n) (&(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = n })
@@ -52,7 +39,6 @@ static struct tdt_handle *spawn(struct tdt_rt *on, struct tdt_future future, con
 
 static int state_of(struct tdt_handle *handle, const struct tdt_task_info *info, void *waits)
 {
-	(void)handle;
 	*(bool *)waits = info->n_waits != 0;
 	return (int)info->state;
 }
@@ -259,7 +245,6 @@ TEST(a_holder_that_a_filter_leaves_out_lives)
 
 static void give_back_at_the_gate(void *state)
 {
-	(void)state;
 	sem_post(&dropping);
 	sem_wait(&go_on);
 	tdt_mutex_unlock(mutex);
@@ -293,7 +278,6 @@ static atomic_int brief; /* so many tasks have not given the lock back */
 
 static void give_back(void *state)
 {
-	(void)state;
 	tdt_mutex_unlock(mutex);
 	atomic_fetch_sub(&brief, 1);
 }
@@ -378,8 +362,6 @@ TEST(each_orphan_is_found)
 	}
 }
 
-/* --- Guards ----------------------------------------------------------------------- */
-
 CASE(guards, .setup = begin)
 
 TEST(a_guard_gives_the_lock_back_when_its_future_has_ended)
@@ -416,14 +398,11 @@ TEST(a_guard_that_waits_in_line_leaves_it)
 
 static tdt_poll_t panics(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	return TDT_PANICKED;
 }
 
 static void drops(void *state)
 {
-	(void)state;
 }
 
 TEST(a_guard_panics_as_its_future_does)

@@ -4,34 +4,14 @@
  * a snapshot, while threads write and while they do not; and what happens to the file.
  */
 
-#include <config.h>
-
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <tdt/layout/recording.h>
-#include <tdt/tdt.h>
 
 #include "dump/recorder_snapshot.h"
 #include "lib/folder.h"
 #include "lib/hand.h"
-#include "lib/idle.h"
-#include "lib/must.h"
-#include "lib/no_memory.h"
 #include "lib/options.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "recording/read.h"
 
@@ -148,9 +128,7 @@ static const struct tdt__recorded_task *find_task(const struct snapshot *snapsho
 	return &snapshot->recording->task[number];
 }
 
-/* --- What is in it -------------------------------------------------------------------------- */
-
-CASE(content, .timeout = 60)
+CASE(content, .timeout = 60, .teardown = end)
 
 TEST(a_snapshot_has_each_poll_and_the_names_of_tasks)
 {
@@ -188,7 +166,6 @@ TEST(a_snapshot_has_each_poll_and_the_names_of_tasks)
 	free_snapshot(&snapshot);
 	hand_end(&hand);
 	hand_end(&before);
-	end();
 }
 
 TEST(a_snapshot_may_leave_out_what_is_old)
@@ -213,7 +190,6 @@ TEST(a_snapshot_may_leave_out_what_is_old)
 	ck_assert_uint_eq(count(&snapshot, TDT_EVENT_POLL, hand_id(&hand)), 22);
 	free_snapshot(&snapshot);
 	hand_end(&hand);
-	end();
 }
 
 TEST(what_was_recorded_can_be_had_after_the_recorder_was_stopped)
@@ -232,7 +208,6 @@ TEST(what_was_recorded_can_be_had_after_the_recorder_was_stopped)
 	ck_assert_uint_eq(count(&snapshot, TDT_EVENT_STOP, 0), 1);
 	free_snapshot(&snapshot);
 	hand_end(&hand);
-	end();
 }
 
 /* The first bytes of a snapshot in the form that the suffix chooses. */
@@ -262,7 +237,6 @@ TEST(the_suffix_chooses_the_form)
 	expect_form(".pftrace.gz", "\x1f\x8b", 2);
 	ck_assert_int_eq(files(), 3);
 	hand_end(&hand);
-	end();
 }
 
 /* Whether the file contains the text. */
@@ -291,7 +265,6 @@ TEST(a_trace_has_the_names_of_tasks_and_of_their_functions)
 	ck_assert(has_text("test_future_poll"));
 	ck_assert(!has_text("test_future_drop"));
 	hand_end(&hand);
-	end();
 }
 
 /* --- While threads write ------------------------------------------------------------ */
@@ -412,8 +385,7 @@ TEST(a_snapshot_that_is_taken_while_threads_write_has_no_gap_and_nothing_wrong, 
 		snapshots[i] = read_file();
 	}
 	atomic_store(&over, true);
-	for (int i = 0; i < WRITERS; i++)
-		pthread_join(threads[i], NULL);
+	threads_join(threads, WRITERS);
 	for (int i = 0; i < n; i++) {
 		open_snapshot(&snapshots[i]);
 		check_numbers(&snapshots[i], least[i]);
@@ -421,20 +393,14 @@ TEST(a_snapshot_that_is_taken_while_threads_write_has_no_gap_and_nothing_wrong, 
 		free_snapshot(&snapshots[i]);
 	}
 	ck_assert_int_le(lost, n > 1 ? n * WRITERS - 1 : WRITERS);
-	end();
 }
 
-/* --- The file -------------------------------------------------------------------------- */
-
-CASE(file)
+CASE(file, .setup = begin, .teardown = end)
 
 TEST(without_a_recording_there_is_no_snapshot)
 {
-	begin();
-	ck_assert_int_eq(tdt_recorder_snapshot(path, NULL), -ENODATA);
-	ck_assert_int_eq(errno, ENODATA);
+	ck_assert_fails(tdt_recorder_snapshot(path, NULL), ENODATA);
 	ck_assert_int_eq(files(), 0);
-	end();
 }
 
 static int snapshot_to(const char *name)
@@ -458,7 +424,6 @@ TEST(a_path_that_is_no_regular_file_is_refused)
 	static char longest[PATH_MAX];
 	struct stat about;
 
-	begin();
 	start(0);
 	make_link("target", "dangling");
 	make_link("/dev/null", "null");
@@ -474,7 +439,6 @@ TEST(a_path_that_is_no_regular_file_is_refused)
 	memset(longest, 'x', sizeof longest - 3);
 	ck_assert_int_eq(tdt_recorder_snapshot(longest, NULL), -ENAMETOOLONG);
 	ck_assert_int_eq(files(), 2);
-	end();
 }
 
 /* Check writes to a file of its own with each assertion: so the limit holds for this call only. */
@@ -496,7 +460,6 @@ TEST(a_snapshot_that_cannot_be_written_leaves_the_previous_one)
 	struct snapshot snapshot;
 	struct hand hand;
 
-	begin();
 	start(0);
 	hand_begin(&hand, 999, TDT_READY, "hand");
 	hand_poll(&hand);
@@ -510,14 +473,12 @@ TEST(a_snapshot_that_cannot_be_written_leaves_the_previous_one)
 	ck_assert_uint_eq(count(&snapshot, TDT_EVENT_POLL, hand_id(&hand)), 1);
 	free_snapshot(&snapshot);
 	hand_end(&hand);
-	end();
 }
 
 static volatile sig_atomic_t signals;
 
 static void count_signal(int signo)
 {
-	(void)signo;
 	signals++;
 }
 
@@ -535,7 +496,6 @@ TEST(the_signal_of_the_limit_stays_the_programs_own)
 	sigset_t set, mask;
 	struct hand hand;
 
-	begin();
 	start(0);
 	hand_begin(&hand, 999, TDT_READY, "hand");
 	for (int i = 0; i < 200; i++)
@@ -555,12 +515,10 @@ TEST(the_signal_of_the_limit_stays_the_programs_own)
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 	ck_assert_int_eq(signals, 1);
 	hand_end(&hand);
-	end();
 }
 
 static int snapshot_there(void *nothing)
 {
-	(void)nothing;
 	return tdt_recorder_snapshot(path, NULL);
 }
 
@@ -568,7 +526,6 @@ TEST(without_memory_there_is_no_snapshot)
 {
 	struct hand hand;
 
-	begin();
 	start(4096);
 	hand_begin(&hand, 99, TDT_READY, "hand");
 	hand_poll(&hand);
@@ -576,7 +533,6 @@ TEST(without_memory_there_is_no_snapshot)
 	no_memory_each(snapshot_there, NULL, 5);
 	ck_assert_int_eq(files(), 1);
 	hand_end(&hand);
-	end();
 }
 
 CASE(content)
@@ -584,7 +540,6 @@ CASE(content)
 TEST(a_child_of_fork_has_a_recording_of_its_own)
 {
 	struct hand hand;
-	int status;
 	pid_t child;
 
 	begin();
@@ -602,13 +557,9 @@ TEST(a_child_of_fork_has_a_recording_of_its_own)
 		MUST(count(&snapshot, TDT_EVENT_POLL, hand_id(&hand)) == 2);
 		_exit(0);
 	}
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(child_status(child), 0);
 	hand_end(&hand);
-	end();
 }
-
-/* --- By a signal -------------------------------------------------------------------------- */
 
 /* Until the folder has so many files, none of which is being written; 20 s at most. */
 static bool become_files(int n)

@@ -4,21 +4,6 @@
  * The summary of the process's own recording: its options, its errors, and while others write.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <tdt/recorder.h>
-
-#include "lib/idle.h"
-#include "lib/must.h"
-#include "lib/no_memory.h"
 #include "lib/recording_maker.h"
 #include "lib/test.h"
 #include "recording/module_table.h"
@@ -42,8 +27,7 @@ static void poll_times(const char *name, unsigned n)
 	MUST(task.handle != NULL);
 	while (n-- > 0)
 		tdt_future_poll(&task.future, &cx);
-	tdt_future_drop(&task.future);
-	tdt_handle_unref(task.handle);
+	end_traced(&task);
 }
 
 static void start(void)
@@ -57,14 +41,7 @@ static void start(void)
 /* What is printed, for the caller to free. */
 static char *printed(const struct tdt_summary_options *options)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	MUST(out != NULL);
-	ck_assert_int_eq(tdt_recorder_summary(out, options), 0);
-	fclose(out);
-	return text;
+	return TEXT_WRITTEN(out, ck_assert_int_eq(tdt_recorder_summary(out, options), 0));
 }
 
 static void expect_error(FILE *out, const struct tdt_summary_options *options, int error)
@@ -73,8 +50,6 @@ static void expect_error(FILE *out, const struct tdt_summary_options *options, i
 	ck_assert_int_eq(tdt_recorder_summary(out, options), -error);
 	ck_assert_int_eq(errno, error);
 }
-
-/* ---- Tests ---- */
 
 CASE(own)
 
@@ -179,8 +154,6 @@ TEST(each_lack_of_memory_is_reported)
 	no_memory_each(try_summary, null, no_memory_possible() ? 20 : 0);
 	fclose(null);
 }
-
-/* ---- Modules ---- */
 
 CASE(modules)
 

@@ -4,26 +4,13 @@
  * often.
  */
 
-#include <config.h>
-
 #include <dirent.h>
-#include <errno.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <tdt/integrate/hooks.h>
-#include <tdt/tdt.h>
 
 #include "dump/hourly.h"
 #include "lib/folder.h"
 #include "lib/hand.h"
-#include "lib/idle.h"
-#include "lib/must.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
@@ -94,7 +81,6 @@ static void end(void)
 
 static tdt_poll_t sleepy_poll(void *state, struct tdt_context *cx)
 {
-	(void)cx;
 	usleep(*(useconds_t *)state * 1000);
 	return TDT_PENDING;
 }
@@ -108,15 +94,13 @@ static void poll_for_ms(useconds_t ms)
 
 	test_waker_init(&waker);
 	MUST(task.handle != NULL && tdt_future_poll(&task.future, &cx) == TDT_PENDING);
-	tdt_future_drop(&task.future);
-	tdt_handle_unref(task.handle);
+	end_traced(&task);
 }
 
-CASE(what, .timeout = 60)
+CASE(what, .timeout = 60, .setup = begin, .teardown = end)
 
 TEST(a_long_poll_triggers_a_snapshot)
 {
-	begin();
 	trigger.long_poll_ns = 3600000 * MS;
 	set();
 	poll_for_ms(5);
@@ -125,7 +109,6 @@ TEST(a_long_poll_triggers_a_snapshot)
 	set();
 	poll_for_ms(60);
 	ck_assert(come());
-	end();
 }
 
 static void *poll_for_a_minute(void *nothing)
@@ -138,21 +121,18 @@ TEST(a_poll_that_does_not_end_triggers_one_snapshot)
 {
 	pthread_t thread;
 
-	begin();
 	trigger.long_poll_ns = 50 * MS;
 	set();
 	MUST(pthread_create(&thread, NULL, poll_for_a_minute, NULL) == 0);
 	ck_assert(come());
 	remove_all();
 	ck_assert(comes_none());
-	end();
 }
 
 TEST(a_panic_triggers_a_snapshot)
 {
 	struct hand hand;
 
-	begin();
 	trigger.panics = 1;
 	set();
 	hand_begin(&hand, 0, TDT_READY, "ready");
@@ -164,14 +144,12 @@ TEST(a_panic_triggers_a_snapshot)
 	hand_poll(&hand);
 	ck_assert(come());
 	hand_end(&hand);
-	end();
 }
 
 TEST(a_long_wait_for_a_worker_triggers_a_snapshot)
 {
 	struct hand hand;
 
-	begin();
 	trigger.long_wait_ns = 200 * MS;
 	set();
 	hand_begin(&hand, 99, TDT_READY, "waits");
@@ -187,30 +165,22 @@ TEST(a_long_wait_for_a_worker_triggers_a_snapshot)
 	ck_assert(come());
 	tdt_worker_now(0);
 	hand_end(&hand);
-	end();
 }
 
 TEST(null_ends_the_triggers)
 {
-	begin();
 	trigger.long_poll_ns = 5 * MS;
 	set();
 	ck_assert_int_eq(tdt_recorder_on_trigger(NULL), 0);
 	poll_for_ms(10);
 	ck_assert(comes_none());
-	end();
 }
 
 TEST(a_child_of_fork_keeps_the_triggers)
 {
 	pid_t child;
-	int status;
 
-	if (TSAN) {
-		printf("# not tried: ThreadSanitizer wants no threads in a child\n");
-		return;
-	}
-	begin();
+	NOT_TRIED_IF(TSAN, "ThreadSanitizer wants no threads in a child");
 	trigger.long_poll_ns = 5 * MS;
 	set();
 	child = fork();
@@ -219,12 +189,8 @@ TEST(a_child_of_fork_keeps_the_triggers)
 		MUST(come());
 		_exit(0);
 	}
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
-	end();
+	ck_assert_int_eq(child_status(child), 0);
 }
-
-/* --- How often -------------------------------------------------------------------------------- */
 
 CASE(often, .timeout = 60)
 
@@ -269,8 +235,7 @@ TEST(wrong_options_are_refused)
 	struct tdt_recorder_trigger often = { .size = sizeof often, .path = "x", .per_hour = 61 };
 	struct tdt_recorder_trigger odd = { .size = sizeof odd, .path = "x", .panics = 2 };
 
-	ck_assert_int_eq(tdt_recorder_on_trigger(&none), -EINVAL);
-	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_fails(tdt_recorder_on_trigger(&none), EINVAL);
 	none.path = "";
 	ck_assert_int_eq(tdt_recorder_on_trigger(&none), -EINVAL);
 	memset(longest, 'x', PATH_MAX);

@@ -4,27 +4,13 @@
  * them, and of tasks that don't answer.
  */
 
-#include <config.h>
-
 #include <dlfcn.h>
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#include <tdt/dump.h>
 #include <tdt/integrate/hooks.h>
-#include <tdt/watch.h>
 
 #include "lib/listed.h"
-#include "lib/must.h"
-#include "lib/no_memory.h"
 #include "lib/poll_now.h"
 #include "lib/requester.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "watch/watch.h"
 
@@ -175,8 +161,6 @@ static const struct tdt_snapshot *take_with(size_t trees, int64_t timeout_ns)
 	}
 	return snapshot;
 }
-
-/* --- What tasks answer ------------------------------------------------------------ */
 
 CASE(answers)
 
@@ -331,16 +315,14 @@ TEST(a_task_that_does_not_answer_has_the_tree_it_was_last_watched_with)
 
 TEST(a_task_that_was_never_polled_has_its_record)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 1 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 1);
 	const struct tdt_snapshot *snapshot;
 
-	test_task_init(&task, NULL);
 	snapshot = take(20 * MS);
 	ck_assert_uint_eq(snapshot->unanswered, 1);
 	ck_assert_uint_eq(snapshot->groups[0]->tasks[0]->polls, 0);
 	tdt_snapshot_free(snapshot);
 	ck_assert_int_eq(listed(task.handle), 0);
-	test_task_fini(&task);
 }
 
 static void *drop_soon(void *argument)
@@ -405,8 +387,6 @@ TEST(taken_inside_a_poll_it_has_that_tasks_record_and_asks_the_others)
 	end(&inside);
 	end(&other);
 }
-
-/* --- What limits it -------------------------------------------------------------------- */
 
 CASE(limits)
 
@@ -532,8 +512,6 @@ TEST(bad_options_are_refused)
 	filter.size = 0;
 	expect_refused(&options, EINVAL);
 }
-
-/* --- Who waits for whom ------------------------------------------------------------------ */
 
 CASE(waits)
 
@@ -753,8 +731,6 @@ TEST(tasks_of_one_id_are_told_apart_and_awaited_by_nobody)
 		end(&job[i]);
 }
 
-/* --- What goes wrong ---------------------------------------------------------------------- */
-
 CASE(wrong)
 
 TEST(without_memory_it_has_fewer_trees_or_tasks)
@@ -765,8 +741,7 @@ TEST(without_memory_it_has_fewer_trees_or_tasks)
 	size_t fewer = 0;
 	int allocations;
 
-	if (!no_memory_possible())
-		return;
+	NEEDS_FAILING_MEMORY();
 	start_ring(job);
 	start(&job[2], poll_b);
 	start(&job[3], poll_b);
@@ -871,7 +846,6 @@ static void *take_for_long(void *argument)
 {
 	struct tdt_dump_options options = { .size = sizeof options, .timeout_ns = 1000 * SECOND };
 
-	(void)argument;
 	tdt_snapshot_free(tdt_snapshot_take(&options));
 	return NULL;
 }
@@ -898,7 +872,6 @@ TEST(a_thread_that_is_cancelled_takes_all_its_questions_back)
 
 static void exit_thread(const struct tdt_waker *waker)
 {
-	(void)waker;
 	pthread_exit(&other);
 }
 

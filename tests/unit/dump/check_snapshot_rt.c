@@ -4,27 +4,11 @@
  * go and others request them, and in a child of fork().
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <tdt/async.h>
-#include <tdt/combine.h>
-#include <tdt/dump.h>
 #include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
 
-#include "lib/idle.h"
 #include "lib/leaf.h"
-#include "lib/must.h"
 #include "lib/options.h"
-#include "lib/sanitized.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 
 #define SECOND INT64_C(1000000000)
@@ -147,8 +131,6 @@ static atomic_bool is_stuck;
 
 static tdt_poll_t stuck_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	atomic_store(&is_stuck, true);
 	pthread_mutex_lock(&held);
 	pthread_mutex_unlock(&held);
@@ -208,7 +190,6 @@ static tdt_poll_t take_turns(void *state, struct tdt_context *cx)
 /* Have it be long until the others are polled again. */
 static tdt_poll_t be_slow(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	leaf_pause();
 	atomic_fetch_add(&slow_polls, 1);
 	tdt_waker_wake_by_ref(cx->waker);
@@ -447,8 +428,6 @@ static int ask(struct tdt_handle *handle, const struct tdt_task_info *info, void
 {
 	struct tdt_trace *trace;
 
-	(void)info;
-	(void)unused;
 	if (!one_in(20))
 		return atomic_load(&over);
 	trace = backtrace_timed(handle, one_in(2) ? 10 * SECOND : 1);
@@ -478,8 +457,7 @@ TEST(tasks_come_and_go_and_are_asked_by_several_at_once)
 	sleep(SECONDS);
 	UNTIL(atomic_load(&answered) > 0); /* and so one was taken */
 	atomic_store(&over, true);
-	for (int i = 0; i < 5; i++)
-		pthread_join(thread[i], NULL);
+	threads_join(thread, 5);
 	stop();
 	printf("# %ld tasks, %ld snapshots with %ld answers, %ld asked alone\n", spawned, taken,
 	       answered, asked);
@@ -494,7 +472,6 @@ TEST(tasks_come_and_go_and_are_asked_by_several_at_once)
 TEST(in_a_child_of_fork_it_ends_by_the_deadline)
 {
 	const struct tdt_snapshot *snapshot;
-	int status;
 	pid_t child;
 
 	start(2);
@@ -510,8 +487,7 @@ TEST(in_a_child_of_fork_it_ends_by_the_deadline)
 		tdt_snapshot_free(snapshot);
 		_exit(0);
 	}
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(child_status(child), 0);
 	stop();
 }
 
@@ -531,18 +507,14 @@ TEST(in_a_child_of_a_busy_parent_it_ends_by_the_deadline)
 	int status, ended = 0;
 	pid_t child;
 
-	if (ASAN || in_valgrind()) {
-		printf("# not tried: in a child AddressSanitizer's allocator may be locked, and "
-		       "valgrind finds what the "
-		       "parent's threads had\n");
-		return;
-	}
+	NOT_TRIED_IF(ASAN || in_valgrind(),
+		     "in a child AddressSanitizer's allocator may be locked, and valgrind finds "
+		     "what the parent's threads had");
 	start(2);
 	for (int i = 0; i < 2000; i++)
 		spawn(tdt_sleep_ms(UINT64_MAX), NULL);
 	tdt_snapshot_free(take(SECOND));
-	for (int i = 0; i < 2; i++)
-		MUST(pthread_create(&thread[i], NULL, wake_all, NULL) == 0);
+	threads_start(thread, 2, wake_all, NULL);
 	for (int i = 0; i < 50; i++) {
 		child = fork();
 		ck_assert_int_ge(child, 0);
@@ -559,7 +531,6 @@ TEST(in_a_child_of_a_busy_parent_it_ends_by_the_deadline)
 	}
 	ck_assert_int_gt(ended, 0);
 	atomic_store(&forked, true);
-	for (int i = 0; i < 2; i++)
-		pthread_join(thread[i], NULL);
+	threads_join(thread, 2);
 	stop();
 }

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers facts/busy.  Which tasks are said to be in a busy loop, by looks at their records. */
 
-#include <config.h>
-
-#include <string.h>
-
 #include "facts/busy.h"
 #include "facts/record.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 #include "tree/findings.h"
 
@@ -26,7 +21,6 @@ static unsigned looks, seed;
 
 static struct tdt__member *member_of(void *arg, size_t index)
 {
-	(void)arg;
 	return &fakes[index].member;
 }
 
@@ -34,7 +28,6 @@ static bool look(void *arg, size_t index, struct tdt_task_record *record)
 {
 	struct fake *fake = &fakes[index];
 
-	(void)arg;
 	looks++;
 	fake->record.polls += fake->polls;
 	fake->record.seq += 2 * fake->passed_on;

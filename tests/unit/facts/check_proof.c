@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers facts/proof.  What a task of a ring proves that has answered with all its waits. */
 
-#include <config.h>
-
-#include <string.h>
-
 #include <tdt/integrate/hooks.h>
 
 #include "facts/proof.h"
@@ -19,7 +15,6 @@ static struct tdt_task_record record;
 
 static bool read_here(void *arg, uint64_t address, void *to, size_t size)
 {
-	(void)arg;
 	memcpy(to, (const void *)(uintptr_t)address, size);
 	return true;
 }

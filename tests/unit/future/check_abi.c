@@ -4,10 +4,6 @@
  * side.
  */
 
-#include <config.h>
-
-#include <tdt/future.h>
-
 #include "lib/test.h"
 
 #define POINTER sizeof(void *)

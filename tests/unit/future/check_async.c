@@ -4,8 +4,6 @@
  * lines in their backtraces are right.
  */
 
-#include <config.h>
-
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>

@@ -4,14 +4,7 @@
  * dropped when, and what comes out.
  */
 
-#include <config.h>
-
-#include <errno.h>
-
-#include <tdt/combine.h>
-
 #include "lib/futures.h"
-#include "lib/no_memory.h"
 #include "lib/test.h"
 
 static struct test_waker waker;
@@ -243,8 +236,6 @@ TEST(bad_arguments_are_refused_and_the_futures_left_alone)
 	expect_refused(tdt_join_all(all, SIZE_MAX / sizeof(all[0])), ENOMEM);
 	expect_refused(tdt_select(all, SIZE_MAX, &winner), ENOMEM);
 }
-
-/* --- A select that keeps its losers ---------------------------------------------------- */
 
 CASE(keep, .setup = setup)
 

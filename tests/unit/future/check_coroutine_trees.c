@@ -7,26 +7,14 @@
 
 #include <config.h>
 
-#include <check.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <ucontext.h>
 
-#include <tdt/combine.h>
-#include <tdt/coroutine.h>
 #include <tdt/integrate/stack.h>
-#include <tdt/tree.h>
 
 #include "future/sanitizers.h"
 #include "lib/poll_now.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 #include "registry/handle.h"
-
-#define NOINLINE __attribute__((noinline))
 
 /* --- What is compared ------------------------------------------------------------------ */
 
@@ -72,7 +60,6 @@ static void expect_tree_of(struct tdt_future future, const char *expected)
 
 static NOINLINE tdt_poll_t leaf(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	tdt_waker_drop(tdt_waker_clone(cx->waker));
 	TDT_KEEP_FRAME();
 	return TDT_PENDING;
@@ -90,7 +77,6 @@ static struct tdt_context *given;
 
 static tdt_poll_t keep_context(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	given = cx;
 	return TDT_READY;
 }
@@ -158,8 +144,6 @@ static struct tdt_future polling(struct tdt_future *future)
 {
 	return (struct tdt_future){ future, polls, drop_what_it_polls };
 }
-
-/* --- One coroutine ---------------------------------------------------------------------------- */
 
 CASE(one)
 
@@ -257,7 +241,6 @@ static int moves(void *arg)
 	int polled = 0;
 	struct tdt_future once = future_of(leaf_once, &polled), for_ever = future_of(leaf, NULL);
 
-	(void)arg;
 	step_1(&once);
 	deeper(20);
 	inner(&for_ever);
@@ -285,8 +268,6 @@ TEST(a_coroutine_that_goes_on_is_seen_where_it_has_got_to)
 	tdt_trace_free(trace);
 	poll_now_end(&task);
 }
-
-/* --- Several ---------------------------------------------------------------------------------- */
 
 CASE(several)
 
@@ -372,7 +353,6 @@ static tdt_poll_t one_after_the_other(void *state, struct tdt_context *cx)
 	static const size_t sizes[] = { 256 << 10, 64 << 10, 128 << 10, 256 << 10 };
 	tdt_coroutine_fn *fns[] = { waits, waits_too, waits, waits };
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		struct tdt_coroutine_attr attr = { .size = sizeof(attr), .stack_size = sizes[i] };
 		struct tdt_future awaited = future_of(two_leaves, NULL);
@@ -533,7 +513,6 @@ struct node {
 
 static NOINLINE tdt_poll_t random_leaf(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	tdt_waker_drop(tdt_waker_clone(cx->waker));
 	TDT_KEEP_FRAME();
 	return TDT_PENDING;

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers tdt/future.h.  The inline helpers. */
 
-#include <config.h>
-
-#include <tdt/future.h>
-
 #include "lib/futures.h"
 #include "lib/test.h"
 
@@ -78,15 +74,12 @@ static int drops_inside;
 
 static void drop_again(void *state)
 {
-	(void)state;
 	drops_inside++;
 	tdt_future_drop(&seen_from_inside);
 }
 
 static tdt_poll_t ready(void *state, struct tdt_context *unused)
 {
-	(void)state;
-	(void)unused;
 	return TDT_READY;
 }
 

@@ -3,10 +3,6 @@
  * Covers host/barrier.  Requests where the kernel refuses membarrier(): both sides use fences then.
  */
 
-#include <config.h>
-
-#include <errno.h>
-
 #include "host/barrier.h"
 #include "lib/refuse_call.h"
 #include "lib/requester.h"
@@ -40,13 +36,11 @@ TEST(where_membarrier_is_refused_from_the_beginning_tasks_are_woken_and_answer, 
 
 TEST(where_it_is_refused_later_they_do_so_too)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 
-	test_task_init(&task, NULL);
 	test_task_poll(&task);
 	if (refuse_call(SYS_membarrier, EPERM)) {
 		expect_answer(&task);
 		ck_assert(tdt__barrier_fences);
 	}
-	test_task_fini(&task);
 }

@@ -7,27 +7,13 @@
  * Without a cure all of these hang, but for those that say that the look-up makes no such call.
  */
 
-#include <config.h>
-
-#include <check.h>
 #include <link.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <tdt/tdt.h>
 
 #include "lib/apart.h"
 #include "lib/calls.h"
 #include "lib/host_plugins.h"
-#include "lib/must.h"
 #include "lib/options.h"
 #include "lib/poll_now.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 
 #define MS INT64_C(1000000)
@@ -53,7 +39,6 @@ static void clone_and_drop(void *arg)
 
 static tdt_poll_t waits_in_plugin(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	host_run(&loaded, clone_and_drop, cx);
 	return TDT_PENDING;
 }
@@ -88,7 +73,6 @@ static void trace_in_child(void)
 /* Fork, and await the child, which does that. */
 static void fork_and_wait(void (*in_child)(void))
 {
-	int status = -1;
 	pid_t child;
 
 	fflush(NULL);
@@ -100,8 +84,7 @@ static void fork_and_wait(void (*in_child)(void))
 		fflush(stdout);
 		_exit(0);
 	}
-	MUST(child > 0 && waitpid(child, &status, 0) == child);
-	MUST(status == 0);
+	MUST(child_status(child) == 0);
 }
 
 /* --- While names are looked up --------------------------------------------------------- */
@@ -187,7 +170,6 @@ static atomic_bool may_ask, waits_for_list, has_asked, over;
 /* A requester is about to wait for the list of modules, with whatever it holds. */
 static void notice(enum call call, const char *path, bool done)
 {
-	(void)path;
 	if (call == CALL_ITERATE && !done)
 		atomic_store(&waits_for_list, true);
 }
@@ -268,8 +250,6 @@ static int callback(struct dl_phdr_info *info, size_t size, void *data)
 {
 	const struct in_callback *test = data;
 
-	(void)info;
-	(void)size;
 	let_others_ask();
 	apart_doing(test->what);
 	test->act();

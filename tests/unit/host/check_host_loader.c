@@ -10,22 +10,10 @@
  * Without a cure all of these wait for the loader, but for tracing a future.
  */
 
-#include <config.h>
-
-#include <check.h>
 #include <link.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <tdt/tdt.h>
 
 #include "lib/apart.h"
 #include "lib/host_plugins.h"
-#include "lib/must.h"
 #include "lib/options.h"
 #include "lib/poll_now.h"
 #include "lib/stuck_task.h"
@@ -40,14 +28,8 @@
 static char *text_of_dump(int64_t timeout_ns)
 {
 	struct tdt_dump_options options = { .size = sizeof options, .timeout_ns = timeout_ns };
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
 
-	MUST(out != NULL);
-	MUST(tdt_dump_with(out, &options) == 0);
-	fclose(out);
-	return text;
+	return TEXT_WRITTEN(out, MUST(tdt_dump_with(out, &options) == 0));
 }
 
 static void must_have(const char *text, const char *part)
@@ -59,7 +41,6 @@ static void must_have(const char *text, const char *part)
 
 static tdt_poll_t idle_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	tdt_waker_drop(tdt_waker_clone(cx->waker));
 	TDT_KEEP_FRAME();
 	return TDT_PENDING;
@@ -76,7 +57,6 @@ static void clone_and_drop(void *arg)
 
 static tdt_poll_t idle_in_plugin(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	host_run(&stripped, clone_and_drop, cx);
 	TDT_KEEP_FRAME();
 	return TDT_PENDING;
@@ -128,7 +108,6 @@ static tdt_poll_t loading_poll(void *state, struct tdt_context *cx)
 {
 	void (*load)(void) = *(void (**)(void))state;
 
-	(void)cx;
 	load();
 	TDT_KEEP_FRAME();
 	return TDT_READY;
@@ -203,9 +182,6 @@ static atomic_bool in_callback, callback_may_end, callback_is_over;
 
 static int sit(struct dl_phdr_info *info, size_t size, void *data)
 {
-	(void)info;
-	(void)size;
-	(void)data;
 	atomic_store(&in_callback, true);
 	while (!atomic_load(&callback_may_end))
 		usleep(1000);
@@ -223,8 +199,6 @@ static atomic_bool never;
 
 static tdt_poll_t never_lets_go(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	while (!atomic_load(&never))
 		usleep(10000);
 	return TDT_READY;
@@ -234,7 +208,6 @@ static void dump_now(struct tdt_handle *handle)
 {
 	char *text;
 
-	(void)handle;
 	text = text_of_dump(SOON);
 	must_have(text, "task");
 	must_have(text, "never_lets_go");
@@ -259,7 +232,6 @@ static void trace_another(struct tdt_handle *handle)
 {
 	struct poll_now task;
 
-	(void)handle;
 	poll_now_start(&task, future_of(idle_poll, NULL));
 	poll_now_end(&task);
 }

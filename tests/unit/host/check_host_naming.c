@@ -7,21 +7,9 @@
  * Without a cure all of these hang, but for those that say that the look-up makes no such call.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <tdt/tdt.h>
-
 #include "lib/apart.h"
 #include "lib/calls.h"
 #include "lib/host_plugins.h"
-#include "lib/must.h"
 #include "lib/poll_now.h"
 #include "lib/test.h"
 
@@ -42,7 +30,6 @@ static void clone_and_drop(void *arg)
 
 static tdt_poll_t waits_in_plugin(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	host_run(&loaded, clone_and_drop, cx);
 	TDT_KEEP_FRAME();
 	return TDT_PENDING;

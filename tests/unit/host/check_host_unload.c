@@ -10,23 +10,10 @@
  * gone; and with frames named as functions of the plugin that came where another one does.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <tdt/tdt.h>
-
 #include "lib/apart.h"
 #include "lib/calls.h"
 #include "lib/host_plugins.h"
-#include "lib/must.h"
 #include "lib/options.h"
-#include "lib/seeded.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
 
@@ -56,7 +43,6 @@ static __attribute__((noinline)) void stay(void *arg)
 	int number = atomic_fetch_add(&stays, 1);
 	char byte;
 
-	(void)arg;
 	if (plan->spin)
 		while (atomic_load_explicit(&let, memory_order_relaxed) == number)
 			;
@@ -75,8 +61,6 @@ static tdt_poll_t replaces_plugin(void *state, struct tdt_context *cx)
 {
 	struct host_loaded first, second;
 
-	(void)state;
-	(void)cx;
 	calls_are_mine(true);
 	host_load(&first, 'a');
 	host_run(&first, stay, NULL);
@@ -118,8 +102,6 @@ static void let_it_happen(void)
 
 static void see(enum call call, const char *path, bool done)
 {
-	(void)path;
-	(void)done;
 	if (call != CALL_ITERATE && call != CALL_READV)
 		return;
 	if (atomic_fetch_add(&moments, 1) + 1 == plan->moment)

@@ -9,45 +9,20 @@
  * and raw readers look at it from the test's process, which never uses the library.
  */
 
-#include <config.h>
-
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <ftw.h>
 #include <grp.h>
-#include <limits.h>
 #include <malloc.h>
-#include <pthread.h>
-#include <sched.h>
-#include <semaphore.h>
-#include <signal.h>
 #include <stdarg.h>
-#include <stdatomic.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <tdt/layout/outside.h>
 #include <tdt/layout/recording.h>
-#include <tdt/recorder.h>
-#include <tdt/tdt.h>
 
 #include "dump/dump_file.h"
 #include "lib/folder.h"
-#include "lib/idle.h"
-#include "lib/must.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "lib/threads.h"
 #include "lib/visitor.h"
@@ -101,7 +76,6 @@ static tdt_poll_t last_now_and_then(void *state, struct tdt_context *cx)
 {
 	unsigned *polls = state;
 
-	(void)cx;
 	if (++*polls % 512 == 0)
 		usleep(3000);
 	TDT_KEEP_FRAME();
@@ -160,14 +134,12 @@ static _Noreturn void be_host(void (*prepare)(void), int n)
 	host->door = visitor_door();
 	while (threads_named("tdt-recorder") == 0)
 		usleep(1000);
-	for (int i = 0; i < n; i++)
-		MUST(pthread_create(&threads[i], NULL, poll_on, NULL) == 0);
+	threads_start(threads, n, poll_on, NULL);
 	for (int i = 0; i < n; i++)
 		sem_wait(&host->polled);
 	serve();
 	atomic_store(&over, true);
-	for (int i = 0; i < n; i++)
-		pthread_join(threads[i], NULL);
+	threads_join(threads, n);
 	if (ASAN && access("/proc/self", F_OK) != 0)
 		_exit(0); /* LeakSanitizer fails without /proc */
 	exit(0);
@@ -206,14 +178,11 @@ static void poll_more(unsigned long n)
 /* The host polls as before, and ends as it does without tdt. */
 static void end_host(bool polls)
 {
-	int status = -1;
-
 	if (polls)
 		poll_more(1000);
 	host->run = NULL;
 	sem_post(&host->wanted);
-	ck_assert_int_eq(waitpid(host_pid, &status, 0), host_pid);
-	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(child_status(host_pid), 0);
 }
 
 /* --- Before and after a test --------------------------------------------------------------- */
@@ -231,9 +200,6 @@ static void make_host(void)
 
 static int remove_one(const char *path, const struct stat *about, int flag, struct FTW *ftw)
 {
-	(void)about;
-	(void)flag;
-	(void)ftw;
 	return remove(path);
 }
 
@@ -430,8 +396,6 @@ TEST(a_host_that_locks_its_memory_and_records_takes_what_its_threads_write)
 	end_host(true);
 }
 
-/* --- A limit of the address space ---------------------------------------------------------- */
-
 CASE(space, .setup = make_host, .teardown = remove_host, .timeout = 120, .skip = no_locks_here)
 
 static void allow_more_space(uint64_t more)
@@ -507,8 +471,6 @@ TEST(without_address_space_for_a_recording_the_host_goes_on)
 	}
 	end_host(true);
 }
-
-/* --- A limit of file sizes ----------------------------------------------------------------- */
 
 CASE(files, .setup = make_host, .teardown = remove_host, .timeout = 120)
 
@@ -690,8 +652,6 @@ TEST(a_host_in_a_memory_cgroup_is_recorded_and_not_killed)
 	ck_assert_int_eq(rmdir(cgroup), 0);
 }
 
-/* --- Without rights, in another root ------------------------------------------------------- */
-
 CASE(changed, .setup = make_host, .teardown = remove_host, .timeout = 120, .skip = not_as_root)
 
 /* The largest ring of polls of this thread, without Check's assertions: they write to a pipe. */
@@ -865,8 +825,6 @@ TEST(behind_hidepid_the_recordings_of_live_processes_stay)
 	end_host(false);
 }
 
-/* --- Directories with files of other users ------------------------------------------------- */
-
 CASE(planted, .setup = make_host, .teardown = remove_host, .timeout = 120, .skip = not_as_root)
 
 static const char planted_text[] = "somebody else's\n";
@@ -933,8 +891,6 @@ TEST(files_of_other_users_in_a_sticky_directory_are_left_alone)
 	end_host(false);
 	expect_as_planted(host->path);
 }
-
-/* --- Readers that die ---------------------------------------------------------------------- */
 
 CASE(deaths, .setup = make_host, .teardown = remove_host, .timeout = 120, .skip = no_readers_here)
 

@@ -4,16 +4,7 @@
  * process_vm_readv().
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include "host/peek.h"
-#include "lib/must.h"
 #include "lib/refuse_call.h"
 #include "lib/test.h"
 

@@ -1,20 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers host/thread, host/readable.  Where a thread's own stack lies, as the library finds out. */
 
-#include <config.h>
-
-#include <check.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include "host/readable.h"
 #include "host/thread.h"
-#include "lib/must.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 
 static uintptr_t here(void)
@@ -117,10 +107,7 @@ TEST(the_own_stack_is_found_from_another_one)
 {
 	static _Alignas(16) char memory[256 << 10];
 
-	if (TSAN || ASAN) {
-		printf("# not tried: sanitizers have to be told of stacks\n");
-		return;
-	}
+	NOT_TRIED_IF(TSAN || ASAN, "sanitizers have to be told of stacks");
 	outside_frame = here();
 	getcontext(&inside);
 	inside.uc_stack.ss_sp = memory;

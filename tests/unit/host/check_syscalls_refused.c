@@ -5,36 +5,16 @@
  * then is what tdt(3) says in "SYSTEM CALLS", and nothing else.
  */
 
-#include <config.h>
-
-#include <check.h>
 #include <dlfcn.h>
-#include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <pthread.h>
-#include <semaphore.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
-#include <sys/wait.h>
 #include <ucontext.h>
-#include <unistd.h>
 
-#include <tdt/tdt.h>
-
-#include "lib/must.h"
 #include "lib/options.h"
 #include "lib/refused.h"
-#include "lib/sanitized.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 
 /* How long is waited for what must come, and for what won't, ns. */
@@ -165,7 +145,6 @@ static __attribute__((noinline)) void some_leaf(struct tdt_context *cx)
 
 static __attribute__((noinline)) tdt_poll_t waiting_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	some_leaf(cx);
 	TDT_KEEP_FRAME();
 	return TDT_PENDING;
@@ -177,8 +156,6 @@ static atomic_int stuck;
 
 static __attribute__((noinline)) tdt_poll_t blocked_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	atomic_fetch_add(&stuck, 1);
 	while (sem_wait(&gate) != 0)
 		;
@@ -187,8 +164,6 @@ static __attribute__((noinline)) tdt_poll_t blocked_poll(void *state, struct tdt
 
 static __attribute__((noinline)) tdt_poll_t spinning_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	atomic_fetch_add(&stuck, 1);
 	while (atomic_load(&spin))
 		;
@@ -219,15 +194,9 @@ static void waker_wake(const struct tdt_waker *waker)
 
 static void waker_drop(const struct tdt_waker *waker)
 {
-	(void)waker;
 }
 
 static const struct tdt_waker_vtable vtable = { waker_clone, waker_wake, waker_wake, waker_drop };
-
-static void drop_nothing(void *state)
-{
-	(void)state;
-}
 
 static void *work(void *argument)
 {
@@ -272,22 +241,14 @@ static void task_end(struct task *task)
 	atomic_store(&task->over, true);
 	waker_wake(&task->waker);
 	MUST(pthread_join(task->thread, NULL) == 0);
-	tdt_future_drop(&task->traced.future);
-	tdt_handle_unref(task->traced.handle);
+	end_traced(&task->traced);
 }
 
 /* --- What is found to be lost ---------------------------------------------------------- */
 
 static char *text_of(const struct tdt_trace *trace)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	MUST(out != NULL);
-	MUST(tdt_trace_print(trace, out) == 0);
-	MUST(fclose(out) == 0);
-	return text;
+	return TEXT_WRITTEN(out, MUST(tdt_trace_print(trace, out) == 0));
 }
 
 /* Its tree has `function`, or what is told instead. */
@@ -435,7 +396,6 @@ static int in_child(int may_lose)
 
 static int co(void *argument)
 {
-	(void)argument;
 	return 0;
 }
 
@@ -455,7 +415,6 @@ static tdt_poll_t (*plugin)(void *state, struct tdt_context *cx);
 
 static __attribute__((noinline)) tdt_poll_t in_plugin_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	plugin(NULL, cx);
 	TDT_KEEP_FRAME();
 	return TDT_PENDING;
@@ -487,8 +446,7 @@ static void poll_there(void)
 	tdt_future_poll(&there_task->traced.future, &cx);
 	MUST(tdt_future_poll(&requester, &requester_cx) == TDT_READY && there_trace != NULL);
 	tdt_future_drop(&requester);
-	tdt_future_drop(&there_task->traced.future);
-	tdt_handle_unref(there_task->traced.handle);
+	end_traced(&there_task->traced);
 }
 
 static int on_odd_stack(void)

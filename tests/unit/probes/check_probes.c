@@ -10,19 +10,9 @@
 
 #include <config.h>
 
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
 #include <tdt/integrate/fiber.h>
 #include <tdt/integrate/hooks.h>
-#include <tdt/tdt.h>
 
-#include "lib/idle.h"
-#include "lib/must.h"
-#include "lib/no_memory.h"
 #include "lib/options.h"
 #include "lib/requester.h"
 #include "lib/test.h"
@@ -127,12 +117,9 @@ static struct tdt_future future_of(tdt_poll_t (*poll)(void *state, struct tdt_co
 /* A leaf whose clone is dropped at once. */
 static tdt_poll_t clone_and_drop(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	tdt_waker_drop(tdt_waker_clone(cx->waker));
 	return TDT_PENDING;
 }
-
-/* --- The life of a task -------------------------------------------------------------- */
 
 CASE(life, .setup = start_listening, .teardown = stop_listening)
 
@@ -160,8 +147,6 @@ TEST(so_does_one_that_panics)
 
 static tdt_poll_t return_nonsense(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	return 7;
 }
 
@@ -225,11 +210,9 @@ TEST(a_future_that_could_not_be_traced_fires_nothing)
 
 TEST(the_ids_are_the_handles)
 {
-	struct test_task task = { .leaf = { .name = 'a' } };
+	TEST_TASK(task, NULL, .name = 'a');
 
-	test_task_init(&task, NULL);
 	ck_assert_uint_eq(first_id, tdt_handle_id(task.handle));
-	test_task_fini(&task);
 }
 
 TEST(without_a_listener_nothing_fires)
@@ -293,8 +276,6 @@ TEST(both_terminate_when_the_outer_one_is_dropped)
 	tdt_handle_unref(inner.handle);
 }
 
-/* --- Polls that end by unwinding ---------------------------------------------------------- */
-
 CASE(unwound, .setup = start_listening, .teardown = stop_listening)
 
 TEST(a_poll_that_throws_terminates_and_ends)
@@ -352,13 +333,12 @@ TEST(so_does_one_whose_waker_throws)
 /* The waker of a task that awaits the task's end. */
 TEST(so_does_one_at_whose_end_another_tasks_waker_throws)
 {
-	struct test_task task = { .leaf = { .name = 'a' } };
+	TEST_TASK(task, NULL, .name = 'a');
 	struct test_waker joiner;
 	struct tdt_context cx = { &joiner.waker };
 	struct tdt_waker_vtable vtable;
 	struct tdt_future join;
 
-	test_task_init(&task, NULL);
 	join = tdt_join(task.handle, NULL);
 	test_waker_init(&joiner);
 	vtable = *joiner.waker.vtable;
@@ -369,10 +349,7 @@ TEST(so_does_one_at_whose_end_another_tasks_waker_throws)
 	expect("spawn1 start1 a! terminate1 end1 ");
 	ck_assert_int_eq(tdt_future_poll(&join, &cx), TDT_READY);
 	tdt_future_drop(&join);
-	test_task_fini(&task);
 }
-
-/* --- What a runtime tells ------------------------------------------------------------------- */
 
 CASE(life)
 
@@ -389,15 +366,13 @@ TEST(what_a_worker_tells_fires_as_it_is_told)
 
 TEST(a_wake_up_fires_when_it_is_told_even_after_the_end)
 {
-	struct test_task task = { .leaf = { .name = 'a' } };
+	TEST_TASK(task, NULL, .name = 'a');
 
-	test_task_init(&task, NULL);
 	tdt_task_woken(task.handle);
 	test_task_poll(&task);
 	tdt_task_woken(task.handle);
 	tdt_task_woken(NULL);
 	expect("spawn1 wake1 start1 a! terminate1 end1 wake1 ");
-	test_task_fini(&task);
 }
 
 /* --- Questions ------------------------------------------------------------------------------- */
@@ -451,16 +426,13 @@ TEST(a_question_to_the_outer_task_sees_through_a_poll_that_only_a_tracer_watches
 	tdt_handle_unref(inner.handle);
 }
 
-/* --- The remote control ----------------------------------------------------------------------- */
-
 CASE(remote, .setup = start_listening, .teardown = stop_listening)
 
 TEST(while_it_is_up_a_leaf_clones_on_every_poll_and_no_longer)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 	int clones;
 
-	test_task_init(&task, NULL);
 	for (int i = 0; i < 3; i++)
 		test_task_poll(&task);
 	expect("spawn1 start1 clone1 a. end1 start1 clone1 a. end1 start1 clone1 a. end1 ");
@@ -475,14 +447,12 @@ TEST(while_it_is_up_a_leaf_clones_on_every_poll_and_no_longer)
 	expect("start1 a. end1 start1 a. end1 ");
 	ck_assert_int_eq(task.waker.clones, clones);
 	ck_assert_int_eq(task.waker.wakes, 0);
-	test_task_fini(&task);
 }
 
 TEST(two_tracers_come_and_one_leaves)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 
-	test_task_init(&task, NULL);
 	clone_listeners(+1);
 	clone_listeners(-1);
 	test_events_clear();
@@ -491,19 +461,16 @@ TEST(two_tracers_come_and_one_leaves)
 	clone_listeners(-1);
 	test_task_poll(&task);
 	expect("start1 a. end1 ");
-	test_task_fini(&task);
 }
 
 TEST(a_leaf_that_yields_fires_too)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9, .yield = true } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9, .yield = true);
 
-	test_task_init(&task, NULL);
 	test_events_clear();
 	test_task_poll(&task);
 	expect("start1 clone1 a. end1 ");
 	ck_assert_int_eq(task.waker.wakes, 1);
-	test_task_fini(&task);
 }
 
 TEST(each_leaf_fires_for_the_innermost_task_around_it)
@@ -607,7 +574,6 @@ static const struct tdt_waker *borrowed;
 
 static tdt_poll_t keep_borrowed(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	borrowed = cx->waker;
 	return TDT_PENDING;
 }
@@ -640,7 +606,6 @@ static tdt_poll_t clone_on_a_thread(void *state, struct tdt_context *cx)
 {
 	pthread_t thread;
 
-	(void)state;
 	ck_assert_int_eq(pthread_create(&thread, NULL, clone_here, (void *)(uintptr_t)cx->waker),
 			 0);
 	pthread_join(thread, NULL);
@@ -673,7 +638,6 @@ TEST(a_leaf_on_another_thread_fires_and_is_not_counted_into_a_later_trace)
 static __thread volatile int locks, clocks;
 
 int __real_pthread_mutex_lock(pthread_mutex_t *lock);
-int __wrap_pthread_mutex_lock(pthread_mutex_t *lock);
 int __wrap_pthread_mutex_lock(pthread_mutex_t *lock)
 {
 	locks++;
@@ -770,8 +734,6 @@ TEST(wakers_are_balanced_while_a_tracer_comes_and_goes)
 	test_task_fini(&outer);
 }
 
-/* --- Fibers ------------------------------------------------------------------------------ */
-
 CASE(fibers, .setup = start_listening, .teardown = stop_listening)
 
 TEST(a_resume_is_the_start_of_a_poll_and_a_suspend_its_end)
@@ -803,17 +765,15 @@ TEST(a_fiber_that_ends_while_suspended_terminates_and_no_more)
 
 TEST(a_fiber_of_a_future_fires_nothing)
 {
-	struct test_task task = { .leaf = { .name = 'a' } };
+	TEST_TASK(task, NULL, .name = 'a');
 	struct tdt_fiber *fiber;
 
-	test_task_init(&task, NULL);
 	test_events_clear();
 	fiber = tdt_fiber_of(task.handle, NULL, 0);
 	tdt_fiber_resume(fiber);
 	tdt_fiber_suspend(fiber);
 	tdt_fiber_end(fiber);
 	expect("");
-	test_task_fini(&task);
 }
 
 #else

@@ -4,25 +4,12 @@
  * makes up: a child that says what a test wants it to say.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "lib/must.h"
-#include "lib/no_memory.h"
 #include "lib/refuse_call.h"
 #include "lib/refused.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "reader/door.h"
 #include "reader/fresh.h"
@@ -188,8 +175,6 @@ static void expect_closed(int error, const char *why)
 	stop_target();
 }
 
-/* --- Opening -------------------------------------------------------------------------------- */
-
 static void serve_nothing(int connection, struct tdt_outside_header *hello)
 {
 	say_hello(connection, hello);
@@ -301,7 +286,6 @@ static void refuse_version(int connection, struct tdt_outside_header *hello)
 
 static void hang_up(int connection, struct tdt_outside_header *hello)
 {
-	(void)hello;
 	close(connection);
 	pause();
 }
@@ -327,8 +311,6 @@ TEST(a_wrong_hello_and_a_refusal_are_told_apart)
 		expect_closed(cases[i].error, cases[i].why);
 	}
 }
-
-/* --- Trees ---------------------------------------------------------------------------------- */
 
 static const struct tdt__task_choice all = { .n_ids = 0 };
 
@@ -491,8 +473,6 @@ TEST(a_target_that_dies_or_refuses_leaves_what_had_come)
 	ck_assert_ptr_nonnull(strstr(trouble.text, "refuses the request"));
 	tdt__answers_fini(&answers);
 }
-
-/* --- Lies ----------------------------------------------------------------------------------- */
 
 static int lie; /* the number of the lie that the target tells */
 
@@ -722,7 +702,6 @@ static int request_and_forget(void *arg)
 	struct tdt__answers answers = { 0 };
 	int error = open_door();
 
-	(void)arg;
 	if (error == 0)
 		error = tdt__answers_request(&answers, &the_door, &all, 10, TDT__SECOND, &trouble);
 	tdt__answers_fini(&answers);

@@ -5,37 +5,11 @@
  * that were made up.
  */
 
-#include <config.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
+#include "lib/read_self.h"
 #include "lib/refused.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
 #include "reader/dump.h"
-
-static struct tdt__target target;
-static struct tdt__images images;
-static struct tdt__found found[TDT__REGISTRIES_MAX];
-
-static void open_self(void)
-{
-	const struct tdt__places places = { 0 };
-	struct tdt__trouble trouble;
-
-	ck_assert_int_eq(tdt__target_open_process(&target, getpid(), &trouble), 0);
-	ck_assert_int_eq(tdt__images_init(&images, &target, &places), 0);
-	ck_assert_uint_eq(tdt__find(&target, found), 1);
-}
-
-static void close_self(void)
-{
-	tdt__images_fini(&images);
-	tdt__target_close(&target);
-}
 
 /* --- A poll in a coroutine in a coroutine ----------------------------------------------- */
 
@@ -140,10 +114,7 @@ static void try_in_coroutines(bool runs)
 	struct tdt_future coroutine;
 	struct stuck_task task = { 0 };
 
-	if (SANITIZED) {
-		puts("# not tried: a sanitizer's function stands between read() and the poll");
-		return;
-	}
+	NOT_TRIED_IF(SANITIZED, "a sanitizer's function stands between read() and the poll");
 	ck_assert_int_eq(pipe(ends), 0);
 	coroutine = tdt_coroutine(outer_coroutine, runs ? &task : NULL, NULL);
 	ck_assert(!tdt_future_is_none(&coroutine));
@@ -172,8 +143,6 @@ TEST(a_poll_running_in_coroutines_has_the_stack_that_the_library_reads)
 {
 	try_in_coroutines(true);
 }
-
-/* --- Made up ---------------------------------------------------------------------------- */
 
 static struct tdt_registry_thread thread;
 static uint64_t slots[2];

@@ -5,21 +5,11 @@
  * made up.  Each case is a process of its own.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <tdt/integrate/hooks.h>
 #include <tdt/layout/registry.h>
-#include <tdt/tdt.h>
 
-#include "lib/idle.h"
-#include "lib/no_memory.h"
 #include "lib/poll_now.h"
+#include "lib/read_self.h"
 #include "lib/refused.h"
 #include "lib/test.h"
 #include "reader/history.h"
@@ -29,33 +19,22 @@
 #include "tree/stacks.h"
 #include "tree/trace.h"
 
-static struct tdt__target target;
-static struct tdt__images images;
 static struct tdt__tasks tasks;
 
 static void look_around(void)
 {
-	static struct tdt__found found[TDT__REGISTRIES_MAX];
-	const struct tdt__places places = { 0 };
-	struct tdt__trouble trouble;
-
-	ck_assert_int_eq(tdt__target_open_process(&target, getpid(), &trouble), 0);
-	ck_assert_int_eq(tdt__images_init(&images, &target, &places), 0);
-	ck_assert_uint_ge(tdt__find(&target, found), 1);
+	open_self();
 	ck_assert_int_eq(tdt__tasks_read(&tasks, &target, &images, &found[0]), 0);
 }
 
-static void close_self(void)
+static void look_away(void)
 {
 	tdt__tasks_fini(&tasks);
-	tdt__images_fini(&images);
-	tdt__target_close(&target);
+	close_self();
 }
 
 static tdt_poll_t panic(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	return TDT_PANICKED;
 }
 
@@ -69,8 +48,6 @@ static void fall(unsigned n)
 		poll_now_end(&task);
 	}
 }
-
-/* --- Counters ----------------------------------------------------------------------- */
 
 CASE(past)
 
@@ -95,7 +72,7 @@ TEST(the_counts_are_those_of_the_library)
 	ck_assert_uint_eq(seen.runnable + seen.running, 0);
 	ck_assert_uint_ge(seen.longest_wait_ns, own.longest_wait_ns);
 	ck_assert_uint_eq(seen.longest_poll_ns, 0);
-	close_self();
+	look_away();
 	poll_now_end(&waits);
 }
 
@@ -103,11 +80,9 @@ static struct tdt_counts seen_in_poll;
 
 static tdt_poll_t count_in_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	look_around();
 	tdt__history_counts(&tasks, &seen_in_poll);
-	close_self();
+	look_away();
 	return TDT_PENDING;
 }
 
@@ -137,7 +112,7 @@ TEST(counters_that_cannot_be_read_are_zero)
 	look_around();
 	tdt__history_counters(&target, &registry, &sum);
 	ck_assert_uint_eq(sum.spawned, 0);
-	close_self();
+	look_away();
 }
 
 /* --- Misuse ------------------------------------------------------------------------- */
@@ -150,7 +125,7 @@ TEST(the_first_misuse_is_that_of_the_library)
 	poll_now_start(&task, future_of(stay_pending, NULL));
 	look_around();
 	ck_assert(!tdt__history_misuse(&tasks, &seen));
-	close_self();
+	look_away();
 	tdt__misuse(TDT_MISUSE_NESTED, task.traced.handle);
 	tdt__misuse(TDT_MISUSE_ORDER, NULL);
 	look_around();
@@ -158,7 +133,7 @@ TEST(the_first_misuse_is_that_of_the_library)
 	ck_assert_int_eq(seen.misuse.kind, TDT_MISUSE_NESTED);
 	ck_assert_uint_eq(seen.misuse.task, tdt_handle_id(task.traced.handle));
 	ck_assert_str_eq(seen.misuse.reason, tdt_misused()->reason);
-	close_self();
+	look_away();
 	poll_now_end(&task);
 }
 
@@ -179,7 +154,7 @@ TEST(a_misuse_that_cannot_be_right_is_none)
 	ck_assert(!tdt__history_misuse(&tasks, &seen));
 	tasks.registry.misuse = 8;
 	ck_assert(!tdt__history_misuse(&tasks, &seen));
-	close_self();
+	look_away();
 }
 
 /* --- Panics ------------------------------------------------------------------------- */
@@ -218,7 +193,7 @@ TEST(the_last_panics_are_read_the_last_one_first)
 		ck_assert_str_eq(strrchr(info->file, '/'), "/poll_now.c");
 	}
 	tdt__findings_free(findings);
-	close_self();
+	look_away();
 }
 
 /* How many panics are read of a registry that has these. */
@@ -253,10 +228,8 @@ TEST(a_panic_that_cannot_be_right_is_none)
 	ck_assert_uint_eq(panics_of((void *)8, 2), 0);
 	tasks.registry.panic_size = 1;
 	ck_assert_uint_eq(panics_of(made_up, 2), 0);
-	close_self();
+	look_away();
 }
-
-/* --- Threads ------------------------------------------------------------------------ */
 
 /* The thread with this id in the table; NULL: it is not there. */
 static const struct tdt__known_thread *thread_with(const struct tdt__thread_table *table,
@@ -274,8 +247,6 @@ static tdt_poll_t look_from_poll(void *state, struct tdt_context *cx)
 	struct tdt__thread_table table;
 	const struct tdt__known_thread *own;
 
-	(void)state;
-	(void)cx;
 	look_around();
 	ck_assert_int_eq(tdt__thread_table_read(&table, &tasks), 0);
 	own = thread_with(&table, (uint32_t)getpid());
@@ -284,7 +255,7 @@ static tdt_poll_t look_from_poll(void *state, struct tdt_context *cx)
 	ck_assert_uint_eq(own->polls->member.info.id, tdt_current_task_id());
 	ck_assert(!own->worker && own->parked_ns == 0);
 	tdt__thread_table_fini(&table);
-	close_self();
+	look_away();
 	return TDT_PENDING;
 }
 
@@ -340,7 +311,7 @@ TEST(a_worker_is_parked_and_a_thread_that_has_ended_is_gone)
 	ck_assert_str_ne(own->name, "");
 	ck_assert_ptr_null(thread_with(&table, ended));
 	tdt__thread_table_fini(&table);
-	close_self();
+	look_away();
 	tdt_worker_thread_unpark();
 	tdt_worker_thread_stop();
 }
@@ -349,14 +320,14 @@ TEST(a_worker_is_parked_and_a_thread_that_has_ended_is_gone)
 static size_t threads_of(uint64_t *slots, uint32_t n)
 {
 	struct tdt__thread_table table;
-	size_t found;
+	size_t listed;
 
 	tasks.registry.threads = (uintptr_t)slots;
 	tasks.registry.n_threads = n;
 	ck_assert_int_eq(tdt__thread_table_read(&table, &tasks), 0);
-	found = table.n;
+	listed = table.n;
 	tdt__thread_table_fini(&table);
-	return found;
+	return listed;
 }
 
 TEST(a_table_that_cannot_be_right_has_no_threads)
@@ -374,7 +345,7 @@ TEST(a_table_that_cannot_be_right_has_no_threads)
 	ck_assert_uint_eq(threads_of(slots, 1), 0);
 	ck_assert_uint_eq(threads_of(slots, 0), 0);
 	ck_assert_uint_eq(threads_of((void *)8, UINT32_MAX), 0);
-	close_self();
+	look_away();
 }
 
 static int read_table(void *argument)
@@ -382,7 +353,6 @@ static int read_table(void *argument)
 	struct tdt__thread_table table;
 	int error = tdt__thread_table_read(&table, &tasks);
 
-	(void)argument;
 	if (error == 0)
 		tdt__thread_table_fini(&table);
 	return error;
@@ -392,14 +362,11 @@ TEST(without_memory_there_is_no_table)
 {
 	uint32_t own;
 
-	if (!no_memory_possible()) {
-		puts("# not tried: allocations can't be made to fail here");
-		return;
-	}
+	NOT_TRIED_IF(!no_memory_possible(), "allocations can't be made to fail here");
 	poll_once(&own); /* so that the table has this thread */
 	look_around();
 	no_memory_each(read_table, NULL, 2);
-	close_self();
+	look_away();
 }
 
 SUITE_SKIP(reading_refused())

@@ -5,23 +5,11 @@
  * elsewhere.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/inotify.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/regular_file.h"
 #include "lib/folder.h"
 #include "lib/refused.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "reader/core.h"
 #include "reader/images.h"

@@ -4,18 +4,7 @@
  * and the trees that are made of its stacks.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <tdt/future.h>
-
-#include "lib/no_memory.h"
-#include "lib/recording_maker.h"
+#include "lib/made_recording.h"
 #include "lib/test.h"
 #include "reader/last_dump.h"
 #include "reader/last_states.h"
@@ -25,34 +14,17 @@
 
 #define END 1000 /* of the recording, ns */
 
-static struct maker *maker;
 static unsigned ring, other;
-static struct tdt__recording *recording;
 static struct tdt__last_states states;
-static void *block;
 static char text[4096];
 
 static void begin(void)
 {
+	end();
 	maker = maker_new();
 	maker_header(maker)->taken = END;
 	ring = maker_ring(maker, TDT_RING_POLLS, 64, 11);
 	other = maker_ring(maker, TDT_RING_POLLS, 64, 12);
-}
-
-static void open_block(void)
-{
-	size_t size;
-
-	block = maker_block(maker, &size);
-	ck_assert_int_eq(tdt__recording_open(&recording, block, size), 0);
-}
-
-static void end(void)
-{
-	tdt__recording_close(recording);
-	free(block);
-	maker_free(maker);
 }
 
 static size_t describe(char *to, const struct tdt__seen_task *task)
@@ -82,8 +54,6 @@ static const char *last_states(void)
 	for (size_t i = 0; i < states.tasks.n; i++)
 		n += describe(text + n, &states.tasks.task[i]);
 	tdt__last_states_fini(&states);
-	tdt__recording_close(recording);
-	free(block);
 	return text;
 }
 
@@ -94,11 +64,10 @@ static void wrap(unsigned which, uint64_t time)
 		maker_poll(maker, which, time - 64 + i, 1, 99, TDT_READY);
 }
 
-CASE(states)
+CASE(states, .setup = begin, .teardown = end)
 
 TEST(each_task_is_in_the_state_to_which_its_last_event_led)
 {
-	begin();
 	maker_poll(maker, ring, 100, 10, 4, TDT_PENDING);
 	maker_poll(maker, ring, 200, 10, 5, TDT_PENDING);
 	maker_wake(maker, other, 300, 5, 0);
@@ -107,7 +76,6 @@ TEST(each_task_is_in_the_state_to_which_its_last_event_led)
 	maker_poll(maker, ring, 600, 10, 8, TDT_PENDING);
 	maker_identity(maker, other, TDT_EVENT_END, 700, 8, TDT_PENDING, 0, "", "", 0);
 	ck_assert_str_eq(last_states(), "4 waiting 890, 5 runnable 700, 6 waiting 600, ");
-	maker_free(maker);
 }
 
 TEST(a_run_is_a_poll_that_goes_on_until_the_task_waits)
@@ -125,13 +93,11 @@ TEST(a_run_is_a_poll_that_goes_on_until_the_task_waits)
 						      .task = 7 },
 				  NULL, 0);
 		ck_assert_str_eq(last_states(), i == 0 ? "7 polling 900, " : "7 waiting 700, ");
-		maker_free(maker);
 	}
 }
 
 TEST(a_task_with_the_id_of_one_that_ended_lives)
 {
-	begin();
 	maker_poll(maker, ring, 100, 10, 7, TDT_READY);
 	maker_identity(maker, ring, TDT_EVENT_END, 111, 7, TDT_READY, 0, "", "", 0);
 	maker_identity(maker, other, TDT_EVENT_SPAWN, 150, 7, 0, 0, "", "", 0);
@@ -142,22 +108,18 @@ TEST(a_task_with_the_id_of_one_that_ended_lives)
 	ck_assert_int_eq(states.tasks.task[0].member.info.state, TDT_TASK_WAITING);
 	ck_assert_uint_eq(states.tasks.task[0].member.info.polls, 1);
 	tdt__last_states_fini(&states);
-	end();
 }
 
 TEST(a_poll_that_goes_on_at_the_end_is_one)
 {
-	begin();
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
 	maker_entry(maker, ring)->task = 7;
 	maker_entry(maker, ring)->since = 900;
 	ck_assert_str_eq(last_states(), "7 polling 100, ");
-	maker_free(maker);
 }
 
 TEST(the_waits_of_the_last_poll_last)
 {
-	begin();
 	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 0x10, 3, NULL);
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
 	maker_wait(maker, ring, 7, TDT_WAIT_TIMER, 0, 0, NULL);
@@ -167,36 +129,30 @@ TEST(the_waits_of_the_last_poll_last)
 	maker_poll(maker, ring, 300, 10, 8, TDT_PENDING);
 	maker_wake(maker, ring, 400, 8, 0); /* it waits no more */
 	ck_assert_str_eq(last_states(), "7 waiting 790 for 4, 8 runnable 600, ");
-	maker_free(maker);
 }
 
 TEST(a_lock_that_was_passed_on_has_another_holder)
 {
-	begin();
 	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 0x10, 3, NULL);
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
 	maker_add(maker, other,
 		  (struct tdt_event){ .kind = TDT_EVENT_LOCK, .time = 150, .task = 4, .c = 0x10 },
 		  NULL, 0);
 	ck_assert_str_eq(last_states(), "7 waiting 890 for 4, ");
-	maker_free(maker);
 }
 
 TEST(a_wait_for_a_task_says_more_than_one_for_a_timer)
 {
-	begin();
 	maker_wait(maker, ring, 7, TDT_WAIT_TIMER, 0, 0, NULL);
 	maker_wait(maker, ring, 7, TDT_WAIT_TASK, 0, 4, NULL);
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
 	ck_assert_str_eq(last_states(), "7 waiting 890 for 4, ");
-	maker_free(maker);
 }
 
 TEST(a_task_that_was_listed_in_a_poll_is_polled)
 {
 	const uint64_t payload[] = { 42, 50, 0, 0, 0, 0 };
 
-	begin();
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
 	maker_header(maker)->missed = 1;
 	maker_header(maker)->missed_last = 200; /* a poll of 7, or its end */
@@ -205,12 +161,10 @@ TEST(a_task_that_was_listed_in_a_poll_is_polled)
 				      .task = 7, .a = 11, .c = 300 },
 		  payload, sizeof payload);
 	ck_assert_str_eq(last_states(), "7 polling 700, ");
-	maker_free(maker);
 }
 
 TEST(what_lost_events_may_have_changed_is_unknown)
 {
-	begin();
 	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 0x10, 3, NULL);
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
 	maker_poll(maker, ring, 120, 10, 6, TDT_PENDING);
@@ -223,25 +177,21 @@ TEST(what_lost_events_may_have_changed_is_unknown)
 	maker_entry(maker, ring)->since = 900;
 	ck_assert_str_eq(last_states(), "7 unknown(waiting) for 3, 6 unknown(runnable), "
 					"8 waiting 190, 5 polling 100, ");
-	maker_free(maker);
 }
 
 TEST(events_without_a_ring_are_lost_too)
 {
-	begin();
 	maker_header(maker)->missed = 1;
 	maker_header(maker)->missed_last = 500;
 	maker_poll(maker, ring, 100, 10, 6, TDT_PENDING);
 	maker_poll(maker, ring, 600, 10, 7, TDT_PENDING);
 	ck_assert_str_eq(last_states(), "6 unknown(waiting), 7 waiting 390, ");
-	maker_free(maker);
 }
 
 TEST(only_tasks_with_an_identity_live_without_events)
 {
 	unsigned remarkable, service;
 
-	begin();
 	remarkable = maker_ring(maker, TDT_RING_REMARKABLE, 64, 11);
 	service = maker_ring(maker, TDT_RING_SERVICE, 64, 0);
 	maker_identity(maker, remarkable, TDT_EVENT_TASK, 110, 6, 0, 0, "remarkable", "a.c", 1);
@@ -249,7 +199,6 @@ TEST(only_tasks_with_an_identity_live_without_events)
 	maker_poll(maker, ring, 200, 10, 7, TDT_PENDING);
 	maker_identity(maker, service, TDT_EVENT_TASK, 300, 8, 0, 0, "idle", "a.c", 1);
 	ck_assert_str_eq(last_states(), "7 waiting 790, 8 unknown, ");
-	maker_free(maker);
 }
 
 /* Two tasks of which only the identities are left, from before and after a listing. */
@@ -270,10 +219,8 @@ TEST(a_task_that_a_later_listing_lacks_had_ended)
 {
 	begin_listed(0);
 	ck_assert_str_eq(last_states(), "4 waiting 890, 5 unknown, 6 unknown, ");
-	maker_free(maker);
 	begin_listed(300);
 	ck_assert_str_eq(last_states(), "4 waiting 890, 6 unknown, "); /* 4 need not be traced */
-	maker_free(maker);
 }
 
 TEST(a_listing_that_is_overwritten_in_part_says_nothing)
@@ -283,13 +230,11 @@ TEST(a_listing_that_is_overwritten_in_part_says_nothing)
 	begin_listed(300);
 	maker_identity(maker, ring, TDT_EVENT_SPAWN, 250, 9, 0, 0x1000, "early", "a.c", 1);
 	ck_assert_str_eq(last_states(), "4 waiting 890, 6 unknown, ");
-	maker_free(maker);
 	service = begin_listed(300);
 	maker_identity(maker, ring, TDT_EVENT_SPAWN, 250, 9, 0, 0x1000, "early", "a.c", 1);
 	for (unsigned i = 0; i < 40; i++)
 		maker_identity(maker, service, TDT_EVENT_TASK, 500 + i, 7, 0, 0, "many", "a.c", 1);
 	ck_assert_str_eq(last_states(), "4 waiting 890, 9 waiting 750, 7 unknown, ");
-	maker_free(maker);
 }
 
 /* A listing of the task at `time`, which has waited since 150 for what task 3 has. */
@@ -306,7 +251,6 @@ TEST(a_listing_proves_a_state_if_no_later_event_is_lost)
 {
 	unsigned service;
 
-	begin();
 	service = maker_ring(maker, TDT_RING_SERVICE, 64, 0);
 	maker_poll(maker, ring, 100, 10, 4, TDT_PENDING);
 	maker_poll(maker, ring, 110, 10, 5, TDT_PENDING);
@@ -321,25 +265,21 @@ TEST(a_listing_proves_a_state_if_no_later_event_is_lost)
 	maker_poll(maker, ring, 700, 10, 7, TDT_PENDING);
 	ck_assert_str_eq(last_states(), "4 unknown(waiting) for 3, 5 waiting 850 for 3, "
 					"6 runnable 750, 7 waiting 290, ");
-	maker_free(maker);
 }
 
 /* What a record has of the time is up to 4 ms late: behind that of an earlier poll. */
 TEST(a_listing_of_an_earlier_time_says_for_what_a_task_waits)
 {
-	begin();
 	maker_wait(maker, ring, 7, TDT_WAIT_TIMER, 0, 9, NULL);
 	maker_poll(maker, ring, 160, 10, 7, TDT_PENDING);
 	maker_header(maker)->missed = 1;
 	maker_header(maker)->missed_last = 200; /* a poll of 7 */
 	list_state(maker_ring(maker, TDT_RING_SERVICE, 64, 0), 600, 7, 0);
 	ck_assert_str_eq(last_states(), "7 waiting 830 for 3, ");
-	maker_free(maker);
 }
 
 TEST(a_task_whose_run_and_end_are_lost_does_not_run)
 {
-	begin();
 	maker_identity(maker, ring, TDT_EVENT_SPAWN, 90, 7, 0, 0x1000, "gone", "a.c", 1);
 	maker_add(maker, ring, (struct tdt_event){ .kind = TDT_EVENT_RUN, .time = 100, .task = 7 },
 		  NULL, 0);
@@ -350,14 +290,12 @@ TEST(a_task_whose_run_and_end_are_lost_does_not_run)
 	list_state(maker_ring(maker, TDT_RING_SERVICE, 64, 0), 600, 8, 0);
 	maker_header(maker)->listed = 590;
 	ck_assert_str_eq(last_states(), "8 waiting 850 for 3, ");
-	maker_free(maker);
 }
 
 TEST(polls_are_counted_from_a_listing_on)
 {
 	const struct tdt_task_info *info;
 
-	begin();
 	list_state(maker_ring(maker, TDT_RING_SERVICE, 64, 0), 200, 7, 1);
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
 	maker_poll(maker, ring, 300, 10, 7, TDT_PENDING);
@@ -369,14 +307,12 @@ TEST(polls_are_counted_from_a_listing_on)
 	ck_assert_int_eq(info->state, TDT_TASK_WAITING);
 	ck_assert_uint_eq(info->state_ns, 690);
 	tdt__last_states_fini(&states);
-	end();
 }
 
 TEST(facts_of_a_task_are_relative_to_the_end)
 {
 	const struct tdt_task_info *info;
 
-	begin();
 	maker_identity(maker, ring, TDT_EVENT_SPAWN, 50, 7, 0, 3, "conn", "a.c", 12);
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
 	maker_wake(maker, other, 200, 7, 4);
@@ -395,10 +331,7 @@ TEST(facts_of_a_task_are_relative_to_the_end)
 	ck_assert_uint_eq(info->spawned_ns, 950);
 	ck_assert_uint_eq(info->polled_ns, 700);
 	tdt__last_states_fini(&states);
-	end();
 }
-
-/* --- Trees -------------------------------------------------------------------------------- */
 
 static struct tdt__findings *findings;
 static struct tdt__modules *modules;
@@ -436,14 +369,13 @@ static void expect_pcs(const struct tdt_snapshot_group *group, uint32_t index, u
 	ck_assert_int_eq(cut, TDT_CUT_NOT);
 }
 
-CASE(trees)
+CASE(trees, .teardown = end_dump, .setup = begin)
 
 TEST(the_last_stacks_of_leaves_are_the_tree)
 {
 	static const uint64_t one[] = { 0x100, 0x300 }, two[] = { 0x200, 0x300 };
 	const struct tdt_snapshot_group *group;
 
-	begin();
 	maker_leaf(maker, ring, 7, maker_stack(maker, one, 2, TDT_CUT_NOT), 0, 3);
 	maker_leaf(maker, ring, 7, maker_stack(maker, two, 2, TDT_CUT_NOT), 1, 3);
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
@@ -458,7 +390,6 @@ TEST(the_last_stacks_of_leaves_are_the_tree)
 	ck_assert_uint_eq(group->tasks[0]->leaves_lost, 1);
 	ck_assert_uint_eq(group->tasks[0]->age_ns, END - 110);
 	ck_assert_uint_eq(group->tasks[0]->polls_since, 1);
-	end_dump();
 }
 
 TEST(the_stack_that_was_found_in_a_poll_is_the_tree_of_that_poll)
@@ -468,7 +399,6 @@ TEST(the_stack_that_was_found_in_a_poll_is_the_tree_of_that_poll)
 	unsigned service;
 	uint32_t stack;
 
-	begin();
 	service = maker_ring(maker, TDT_RING_SERVICE, 64, 0);
 	stack = maker_stack(maker, pcs, 2, TDT_CUT_NOT);
 	maker_poll(maker, other, 100, 400, 8, TDT_PENDING);
@@ -488,7 +418,6 @@ TEST(the_stack_that_was_found_in_a_poll_is_the_tree_of_that_poll)
 	expect_pcs(groups[0], 0, 0x100, 0x300);
 	ck_assert_int_eq(groups[1]->answer, TDT_ANSWER_NONE);
 	ck_assert_ptr_null(groups[1]->trace);
-	end_dump();
 }
 
 /* The rings have lost the polls between a captured one, which was remarkable, and the last one. */
@@ -524,23 +453,19 @@ TEST(a_stack_of_an_earlier_poll_is_not_shown_as_the_last)
 	lose_polls(true);
 	ck_assert_int_eq(findings->public.groups[0]->answer, TDT_ANSWER_LAST);
 	ck_assert_uint_eq(findings->public.groups[0]->tasks[0]->polls_since, 39);
-	end_dump();
 }
 
 TEST(a_stack_that_is_not_there_is_no_tree)
 {
-	begin();
 	maker_leaf(maker, ring, 7, 12345, 0, 1);
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
 	dump();
 	ck_assert_int_eq(findings->public.groups[0]->answer, TDT_ANSWER_NONE);
 	ck_assert_uint_eq(findings->public.groups[0]->tasks[0]->age_ns, 0);
-	end_dump();
 }
 
 TEST(a_ring_of_waits_is_no_deadlock)
 {
-	begin();
 	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 0x10, 8, NULL);
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
 	maker_wait(maker, ring, 8, TDT_WAIT_MUTEX, 0x20, 7, NULL);
@@ -549,7 +474,6 @@ TEST(a_ring_of_waits_is_no_deadlock)
 	ck_assert_uint_eq(findings->public.n_cycles, 1);
 	ck_assert_uint_eq(findings->public.cycles[0]->n, 2);
 	ck_assert_uint_eq(findings->public.cycles[0]->deadlock, 0);
-	end_dump();
 }
 
 /* --- Memory ------------------------------------------------------------------------------- */
@@ -567,10 +491,8 @@ CASE(states)
 
 TEST(without_memory_reading_says_so)
 {
-	begin();
 	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 0x10, 8, NULL);
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
 	open_block();
 	no_memory_each(read_states, recording, 6);
-	end();
 }

@@ -5,20 +5,9 @@
  * and a recording that was made up.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <zlib.h>
 
-#include <tdt/future.h>
-
 #include "base/clock.h"
-#include "lib/no_memory.h"
 #include "lib/recording_maker.h"
 #include "lib/refused.h"
 #include "lib/test.h"
@@ -194,13 +183,10 @@ static double time_of(const char *name, enum tdt__profile_state state, bool tree
 
 #define ck_assert_ns(a, b) ck_assert_double_eq_tol(a, b, 1)
 
-/* --- Looks --------------------------------------------------------------------------------- */
-
-CASE(looks)
+CASE(looks, .setup = make_registry, .teardown = close_profile)
 
 TEST(a_task_counts_once_in_each_look)
 {
-	make_registry();
 	make_task(0, "one leaf");
 	make_tree(0, 2, shop, NULL);
 	make_task(1, "two leaves");
@@ -213,12 +199,10 @@ TEST(a_task_counts_once_in_each_look)
 	ck_assert_ns(time_of("one leaf", TDT__PROFILE_WAITING, true), 12 * MS);
 	ck_assert_ns(time_of("two leaves", TDT__PROFILE_WAITING, true), 12 * MS);
 	ck_assert_ns(profile->sum.state_ns[TDT__PROFILE_WAITING], 24 * MS);
-	close_profile();
 }
 
 TEST(states_are_told_apart)
 {
-	make_registry();
 	make_task(0, "woken");
 	made.record[0].woken = 1500;
 	made.record[0].woken_polls = 2;
@@ -232,7 +216,6 @@ TEST(states_are_told_apart)
 	ck_assert_ns(time_of("woken", TDT__PROFILE_RUNNABLE, true), MS);
 	ck_assert_ns(time_of("in a poll", TDT__PROFILE_POLLING, true), MS);
 	ck_assert_ns(profile->sum.state_ns[TDT__PROFILE_WAITING], 0);
-	close_profile();
 }
 
 /* Its poll function is one of the library, and it has no stack of its own. */
@@ -240,7 +223,6 @@ TEST(a_task_without_a_future_has_no_place_while_it_runs)
 {
 	struct tdt_task_record *record;
 
-	make_registry();
 	record = make_task(0, "callback");
 	record->state = TDT_TASK_RECORD_POLLING;
 	record->stack_top = 0;
@@ -248,12 +230,10 @@ TEST(a_task_without_a_future_has_no_place_while_it_runs)
 	look(MS);
 	ck_assert_int_eq(tdt__profile_conclude(&profile->sum), 0);
 	ck_assert_ns(time_of("callback", TDT__PROFILE_POLLING, false), MS);
-	close_profile();
 }
 
 TEST(a_tree_counts_only_for_the_wait_that_it_is_of)
 {
-	make_registry();
 	make_task(0, "waits");
 	make_tree(0, 2, shop, NULL);
 	open_profile();
@@ -267,12 +247,10 @@ TEST(a_tree_counts_only_for_the_wait_that_it_is_of)
 	/* What is stale is distributed to what is fresh. */
 	ck_assert_ns(time_of("waits", TDT__PROFILE_WAITING, true), 4 * MS);
 	ck_assert_ns(profile->sum.unknown_ns, 0);
-	close_profile();
 }
 
 TEST(a_tree_that_comes_late_is_found)
 {
-	make_registry();
 	make_task(0, "waits");
 	make_tree(0, 1, bank, NULL);
 	open_profile();
@@ -280,14 +258,12 @@ TEST(a_tree_that_comes_late_is_found)
 	make_tree(0, 2, shop, NULL); /* it was just being written */
 	look(MS);
 	ck_assert_uint_eq(group_of("waits", TDT__PROFILE_WAITING, true)->looks, 1);
-	close_profile();
 }
 
 TEST(a_wait_that_is_rarely_captured_counts_for_more)
 {
 	bool shop_first;
 
-	make_registry();
 	make_task(0, "worker 1");
 	make_tree(0, 2, shop, NULL);
 	make_task(1, "worker 2");
@@ -309,14 +285,12 @@ TEST(a_wait_that_is_rarely_captured_counts_for_more)
 		ck_assert_ns(group->ns, (i == 0) == shop_first ? 4 * MS : 16 * MS);
 	}
 	ck_assert_ns(profile->sum.stale_ns, 10 * MS);
-	close_profile();
 }
 
 TEST(a_young_tree_is_seen_also_when_its_wait_is_over)
 {
 	const struct tdt__young_trees *young;
 
-	make_registry();
 	make_task(0, "waits");
 	make_tree(0, 2, shop, NULL);
 	make_young(0);
@@ -330,12 +304,10 @@ TEST(a_young_tree_is_seen_also_when_its_wait_is_over)
 	ck_assert_uint_eq(young->looks[0], 2);
 	ck_assert_double_eq_tol(young->weight[0], 2 * 2 * MS, 1); /* every other one is captured */
 	ck_assert_double_eq_tol(young->until[TDT__AGE_BINS - 1], 2 * 2 * MS, 1);
-	close_profile();
 }
 
 TEST(a_requested_poll_says_nothing_of_the_watch)
 {
-	make_registry();
 	make_task(0, "waits");
 	make_tree(0, 2, shop, NULL);
 	make_young(0);
@@ -345,12 +317,10 @@ TEST(a_requested_poll_says_nothing_of_the_watch)
 	ck_assert_uint_eq(profile->sum.n_young, 0);
 	ck_assert_int_eq(tdt__profile_conclude(&profile->sum), 0);
 	ck_assert_ns(time_of("waits", TDT__PROFILE_WAITING, true), MS);
-	close_profile();
 }
 
 TEST(a_wait_from_before_the_watch_has_no_place)
 {
-	make_registry();
 	make_task(0, "waits");
 	make_tree(0, 1, shop, NULL);
 	open_profile();
@@ -362,12 +332,10 @@ TEST(a_wait_from_before_the_watch_has_no_place)
 	ck_assert_ns(time_of("waits", TDT__PROFILE_WAITING, false), 2 * MS);
 	ck_assert_ns(profile->sum.unknown_ns, 2 * MS);
 	ck_assert_uint_eq(profile->sum.n_strata, 1);
-	close_profile();
 }
 
 TEST(another_task_in_the_same_record_is_another_task)
 {
-	make_registry();
 	make_task(0, "first");
 	make_tree(0, 2, shop, NULL);
 	open_profile();
@@ -379,12 +347,10 @@ TEST(another_task_in_the_same_record_is_another_task)
 	ck_assert_int_eq(tdt__profile_conclude(&profile->sum), 0);
 	ck_assert_ns(time_of("first", TDT__PROFILE_WAITING, true), MS);
 	ck_assert_ns(time_of("second", TDT__PROFILE_WAITING, true), MS);
-	close_profile();
 }
 
 TEST(what_a_task_waits_for_is_kept_apart)
 {
-	make_registry();
 	make_task(0, "waits");
 	make_tree(0, 2, shop, NULL);
 	made.record[0].wait_count = 1;
@@ -393,12 +359,10 @@ TEST(what_a_task_waits_for_is_kept_apart)
 	open_profile();
 	look(MS);
 	ck_assert_int_eq(group_of("waits", TDT__PROFILE_WAITING, true)->kind, TDT_WAIT_TIMER);
-	close_profile();
 }
 
 TEST(damaged_records_end_a_look)
 {
-	make_registry();
 	make_task(0, "waits");
 	made.slab.next = (uintptr_t)&made.slab;
 	open_profile();
@@ -409,23 +373,18 @@ TEST(damaged_records_end_a_look)
 	profile->damaged = false;
 	look(MS);
 	ck_assert(profile->damaged);
-	close_profile();
 }
 
 TEST(a_task_without_a_name_is_known_by_its_place)
 {
 	static const char file[] = "src/main.rs";
 
-	make_registry();
 	make_task(0, "")->file = (uintptr_t)file;
 	made.record[0].line = 88;
 	open_profile();
 	look(MS);
 	ck_assert_str_eq(tdt__profile_name_of(&profile->sum, 0), "spawned at main.rs:88");
-	close_profile();
 }
-
-/* --- Places -------------------------------------------------------------------------------- */
 
 static void two_tasks(void)
 {
@@ -480,7 +439,6 @@ static int profile_all(void *unused)
 	struct tdt__profile_places places;
 	int error = tdt__profile_begin(profile, &target, &images, &found);
 
-	(void)unused;
 	if (error != 0)
 		return error;
 	profile->watched_from = 0;
@@ -500,8 +458,7 @@ TEST(no_memory_is_no_harm)
 {
 	int first = 0, made_all;
 
-	if (!no_memory_possible())
-		return;
+	NEEDS_FAILING_MEMORY();
 	two_tasks();
 	make_young(0);
 	tdt__profile_end(profile);
@@ -654,8 +611,7 @@ TEST(without_memory_there_are_no_times)
 	struct tdt__recording *recording;
 	void *block;
 
-	if (!no_memory_possible())
-		return;
+	NEEDS_FAILING_MEMORY();
 	recording = make_recording(&block);
 	for (int first = 0, made_all = 1; made_all > first; first++) {
 		no_memory_begin(first);

@@ -5,17 +5,12 @@
  * what the seed says.
  */
 
-#include <config.h>
-
 #include <math.h>
-#include <string.h>
 
 #include "lib/test.h"
 #include "reader/profile_sum.h"
 
 #define MS 1000000
-
-/* --- Ages ---------------------------------------------------------------------------------- */
 
 CASE(ages)
 
@@ -75,8 +70,6 @@ TEST(with_few_looks_nothing_is_scaled)
 	for (unsigned i = 0; i < TDT__AGE_BINS; i++)
 		ck_assert_double_eq_tol(scale[i], 1, 1e-9);
 }
-
-/* --- Stale waits --------------------------------------------------------------------------- */
 
 static void add_waits(struct tdt__profile_sum *sum, uint32_t group, uint64_t age, int n)
 {

@@ -4,21 +4,11 @@
  * this process, so what the reader finds is compared with what the library itself says.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <tdt/integrate/hooks.h>
 #include <tdt/layout/registry.h>
-#include <tdt/tdt.h>
 
-#include "lib/idle.h"
-#include "lib/no_memory.h"
 #include "lib/poll_now.h"
+#include "lib/read_self.h"
 #include "lib/refused.h"
 #include "lib/test.h"
 #include "reader/trees.h"
@@ -26,34 +16,19 @@
 #include "symbolize/symbolize.h"
 #include "tree/stacks.h"
 
-static struct tdt__target target;
-static struct tdt__images images;
-static struct tdt__found found[TDT__REGISTRIES_MAX];
 static struct tdt__tasks tasks;
 static size_t n_found;
 
-static void open_self(void)
-{
-	const struct tdt__places places = { 0 };
-	struct tdt__trouble trouble;
-
-	ck_assert_int_eq(tdt__target_open_process(&target, getpid(), &trouble), 0);
-	ck_assert_int_eq(tdt__images_init(&images, &target, &places), 0);
-	n_found = tdt__find(&target, found);
-	ck_assert_uint_ge(n_found, 1);
-}
-
 static void look_around(void)
 {
-	open_self();
+	n_found = open_self();
 	ck_assert_int_eq(tdt__tasks_read(&tasks, &target, &images, &found[0]), 0);
 }
 
-static void close_self(void)
+static void look_away(void)
 {
 	tdt__tasks_fini(&tasks);
-	tdt__images_fini(&images);
-	tdt__target_close(&target);
+	close_self();
 }
 
 static const struct tdt__seen_task *task_named(const char *name)
@@ -77,14 +52,12 @@ static __attribute__((noinline)) void wait_here(struct tdt_context *cx)
 
 static tdt_poll_t pend(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	wait_here(cx);
 	return TDT_PENDING;
 }
 
 static tdt_poll_t end_at_once(void *state, struct tdt_context *cx)
 {
-	(void)cx;
 	return state == NULL ? TDT_READY : TDT_PANICKED;
 }
 
@@ -115,7 +88,7 @@ TEST(the_registry_of_the_library_is_found_once)
 	ck_assert_uint_eq(n_found, 1);
 	ck_assert(found[0].known);
 	ck_assert_uint_eq(found[0].address, (uintptr_t)&tdt__registry);
-	close_self();
+	look_away();
 }
 
 TEST(a_copy_of_a_registry_is_none)
@@ -123,7 +96,7 @@ TEST(a_copy_of_a_registry_is_none)
 	static _Alignas(64) struct tdt_registry copy = { .magic = "not yet" };
 
 	copy = tdt__registry;
-	open_self();
+	n_found = open_self();
 	ck_assert_uint_eq(n_found, 1);
 	ck_assert_uint_ne(found[0].address, (uintptr_t)&copy);
 	copy.self = (uintptr_t)&copy;
@@ -132,7 +105,7 @@ TEST(a_copy_of_a_registry_is_none)
 	ck_assert_uint_eq(n_found, 2);
 	ck_assert(!found[1].known && found[1].registry.version == 2);
 	memset(&copy, 0, sizeof copy);
-	close_self();
+	look_away();
 }
 
 TEST(tasks_are_as_they_were_made)
@@ -161,7 +134,7 @@ TEST(tasks_are_as_they_were_made)
 	ck_assert_uint_eq(task->member.info.n_waits, 0);
 	task = task_named("over");
 	ck_assert_str_eq(task->outcome, "ready");
-	close_self();
+	look_away();
 	tdt_future_drop(&waits.future);
 	tdt_future_drop(&fresh.future);
 	tdt_future_drop(&over.future);
@@ -195,7 +168,6 @@ static int look_and_close(void *unused)
 {
 	int error = tdt__tasks_read(&tasks, &target, &images, &found[0]);
 
-	(void)unused;
 	if (error == 0)
 		tdt__tasks_fini(&tasks);
 	return error;
@@ -205,15 +177,13 @@ TEST(without_memory_there_is_no_list)
 {
 	struct tdt_traced waits = make("waits", pend);
 
-	if (!no_memory_possible())
-		return;
+	NEEDS_FAILING_MEMORY();
 	poll_task(&waits);
 	open_self();
 	no_memory_each(look_and_close, NULL, 5);
 	tdt__images_fini(&images);
 	tdt__target_close(&target);
-	tdt_future_drop(&waits.future);
-	tdt_handle_unref(waits.handle);
+	end_traced(&waits);
 }
 
 /* --- Proofs ------------------------------------------------------------------------- */
@@ -222,7 +192,6 @@ static struct tdt_lock lock = { .magic = TDT_LOCK_MAGIC };
 
 static tdt_poll_t lock_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	tdt_leaf_waits_on(TDT_WAIT_MUTEX, &lock, lock.owner);
 	tdt_waker_drop(tdt_waker_clone(cx->waker));
 	return TDT_PENDING;
@@ -264,9 +233,8 @@ TEST(a_wait_is_proved_by_a_record_that_stands_still)
 	poll_task(&traced); /* since it was read */
 	tdt__task_prove(&tasks, task);
 	ck_assert_int_eq(task->member.proof, TDT__UNSURE);
-	close_self();
-	tdt_future_drop(&traced.future);
-	tdt_handle_unref(traced.handle);
+	look_away();
+	end_traced(&traced);
 }
 
 TEST(a_lock_that_its_new_owner_does_not_take_is_a_futurelock)
@@ -285,14 +253,14 @@ TEST(a_lock_that_its_new_owner_does_not_take_is_a_futurelock)
 	ck_assert_uint_ge(wait->handed_ns, 1000000000);
 	tdt__tasks_settle(&tasks);
 	ck_assert_uint_eq(wait->futurelock, 0); /* its owner is runnable */
-	close_self();
+	look_away();
 
 	poll_task(&owner);
 	look_around();
 	wait = &task_named("waiter")->wait;
 	tdt__tasks_settle(&tasks);
 	ck_assert_uint_eq(wait->futurelock, 1);
-	close_self();
+	look_away();
 
 	tdt_lock_take(&lock, tdt_handle_id(owner.handle));
 	look_around();
@@ -301,15 +269,13 @@ TEST(a_lock_that_its_new_owner_does_not_take_is_a_futurelock)
 	ck_assert_uint_eq(wait->owner, tdt_handle_id(owner.handle));
 	ck_assert_uint_eq(wait->handed_ns, 0);
 	ck_assert_uint_eq(wait->futurelock, 0);
-	close_self();
+	look_away();
 	lock.owner = 0;
 	tdt_future_drop(&waiter.future);
 	tdt_future_drop(&owner.future);
 	tdt_handle_unref(waiter.handle);
 	tdt_handle_unref(owner.handle);
 }
-
-/* --- Modules ------------------------------------------------------------------------ */
 
 CASE(modules)
 
@@ -381,8 +347,6 @@ TEST(no_file_is_opened_if_that_is_wanted)
 	tdt__target_close(&target);
 }
 
-/* --- Trees -------------------------------------------------------------------------- */
-
 CASE(trees)
 
 TEST(the_last_tree_is_that_of_the_library)
@@ -411,10 +375,9 @@ TEST(the_last_tree_is_that_of_the_library)
 	ck_assert_uint_le(tree.head.polls, task_named("watched")->member.info.polls);
 	tdt__stacks_free(tree.stacks);
 	tdt__tree_reader_fini(&reader);
-	close_self();
+	look_away();
 	tdt_trace_free(last);
-	tdt_future_drop(&traced.future);
-	tdt_handle_unref(traced.handle);
+	end_traced(&traced);
 }
 
 /* A record with two trees, as a hostile target may have them. */
@@ -464,7 +427,7 @@ TEST(a_sound_tree_is_read)
 	make_up();
 	ck_assert_int_eq(read_made_up(&frames), 0);
 	ck_assert_uint_eq(frames, 3);
-	close_self();
+	look_away();
 }
 
 #define REFUSED(change)                                          \
@@ -489,7 +452,7 @@ TEST(a_tree_that_contradicts_itself_is_none)
 	REFUSED(made_up.tree[1].tree.leaves = made_up.tree[1].entry[0].leaves = 1u << 30);
 	REFUSED(made_up.head.room = UINT32_MAX);
 	REFUSED(made_up.head.published = 0);
-	close_self();
+	look_away();
 }
 
 SUITE_SKIP(reading_refused())

@@ -4,53 +4,18 @@
  * with what was done, also while a thread writes all the time.  And memory that is damaged.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <tdt/layout/recording.h>
-#include <tdt/probe.h>
-#include <tdt/tdt.h>
 
-#include "lib/idle.h"
-#include "lib/no_memory.h"
 #include "lib/poll_now.h"
+#include "lib/read_self.h"
 #include "lib/refused.h"
-#include "lib/sanitized.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 #include "reader/recorded.h"
 #include "recording/read.h"
 #include "registry/registry.h"
 
-static struct tdt__target target;
-static struct tdt__images images;
-static struct tdt__found found[TDT__REGISTRIES_MAX];
-static struct tdt__trouble trouble;
 static void *copy;
 static size_t size;
-
-static void open_self(void)
-{
-	const struct tdt__places places = { .no_files = true };
-
-	ck_assert_int_eq(tdt__target_open_process(&target, getpid(), &trouble), 0);
-	ck_assert_int_eq(tdt__images_init(&images, &target, &places), 0);
-	ck_assert_uint_ge(tdt__find(&target, found), 1);
-}
-
-static void close_self(void)
-{
-	tdt__images_fini(&images);
-	tdt__target_close(&target);
-}
 
 static int copy_self(void)
 {
@@ -85,8 +50,6 @@ static uint64_t pair;
 
 static tdt_poll_t record_pair(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	pair++;
 	TDT_PROBE(check, pair, pair, ~pair);
 	return TDT_PENDING;
@@ -155,8 +118,6 @@ static uint64_t count_pairs(uint64_t *last)
 	close_copy(recording);
 	return n;
 }
-
-/* --- What is copied ----------------------------------------------------------------------- */
 
 CASE(copies)
 
@@ -233,7 +194,6 @@ static int copy_and_free(void *argument)
 {
 	int error = copy_self();
 
-	(void)argument;
 	if (error == 0)
 		free(copy);
 	return error;

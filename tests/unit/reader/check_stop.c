@@ -1,20 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers reader/stop.  A child that runs is stopped, and goes on. */
 
-#include <config.h>
-
-#include <errno.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <sys/mman.h>
 #include <sys/ptrace.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "lib/must.h"
 #include "lib/refused.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "reader/stop.h"
 

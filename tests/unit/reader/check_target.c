@@ -5,23 +5,10 @@
  * up.
  */
 
-#include <config.h>
-
 #include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "lib/no_memory.h"
 #include "lib/refused.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "reader/core.h"
 #include "reader/elf_facts.h"
@@ -29,8 +16,6 @@
 
 static struct tdt__target target;
 static struct tdt__trouble trouble;
-
-/* --- A process ---------------------------------------------------------------------- */
 
 static void open_self(void)
 {
@@ -220,7 +205,6 @@ static int open_and_close(void *unused)
 {
 	int error = tdt__target_open_process(&target, getpid(), &trouble);
 
-	(void)unused;
 	if (error == 0)
 		tdt__target_close(&target);
 	return error;
@@ -228,16 +212,11 @@ static int open_and_close(void *unused)
 
 TEST(without_memory_nothing_is_opened)
 {
-	if (!no_memory_possible())
-		return;
-	if (ASAN || TSAN) {
-		puts("# not tried: with a sanitizer's many mappings, qsort() can lack memory, too");
-		return;
-	}
+	NEEDS_FAILING_MEMORY();
+	NOT_TRIED_IF(ASAN || TSAN,
+		     "with a sanitizer's many mappings, qsort() can lack memory, too");
 	no_memory_each(open_and_close, NULL, 10);
 }
-
-/* --- ELF headers -------------------------------------------------------------------- */
 
 /* A file with two segments and a build-id. */
 struct file_image {
@@ -350,8 +329,6 @@ TEST(damaged_notes_have_no_build_id)
 	ck_assert(read_facts(&facts, false));
 	ck_assert_str_eq(facts.build_id, "");
 }
-
-/* --- Core files --------------------------------------------------------------------- */
 
 #define CORE_AT UINT64_C(0x7f0000000000)
 

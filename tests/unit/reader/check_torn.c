@@ -5,13 +5,8 @@
  * and copies the record word by word, so that the record changes between any two words.
  */
 
-#include <config.h>
-
-#include <stddef.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include <tdt/layout/registry.h>
 
@@ -177,17 +172,15 @@ static size_t read_record(unsigned words, bool backwards)
 	return n;
 }
 
-CASE(torn)
+CASE(torn, .setup = open_target, .teardown = close_target)
 
 TEST(a_record_that_is_passed_on_while_it_is_read_is_of_one_task, .to = 2)
 {
 	size_t read = 0;
 
-	open_target();
 	for (unsigned words = WORDS_ODD + 1; words <= 8 * RECORD_WORDS; words++)
 		read += read_record(words, _i != 0);
 	ck_assert_uint_ge(read, 4 * RECORD_WORDS); /* those with enough time */
-	close_target();
 }
 
 /* --- Panics ------------------------------------------------------------------------- */
@@ -251,11 +244,9 @@ TEST(a_panic_that_is_overwritten_while_it_is_read_is_of_one_task, .to = 2)
 {
 	size_t read = 0;
 
-	open_target();
 	for (unsigned words = WORDS_ODD + 1; words <= 8 * PANIC_WORDS; words++)
 		read += read_panic(words, _i != 0);
 	ck_assert_uint_ge(read, 4 * PANIC_WORDS);
-	close_target();
 }
 
 SUITE_SKIP(reading_refused())

@@ -5,49 +5,17 @@
  * that were made up to do harm.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <tdt/integrate/leaf.h>
-#include <tdt/tdt.h>
 
 #include "lib/fibered.h"
 #include "lib/poll_now.h"
+#include "lib/read_self.h"
 #include "lib/refused.h"
-#include "lib/seeded.h"
-#include "lib/sanitized.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
 #include "reader/dump.h"
 #include "reader/walk.h"
 #include "tree/stacks.h"
-
-static struct tdt__target target;
-static struct tdt__images images;
-static struct tdt__found found[TDT__REGISTRIES_MAX];
-
-static void open_self(void)
-{
-	const struct tdt__places places = { 0 };
-	struct tdt__trouble trouble;
-
-	ck_assert_int_eq(tdt__target_open_process(&target, getpid(), &trouble), 0);
-	ck_assert_int_eq(tdt__images_init(&images, &target, &places), 0);
-	ck_assert_uint_eq(tdt__find(&target, found), 1);
-}
-
-static void close_self(void)
-{
-	tdt__images_fini(&images);
-	tdt__target_close(&target);
-}
 
 /* --- Polls that go on ------------------------------------------------------------------- */
 
@@ -64,8 +32,6 @@ static __attribute__((noinline)) void block_here(void)
 
 static tdt_poll_t poll_blocked(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	block_here();
 	return TDT_READY;
 }
@@ -79,8 +45,6 @@ static __attribute__((noinline)) void spin_here(void)
 
 static tdt_poll_t poll_running(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	spin_here();
 	return TDT_READY;
 }
@@ -256,8 +220,7 @@ TEST(a_task_that_nobody_watches_has_its_record_alone)
 	task.traced = tdt_traced(future_of(poll_running, NULL));
 	dump_only(text, sizeof text, &call);
 	ck_assert_str_eq(text, "");
-	tdt_future_drop(&task.traced.future);
-	tdt_handle_unref(task.traced.handle);
+	end_traced(&task.traced);
 }
 
 /* --- Lists -------------------------------------------------------------------------------- */
@@ -335,8 +298,6 @@ TEST(a_list_that_cannot_be_read_or_is_not_in_force_is_none)
 	dump_listed(NULL, text, sizeof text);
 	ck_assert_str_eq(text, "");
 }
-
-/* --- Fibers ------------------------------------------------------------------------------- */
 
 static struct fibered sleeper;
 
@@ -416,8 +377,7 @@ TEST(the_stack_of_a_coroutine_is_a_part_of_the_task)
 	ck_assert_int_eq(own->groups[0]->tasks[0]->leaves_known, TDT_LEAVES_PART);
 	tdt_snapshot_free(own);
 	fibered_fini(&sleeper);
-	tdt_future_drop(&traced.future);
-	tdt_handle_unref(traced.handle);
+	end_traced(&traced);
 }
 
 /* --- Stacks that were made up ------------------------------------------------------------- */
@@ -435,7 +395,7 @@ static uint64_t made_up_word(unsigned *random, uint64_t stack, unsigned size)
 	}
 }
 
-CASE(made up)
+CASE(made up, .teardown = close_self)
 
 TEST(no_stack_makes_a_walk_go_astray)
 {
@@ -466,7 +426,6 @@ TEST(no_stack_makes_a_walk_go_astray)
 		tdt__stacks_free(stacks);
 	}
 	tdt__walker_fini(&walker);
-	close_self();
 }
 
 TEST(code_outside_of_all_modules_ends_a_walk)
@@ -486,7 +445,6 @@ TEST(code_outside_of_all_modules_ends_a_walk)
 	ck_assert(stacks == NULL || stacks->n <= 1);
 	tdt__stacks_free(stacks);
 	tdt__walker_fini(&walker);
-	close_self();
 }
 
 SUITE_SKIP(reading_refused())

@@ -5,40 +5,19 @@
  * which files are removed.
  */
 
-#include <config.h>
-
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <ftw.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <tdt/integrate/hooks.h>
 #include <tdt/layout/recording.h>
-#include <tdt/tdt.h>
 
 #include "lib/folder.h"
 #include "lib/hand.h"
-#include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/recorded.h"
 #include "lib/requester.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "recorder/block.h"
 #include "recorder/files.h"
@@ -53,9 +32,6 @@ static void make_dir(void)
 
 static int remove_one(const char *path, const struct stat *about, int flag, struct FTW *ftw)
 {
-	(void)about;
-	(void)flag;
-	(void)ftw;
 	return remove(path);
 }
 
@@ -87,16 +63,13 @@ static int count_files(void)
 	return n;
 }
 
-/* --- The file of a process ------------------------------------------------- */
-
-CASE(own)
+CASE(own, .setup = make_dir, .teardown = remove_dir)
 
 TEST(the_file_has_a_name_with_the_process_and_only_its_owner_may_read_it)
 {
 	char begin[sizeof dir + 32];
 	struct stat about;
 
-	make_dir();
 	umask(0);
 	ck_assert_int_eq(start_in_dir(0), 0);
 	snprintf(begin, sizeof begin, "%s/tdt-%d-", dir, getpid());
@@ -104,7 +77,6 @@ TEST(the_file_has_a_name_with_the_process_and_only_its_owner_may_read_it)
 	ck_assert_int_eq(stat(recorded_path(), &about), 0);
 	ck_assert_uint_eq(about.st_mode, S_IFREG | 0600);
 	ck_assert_uint_eq((uint64_t)about.st_size, recorded_block()->bytes);
-	remove_dir();
 }
 
 /* The polls that the file of the process tells of. */
@@ -139,7 +111,6 @@ TEST(the_file_survives_a_kill)
 	int ends[2], status;
 	pid_t child;
 
-	make_dir();
 	ck_assert_int_eq(pipe(ends), 0);
 	child = fork();
 	if (child == 0) {
@@ -154,7 +125,6 @@ TEST(the_file_survives_a_kill)
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	ck_assert_uint_eq(polls_in(path, (uint32_t)child), 17);
-	remove_dir();
 }
 
 static void poll_times(struct hand *hand, int n)
@@ -227,12 +197,10 @@ static uint32_t end_of(void (*end)(void))
 
 TEST(a_recording_says_whether_the_process_has_exited)
 {
-	make_dir();
 	ck_assert_uint_eq(end_of(end_by_exit), TDT_RECORDING_END_EXIT);
 	ck_assert_uint_eq(end_of(end_by_underscore_exit), TDT_RECORDING_END_UNKNOWN);
 	ck_assert_uint_eq(end_of(end_by_signal), TDT_RECORDING_END_UNKNOWN);
 	ck_assert_uint_eq(end_of(end_with_a_child_that_exits), TDT_RECORDING_END_UNKNOWN);
-	remove_dir();
 }
 
 TEST(live_tasks_are_listed_again_and_again)
@@ -241,7 +209,6 @@ TEST(live_tasks_are_listed_again_and_again)
 	struct tdt_event state;
 	struct hand hand;
 
-	make_dir();
 	hand_begin(&hand, 99, TDT_READY, NULL);
 	ck_assert_int_eq(start_in_dir(0), 0);
 	first = next_listing(0);
@@ -255,7 +222,6 @@ TEST(live_tasks_are_listed_again_and_again)
 	ck_assert_uint_ge(state.time, second);
 	ck_assert_uint_eq(state.b, 0); /* it was not woken */
 	hand_end(&hand);
-	remove_dir();
 }
 
 /* A reader takes an event for no older than those before it in the ring. */
@@ -265,7 +231,6 @@ TEST(listings_are_in_the_order_of_time)
 	struct recorded recorded;
 	struct hand hand;
 
-	make_dir();
 	hand_begin(&hand, 99, TDT_READY, NULL);
 	ck_assert_int_eq(start_in_dir(0), 0);
 	next_listing(next_listing(0));
@@ -276,7 +241,6 @@ TEST(listings_are_in_the_order_of_time)
 	}
 	ck_assert_uint_ne(time, 0);
 	hand_end(&hand);
-	remove_dir();
 }
 
 static void be_listed(void *since)
@@ -289,11 +253,9 @@ TEST(a_task_that_is_being_polled_is_listed_as_such)
 	uint64_t since = 0;
 	struct test_busy busy = { .act = be_listed, .argument = &since, .result = TDT_PENDING };
 	struct tdt_future child = test_busy_future(&busy);
-	struct test_task task;
 	struct tdt_event state;
+	TEST_TASK(task, &child);
 
-	make_dir();
-	test_task_init(&task, &child);
 	ck_assert_int_eq(start_in_dir(0), 0);
 	test_task_poll(&task);
 	ck_assert_int_eq(tdt_recorder_stop(), 0);
@@ -301,16 +263,12 @@ TEST(a_task_that_is_being_polled_is_listed_as_such)
 	ck_assert_uint_ge(state.time, since);
 	ck_assert_uint_eq(state.b, TDT_STATE_POLLED);
 	ck_assert_uint_eq(state.a, (uint32_t)gettid());
-	test_task_fini(&task);
-	remove_dir();
 }
 
 static struct tdt_lock lock = { .magic = TDT_LOCK_MAGIC, .owner = 4711 };
 
 static tdt_poll_t lock_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	tdt_leaf_waits_on(TDT_WAIT_MUTEX, &lock, lock.owner);
 	return TDT_PENDING;
 }
@@ -333,26 +291,21 @@ TEST(a_listed_task_names_the_present_holder_of_its_lock)
 	struct tdt_context cx = { &waker.waker };
 
 	test_waker_init(&waker);
-	make_dir();
 	ck_assert_int_eq(start_in_dir(0), 0);
 	ck_assert_uint_eq(tdt_future_poll(&waiter.future, &cx), TDT_PENDING);
 	tdt_lock_take(&lock, 4712); /* its holder passed it on */
 	next_listing(next_listing(0));
 	ck_assert_int_eq(tdt_recorder_stop(), 0);
 	ck_assert_uint_eq(listed_holder(tdt_handle_id(waiter.handle)), 4712);
-	tdt_future_drop(&waiter.future);
-	tdt_handle_unref(waiter.handle);
-	remove_dir();
+	end_traced(&waiter);
 }
 
 TEST(a_child_of_fork_has_a_file_of_its_own_once_it_traces_a_future)
 {
 	struct hand hand, own;
 	char parents[PATH_MAX];
-	int status;
 	pid_t child;
 
-	make_dir();
 	ck_assert_int_eq(start_in_dir(0), 0);
 	strcpy(parents, recorded_path());
 	hand_begin(&hand, 99, TDT_READY, NULL);
@@ -367,12 +320,10 @@ TEST(a_child_of_fork_has_a_file_of_its_own_once_it_traces_a_future)
 		MUST(polls_in(recorded_path(), (uint32_t)getpid()) == 7);
 		_exit(0);
 	}
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(child_status(child), 0);
 	ck_assert_uint_eq(polls_in(parents, (uint32_t)getpid()), 3);
 	ck_assert_int_eq(count_files(), 2);
 	hand_end(&hand);
-	remove_dir();
 }
 
 TEST(the_recorder_goes_on_in_the_same_file)
@@ -380,7 +331,6 @@ TEST(the_recorder_goes_on_in_the_same_file)
 	struct hand hand;
 	char path[PATH_MAX];
 
-	make_dir();
 	ck_assert_int_eq(start_in_dir(0), 0);
 	strcpy(path, recorded_path());
 	hand_begin(&hand, 99, TDT_READY, NULL);
@@ -391,10 +341,7 @@ TEST(the_recorder_goes_on_in_the_same_file)
 	ck_assert_str_eq(recorded_path(), path);
 	ck_assert_uint_eq(polls_in(path, (uint32_t)getpid()), 6);
 	hand_end(&hand);
-	remove_dir();
 }
-
-/* --- What goes wrong ------------------------------------------------------- */
 
 static void expect_refused(int error)
 {
@@ -403,13 +350,12 @@ static void expect_refused(int error)
 	ck_assert_uint_eq(tdt__registry.rings, 0);
 }
 
-CASE(wrong)
+CASE(wrong, .setup = make_dir, .teardown = remove_dir)
 
 TEST(what_is_no_directory_is_refused)
 {
 	int file;
 
-	make_dir();
 	strcat(dir, "/none/file");
 	expect_refused(-ENOENT);
 	strcpy(strrchr(dir, '/') - strlen("/none"), "/file");
@@ -417,27 +363,22 @@ TEST(what_is_no_directory_is_refused)
 	close(file);
 	expect_refused(-ENOTDIR);
 	*strrchr(dir, '/') = '\0';
-	remove_dir();
 }
 
 TEST(a_limit_of_file_sizes_is_no_signal)
 {
 	const struct rlimit limit = { 100000, 100000 };
 
-	make_dir();
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
 	expect_refused(-EFBIG);
 	ck_assert_int_eq(count_files(), 0);
-	remove_dir();
 }
 
 TEST(a_link_with_the_name_of_the_file_is_not_followed)
 {
 	char path[PATH_MAX], target[sizeof dir + 8];
-	int status;
 	pid_t child;
 
-	make_dir();
 	snprintf(target, sizeof target, "%s/target", dir);
 	child = fork();
 	if (child == 0) {
@@ -449,9 +390,7 @@ TEST(a_link_with_the_name_of_the_file_is_not_followed)
 		MUST(start_in_dir(0) == -EEXIST && access(target, F_OK) != 0);
 		_exit(0);
 	}
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
-	remove_dir();
+	ck_assert_int_eq(child_status(child), 0);
 }
 
 /* --- The size of the directory --------------------------------------------- */
@@ -485,13 +424,12 @@ static bool is_there(const char *name)
 	return access(path, F_OK) == 0;
 }
 
-CASE(size)
+CASE(size, .setup = make_dir, .teardown = remove_dir)
 
 TEST(the_oldest_recordings_of_processes_that_are_gone_make_room)
 {
 	char live[64];
 
-	make_dir();
 	snprintf(live, sizeof live, "tdt-%d-1.rec", getpid());
 	make_old("tdt-99999991-1.rec", TDT_RECORDING_MAGIC, 10);
 	make_old("tdt-99999992-1.rec", TDT_RECORDING_MAGIC, 30);
@@ -507,7 +445,6 @@ TEST(the_oldest_recordings_of_processes_that_are_gone_make_room)
 	ck_assert(is_there("tdt-99999994-1.rec"));
 	ck_assert(is_there("tdt-99999995-1.rec.gz"));
 	ck_assert(is_there("notes"));
-	remove_dir();
 }
 
 static bool others_are_first;
@@ -525,12 +462,10 @@ int unlinkat(int folder, const char *name, int flags)
 
 TEST(what_another_process_removes_at_the_same_time_makes_room_too)
 {
-	make_dir();
 	make_old("tdt-99999991-1.rec", TDT_RECORDING_MAGIC, 10);
 	make_old("tdt-99999992-1.rec", TDT_RECORDING_MAGIC, 30);
 	others_are_first = true;
 	ck_assert_int_eq(start_in_dir(5 * OLD_SIZE / 2), 0);
-	remove_dir();
 }
 
 /* Make a recording of the process `pid`, with the header as it is. */
@@ -565,7 +500,6 @@ TEST(without_proc_a_live_process_is_not_taken_for_gone, .to = 2)
 	pid_t child;
 	char name[64];
 
-	make_dir();
 	clock_gettime(CLOCK_BOOTTIME, &now);
 	header.alive = (uint64_t)now.tv_sec * 1000000000;
 	snprintf(name, sizeof name, "tdt-%d-1.rec", _i == 0 ? getpid() : 99999991);
@@ -582,7 +516,6 @@ TEST(without_proc_a_live_process_is_not_taken_for_gone, .to = 2)
 		puts("# not tried: nothing may be mounted here");
 	else
 		ck_assert(WEXITSTATUS(status) == 0 && is_there(name));
-	remove_dir();
 }
 
 /* The ids of another PID namespace say nothing here; the sign of life does. */
@@ -591,7 +524,6 @@ TEST(a_process_of_another_namespace_is_gone_if_it_shows_no_life)
 	struct tdt_recording header = { .magic = TDT_RECORDING_MAGIC, .pid_namespace = 1 };
 	struct timespec now;
 
-	make_dir();
 	clock_gettime(CLOCK_BOOTTIME, &now);
 	header.alive = (uint64_t)now.tv_sec * 1000000000;
 	make_header("tdt-99999991-1.rec", &header);
@@ -601,7 +533,6 @@ TEST(a_process_of_another_namespace_is_gone_if_it_shows_no_life)
 	make_header("tdt-99999991-1.rec", &header);
 	ck_assert_int_eq(start_in_dir(OLD_SIZE), 0);
 	ck_assert(!is_there("tdt-99999991-1.rec"));
-	remove_dir();
 }
 
 /* Its last sign of life has a time that this boot has not seen yet. */
@@ -610,13 +541,11 @@ TEST(a_process_of_another_namespace_is_gone_if_the_machine_was_started_again)
 	struct tdt_recording header = { .magic = TDT_RECORDING_MAGIC, .pid_namespace = 1 };
 	struct timespec now;
 
-	make_dir();
 	clock_gettime(CLOCK_BOOTTIME, &now);
 	header.alive = ((uint64_t)now.tv_sec + 86400) * 1000000000;
 	make_header("tdt-99999991-1.rec", &header);
 	ck_assert_int_eq(start_in_dir(OLD_SIZE), 0);
 	ck_assert(!is_there("tdt-99999991-1.rec"));
-	remove_dir();
 }
 
 /* The name of a live process is that of process 1, whose start is read from /proc. */
@@ -625,7 +554,6 @@ TEST(recordings_of_live_processes_stay_and_leave_no_room)
 	char name[64], text[1024] = "", *at;
 	FILE *file = fopen("/proc/1/stat", "r");
 
-	make_dir();
 	MUST(file != NULL && fgets(text, sizeof text, file) != NULL);
 	fclose(file);
 	at = strrchr(text, ')');
@@ -636,7 +564,6 @@ TEST(recordings_of_live_processes_stay_and_leave_no_room)
 	ck_assert_int_eq(start_in_dir(OLD_SIZE), -ENOSPC);
 	ck_assert(is_there(name));
 	ck_assert_int_eq(count_files(), 1);
-	remove_dir();
 }
 
 #define PARTIES 12
@@ -677,8 +604,7 @@ static int fill_file_system(void)
 		    tdt_traced(((struct tdt_future){ NULL, stay_pending, drop_nothing }));
 		MUST(pthread_create(&thread[i], NULL, poll_in_thread, &hands[i]) == 0);
 	}
-	for (int i = 0; i < PARTIES; i++)
-		pthread_join(thread[i], NULL);
+	threads_join(thread, PARTIES);
 	/* The threads for which there are no large rings go on in the small ones. */
 	MUST(tdt_recorder_info(&status) == 0 && status.missed_polls == 0);
 	MUST(statvfs(dir, &about) == 0 && about.f_bavail * about.f_bsize < 2 * 65536);
@@ -690,12 +616,10 @@ TEST(a_full_file_system_costs_events_and_not_the_process)
 	int status;
 	pid_t child;
 
-	make_dir();
 	child = fork();
 	if (child == 0)
 		_exit(fill_file_system());
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	remove_dir();
 	ck_assert(WIFEXITED(status));
 	if (WEXITSTATUS(status) == 77)
 		puts("# not tried: no file system may be mounted here");
@@ -722,7 +646,6 @@ TEST(threads_that_start_all_at_once_miss_nothing)
 	static struct hand hands[BURST];
 	pthread_t thread[BURST];
 
-	make_dir();
 	ck_assert_int_eq(tdt_recorder_start(&options), 0);
 	pthread_barrier_init(&all_polled, NULL, BURST);
 	for (int i = 0; i < BURST; i++) {
@@ -731,12 +654,10 @@ TEST(threads_that_start_all_at_once_miss_nothing)
 		    tdt_traced(((struct tdt_future){ NULL, stay_pending, drop_nothing }));
 		MUST(pthread_create(&thread[i], NULL, poll_at_once, &hands[i]) == 0);
 	}
-	for (int i = 0; i < BURST; i++)
-		pthread_join(thread[i], NULL);
+	threads_join(thread, BURST);
 	ck_assert_int_eq(tdt_recorder_info(&status), 0);
 	ck_assert_uint_eq(status.missed, 0);
 	ck_assert_str_ne(recorded_path(), "");
-	remove_dir();
 }
 
 #define WORKERS 24
@@ -761,7 +682,6 @@ TEST(each_of_many_workers_has_a_file)
 	pid_t child[WORKERS];
 	char byte;
 
-	make_dir();
 	setenv("TDT_RECORD", "16M", 1);
 	setenv("TDT_RECORD_DIR", dir, 1);
 	setenv("TDT_RECORD_DIR_SIZE", "200M", 1);
@@ -781,7 +701,6 @@ TEST(each_of_many_workers_has_a_file)
 		ck_assert_int_eq(waitpid(child[i], NULL, 0), child[i]);
 	ck_assert_int_eq(files, WORKERS);
 	ck_assert_int_eq(count_files(), WORKERS);
-	remove_dir();
 }
 
 #define STEP (64 * 4096)
@@ -792,7 +711,6 @@ static char *memory;
 
 static void make_made(size_t dir_size)
 {
-	make_dir();
 	memory = mmap(NULL, 8 * STEP, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(memory, MAP_FAILED);
 	ck_assert_int_eq(tdt__record_file_make(&made, dir, dir_size), 0);
@@ -823,7 +741,6 @@ TEST(more_of_a_file_is_allocated_only_within_the_limit)
 	ck_assert_uint_ge((uint64_t)about.st_blocks * 512, 2 * STEP);
 	tdt__record_file_remove(&made);
 	ck_assert_int_eq(count_files(), 0);
-	remove_dir();
 }
 
 /* Valgrind 3.19 ends with "aspacem assertion failed: ! is_freeslot(ix)". */
@@ -843,7 +760,6 @@ TEST(a_file_grows_when_its_path_does_not_lead_to_it_any_more, .skip = file_witho
 	ck_assert_int_eq(map_step(2), 0);
 	tdt__record_file_remove(&made);
 	ck_assert_int_eq(count_files(), 1); /* it is another one */
-	remove_dir();
 }
 
 /* As daemons do that close all descriptors, and open their own ones. */
@@ -869,5 +785,4 @@ TEST(a_descriptor_with_another_use_is_left_alone)
 	ends[0] = made.descriptor;
 	tdt__record_file_close(&made);
 	ck_assert_int_eq(fcntl(ends[0], F_GETFD), 0);
-	remove_dir();
 }

@@ -4,28 +4,11 @@
  * memory, its address space and its core file, while it runs and when a reader outside has gone.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <tdt/layout/outside.h>
 #include <tdt/layout/recording.h>
-#include <tdt/tdt.h>
 
 #include "lib/hand.h"
-#include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/recorded.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "lib/threads.h"
 #include "lib/visitor.h"
@@ -106,7 +89,6 @@ static void *poll_until_over(void *nothing)
 	struct test_waker waker;
 	struct tdt_context cx = { &waker.waker };
 
-	(void)nothing;
 	test_waker_init(&waker);
 	tdt_future_poll(&task.future, &cx);
 	atomic_fetch_add(&ready, 1);
@@ -114,8 +96,7 @@ static void *poll_until_over(void *nothing)
 		tdt_future_poll(&task.future, &cx);
 		atomic_fetch_add(&polls, 1);
 	}
-	tdt_future_drop(&task.future);
-	tdt_handle_unref(task.handle);
+	end_traced(&task);
 	return NULL;
 }
 
@@ -129,16 +110,14 @@ static void expect_readers(void)
 static void run_host(void)
 {
 	expect_readers();
-	for (int i = 0; i < THREADS; i++)
-		MUST(pthread_create(&threads[i], NULL, poll_until_over, NULL) == 0);
+	threads_start(threads, THREADS, poll_until_over, NULL);
 	UNTIL(atomic_load(&ready) == THREADS);
 }
 
 static void end_host(void)
 {
 	atomic_store(&over, true);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+	threads_join(threads, THREADS);
 }
 
 static void poll_more(unsigned long n)
@@ -198,10 +177,7 @@ TEST(neither_does_it_in_a_host_that_locks_its_memory)
 	struct footprint before;
 	bool by_program;
 
-	if (ASAN || TSAN || !lock_memory()) {
-		puts("# not tried: memory may not be locked here");
-		return;
-	}
+	NOT_TRIED_IF(ASAN || TSAN || !lock_memory(), "memory may not be locked here");
 	run_host();
 	before = footprint();
 	ck_assert_int_eq(tdt__recorder_outside_start(&readers, &by_program), 0);
@@ -219,10 +195,7 @@ TEST(an_idle_host_that_locks_its_memory_does_not_get_larger)
 	struct hand hand;
 	bool by_program;
 
-	if (ASAN || TSAN || !lock_memory()) {
-		puts("# not tried: memory may not be locked here");
-		return;
-	}
+	NOT_TRIED_IF(ASAN || TSAN || !lock_memory(), "memory may not be locked here");
 	expect_readers();
 	hand_begin(&hand, 99999, TDT_READY, NULL);
 	before = footprint();
@@ -238,8 +211,6 @@ TEST(an_idle_host_that_locks_its_memory_does_not_get_larger)
 
 static tdt_poll_t last_for_long(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	usleep(5000);
 	TDT_KEEP_FRAME();
 	return TDT_PENDING;
@@ -324,8 +295,6 @@ TEST(neither_the_door_nor_the_recorder_takes_address_space_when_a_reader_comes,
 	pthread_join(thread, NULL);
 	end_traced(&task);
 }
-
-/* --- The core file ------------------------------------------------------------------------- */
 
 CASE(core)
 

@@ -4,25 +4,11 @@
  * polls and of polls that last, and what is remarkable.
  */
 
-#include <config.h>
-
-#include <pthread.h>
-#include <semaphore.h>
-#include <stdatomic.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
 #include <tdt/integrate/hooks.h>
 #include <tdt/layout/recording.h>
-#include <tdt/tdt.h>
 
 #include "lib/hand.h"
-#include "lib/must.h"
 #include "lib/recorded.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "recorder/block.h"
 #include "recorder/stacks.h"
@@ -64,8 +50,6 @@ static bool calls(const struct tdt_recording_stack *stack, uintptr_t function)
 			return true;
 	return false;
 }
-
-/* --- The table ------------------------------------------------------------- */
 
 CASE(stacks)
 
@@ -124,8 +108,7 @@ TEST(threads_that_add_at_once_find_what_they_added)
 	start();
 	for (int i = 0; i < ADDERS; i++)
 		MUST(pthread_create(&thread[i], NULL, add_many, number[i]) == 0);
-	for (int i = 0; i < ADDERS; i++)
-		pthread_join(thread[i], NULL);
+	threads_join(thread, ADDERS);
 	for (int i = 0; i < ADDERS; i++)
 		for (uint64_t j = 0; j < ADDED; j++) {
 			const struct tdt_event event = { .a = number[i][j] };
@@ -142,7 +125,6 @@ static __attribute__((noinline)) tdt_poll_t two_leaves_poll(void *state, struct 
 {
 	static const struct tdt_waker *kept[2];
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		if (kept[i] != NULL)
 			tdt_waker_drop(kept[i]);
@@ -150,11 +132,6 @@ static __attribute__((noinline)) tdt_poll_t two_leaves_poll(void *state, struct 
 	}
 	TDT_KEEP_FRAME();
 	return TDT_PENDING;
-}
-
-static void drop_nothing(void *state)
-{
-	(void)state;
 }
 
 static void poll_task(struct tdt_traced *task)
@@ -198,8 +175,7 @@ TEST(each_nth_poll_has_the_stacks_of_its_leaves_before_it)
 				       TDT_EVENT_POLL, TDT_EVENT_POLL, TDT_EVENT_STACK,
 				       TDT_EVENT_STACK, TDT_EVENT_POLL }),
 			 n);
-	tdt_future_drop(&task.future);
-	tdt_handle_unref(task.handle);
+	end_traced(&task);
 }
 
 /*
@@ -213,7 +189,6 @@ static struct {
 static _Thread_local bool is_tests_thread;
 
 void __real_tdt__capture_clear(struct tdt__capture *capture);
-void __wrap_tdt__capture_clear(struct tdt__capture *capture);
 
 void __wrap_tdt__capture_clear(struct tdt__capture *capture)
 {
@@ -262,8 +237,7 @@ TEST(a_poll_that_is_due_while_captures_are_renewed_has_its_stacks)
 	ck_assert_uint_eq(leaves_recorded(), 4);
 	ck_assert_uint_eq(lost_stacks(), 0);
 	sem_post(&renewal.go);
-	tdt_future_drop(&task.future);
-	tdt_handle_unref(task.handle);
+	end_traced(&task);
 }
 
 #define CAPTURES_MOST 128 /* more than there are at first */
@@ -295,8 +269,7 @@ TEST(a_poll_that_finds_no_capture_is_counted_and_the_next_one_is_captured)
 	ck_assert_uint_eq(lost_stacks(), 1);
 	while (n > 0)
 		tdt__spare_give(taken[--n]);
-	tdt_future_drop(&task.future);
-	tdt_handle_unref(task.handle);
+	end_traced(&task);
 }
 
 TEST(without_stacks_none_are_recorded)
@@ -315,15 +288,13 @@ TEST(without_stacks_none_are_recorded)
 	start();
 	usleep(5000);
 	UNTIL((poll_task(&task), recorded_count(TDT_RING_POLLS, TDT_EVENT_STACK, 0)) != 0);
-	tdt_future_drop(&task.future);
-	tdt_handle_unref(task.handle);
+	end_traced(&task);
 }
 
 /* --- What is remarkable ---------------------------------------------------- */
 
 static tdt_poll_t named_poll(void *state, struct tdt_context *cx)
 {
-	(void)cx;
 	tdt_leaf_waits_on_named(TDT_WAIT_MUTEX, state, 9,
 				"a lock with a name of more than one slot");
 	return TDT_PENDING;
@@ -420,8 +391,6 @@ static sem_t go;
 
 static __attribute__((noinline)) tdt_poll_t blocking_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	while (sem_wait(&go) != 0)
 		;
 	TDT_KEEP_FRAME();
@@ -460,10 +429,7 @@ TEST(a_poll_that_lasts_is_read_where_it_runs)
 	struct recorded stack;
 	uint64_t id;
 
-	if (in_valgrind()) {
-		puts("# not tried: under valgrind threads are not where the kernel says");
-		return;
-	}
+	NOT_TRIED_IF(in_valgrind(), "under valgrind threads are not where the kernel says");
 	sem_init(&go, 0, 0);
 	start();
 	task = tdt_traced(((struct tdt_future){ NULL, blocking_poll, drop_nothing }));
@@ -474,11 +440,8 @@ TEST(a_poll_that_lasts_is_read_where_it_runs)
 	ck_assert_uint_ne(stack.event.time, 0);
 	ck_assert_ptr_nonnull(recorded_ring_of((uint32_t)stack.event.c, TDT_RING_POLLS));
 	ck_assert(calls(stack_of(&stack.event), (uintptr_t)blocking_poll));
-	tdt_future_drop(&task.future);
-	tdt_handle_unref(task.handle);
+	end_traced(&task);
 }
-
-/* --- Modules --------------------------------------------------------------- */
 
 CASE(stacks)
 
@@ -511,6 +474,5 @@ TEST(the_module_of_each_stack_is_recorded)
 	UNTIL(has_module_of((uintptr_t)two_leaves_poll, &module));
 	ck_assert_ptr_nonnull(
 		strstr(module.payload + 9 + module.payload[8], "check_record_stacks"));
-	tdt_future_drop(&task.future);
-	tdt_handle_unref(task.handle);
+	end_traced(&task);
 }

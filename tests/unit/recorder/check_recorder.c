@@ -5,36 +5,18 @@
  * options.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <tdt/integrate/fiber.h>
 #include <tdt/integrate/hooks.h>
 #include <tdt/integrate/leaf.h>
 #include <tdt/layout/recording.h>
-#include <tdt/tdt.h>
 
 #include "lib/folder.h"
 #include "lib/hand.h"
-#include "lib/idle.h"
-#include "lib/must.h"
-#include "lib/no_memory.h"
+#include "lib/no_threads.h"
 #include "lib/recorded.h"
 #include "lib/requester.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "recorder/clock.h"
 #include "recorder/recorder.h"
@@ -45,8 +27,6 @@ static void start(const struct tdt_recorder_options *options)
 {
 	ck_assert_int_eq(tdt_recorder_start(options), 0);
 }
-
-/* --- What is recorded ------------------------------------------------------ */
 
 CASE(events)
 
@@ -104,10 +84,9 @@ TEST(a_poll_follows_the_previous_one_if_the_runtime_has_not_read_the_clock_since
 TEST(a_poll_for_a_request_is_recorded_as_one)
 {
 	struct test_requester requester;
-	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 99);
 	uint64_t id;
 
-	test_task_init(&task, NULL);
 	id = tdt_handle_id(task.handle);
 	ck_assert_int_eq(tdt_recorder_start(NULL), 0);
 	test_task_poll(&task);
@@ -124,7 +103,6 @@ TEST(a_poll_for_a_request_is_recorded_as_one)
 	ck_assert_uint_eq(recorded_last(TDT_RING_POLLS, TDT_EVENT_POLL, id).event.detail &
 				  TDT_EVENT_POLL_REQUESTED, 0);
 	test_requester_fini(&requester);
-	test_task_fini(&task);
 }
 
 TEST(a_wake_up_says_which_task_made_it)
@@ -213,7 +191,6 @@ static tdt_poll_t waiting_poll(void *state, struct tdt_context *cx)
 	const struct tdt_recording_ring *ring =
 		recorded_ring_of((uint32_t)gettid(), TDT_RING_POLLS);
 
-	(void)cx;
 	ck_assert_uint_eq(ring->task, tdt_current_task_id());
 	ck_assert_uint_ne(ring->since, 0);
 	tdt_leaf_waits_on_named(TDT_WAIT_MUTEX, state, 9, "a lock with a name of more than a slot");
@@ -247,8 +224,7 @@ TEST(what_leaves_wait_for_is_recorded_before_their_poll)
 	ck_assert(recorded_next(ring, &at, &event) && event.event.kind == TDT_EVENT_POLL);
 	ck_assert(!recorded_next(ring, &at, &event));
 	ck_assert_uint_eq(ring->task, 0);
-	tdt_future_drop(&task.future);
-	tdt_handle_unref(task.handle);
+	end_traced(&task);
 }
 
 static void *wake_on_thread(void *arg)
@@ -389,8 +365,6 @@ TEST(the_runs_of_a_fiber_are_recorded_as_polls)
 	ck_assert_uint_eq(ring->task, 0);
 }
 
-/* --- Starting and stopping ------------------------------------------------- */
-
 CASE(switching)
 
 TEST(nothing_is_recorded_before_the_start_and_after_the_stop)
@@ -403,8 +377,7 @@ TEST(nothing_is_recorded_before_the_start_and_after_the_stop)
 	hand_poll(&hand);
 	start(NULL);
 	hand_poll(&hand);
-	ck_assert_int_eq(tdt_recorder_start(NULL), -EALREADY);
-	ck_assert_int_eq(errno, EALREADY);
+	ck_assert_fails(tdt_recorder_start(NULL), EALREADY);
 	ck_assert_int_eq(tdt_recorder_stop(), 0);
 	hand_poll(&hand);
 	ck_assert_uint_eq(recorded_count(TDT_RING_POLLS, TDT_EVENT_POLL, hand_id(&hand)), 1);
@@ -420,8 +393,7 @@ TEST(options_that_are_not_understood_are_refused)
 {
 	struct tdt_recorder_options options = { .size = sizeof options, .ring_size = 4095 };
 
-	ck_assert_int_eq(tdt_recorder_start(&options), -EINVAL);
-	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_fails(tdt_recorder_start(&options), EINVAL);
 	options.ring_size = 65536;
 	options.total_size = 65536;
 	ck_assert_int_eq(tdt_recorder_start(&options), -EINVAL);
@@ -443,19 +415,6 @@ TEST(options_that_are_not_understood_are_refused)
 	start(&options);
 }
 
-static bool no_threads;
-
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
-			  void *arg);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
-			  void *arg);
-
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
-			  void *arg)
-{
-	return no_threads ? EAGAIN : __real_pthread_create(thread, attr, run, arg);
-}
-
 TEST(without_a_thread_or_memory_for_the_rings_it_does_not_start)
 {
 	const struct tdt_recorder_options huge = { .size = sizeof huge,
@@ -463,10 +422,9 @@ TEST(without_a_thread_or_memory_for_the_rings_it_does_not_start)
 						   .total_size = (size_t)1 << 52 };
 	const struct rlimit limit = { (rlim_t)1 << 36, RLIM_INFINITY };
 
-	no_threads = true;
-	ck_assert_int_eq(tdt_recorder_start(NULL), -EAGAIN);
-	ck_assert_int_eq(errno, EAGAIN);
-	no_threads = false;
+	threads_left = 0;
+	ck_assert_fails(tdt_recorder_start(NULL), EAGAIN);
+	threads_left = -1;
 	if (!ASAN && !TSAN) {
 		ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
 		ck_assert_int_eq(tdt_recorder_start(&huge), -ENOMEM);
@@ -486,10 +444,7 @@ TEST(each_allocation_of_a_start_may_fail)
 						.dir_size = 1 << 30 };
 	int failed = 0;
 
-	if (!no_memory_possible()) {
-		puts("# not tried: allocations can't be made to fail here");
-		return;
-	}
+	NOT_TRIED_IF(!no_memory_possible(), "allocations can't be made to fail here");
 	ck_assert(make_folder(dir));
 	start(NULL);
 	for (int first = 0, made = 1; made >= first; first++, options.dir_size++) {
@@ -672,14 +627,11 @@ TEST(without_its_directory_it_records_in_memory_and_reports_why)
 
 static tdt_poll_t ready_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	return TDT_READY;
 }
 
 static void nothing_drop(void *state)
 {
-	(void)state;
 }
 
 /*
@@ -700,8 +652,7 @@ int test_play(int argc, char **argv)
 	}
 	MUST(strcmp(argv[1], "limit") != 0 || setrlimit(RLIMIT_FSIZE, &none) == 0);
 	task = tdt_traced(((struct tdt_future){ NULL, ready_poll, nothing_drop }));
-	tdt_future_drop(&task.future);
-	tdt_handle_unref(task.handle);
+	end_traced(&task);
 	return lseek(STDERR_FILENO, 0, SEEK_END) > 0 && strcmp(argv[1], "daemon") == 0;
 }
 
@@ -821,8 +772,7 @@ TEST(how_the_recorder_does_can_be_asked_with_any_size)
 	} larger = { .info = { .size = sizeof larger }, .more = "abcdefg" };
 	size_t small[2] = { sizeof small, 5 };
 
-	ck_assert_int_eq(tdt_recorder_info(NULL), -EINVAL);
-	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_fails(tdt_recorder_info(NULL), EINVAL);
 	ck_assert_int_eq(tdt_recorder_info(&larger.info), 0);
 	ck_assert_str_eq(larger.more, "");
 	ck_assert_int_eq(tdt_recorder_info((void *)small), 0);
@@ -837,8 +787,7 @@ TEST(the_path_of_the_file_is_written_where_it_has_room)
 	char path[] = "there is none";
 	struct tdt_recorder_status info = { .size = sizeof info, .missed = 7, .path = path };
 
-	ck_assert_int_eq(tdt_recorder_info(&info), -ERANGE);
-	ck_assert_int_eq(errno, ERANGE);
+	ck_assert_fails(tdt_recorder_info(&info), ERANGE);
 	ck_assert_uint_eq(info.missed, 7);
 	info.path_size = 1;
 	ck_assert_int_eq(tdt_recorder_info(&info), 0);
@@ -846,8 +795,6 @@ TEST(the_path_of_the_file_is_written_where_it_has_room)
 	ck_assert_ptr_eq(info.path, path);
 	ck_assert_uint_eq(info.missed, 0);
 }
-
-/* --- At a fork ------------------------------------------------------------- */
 
 static int child_of_fork(struct hand *hand)
 {
@@ -873,7 +820,6 @@ CASE(forking)
 TEST(a_child_goes_on_in_rings_of_its_own)
 {
 	struct hand hand;
-	int status;
 	pid_t child;
 
 	start(NULL);
@@ -882,8 +828,7 @@ TEST(a_child_goes_on_in_rings_of_its_own)
 	child = fork();
 	if (child == 0)
 		_exit(child_of_fork(&hand));
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(child_status(child), 0);
 	hand_poll(&hand);
 	ck_assert_uint_eq(recorded_count(TDT_RING_POLLS, TDT_EVENT_POLL, 0), 2);
 	ck_assert_uint_eq(recorded_block()->pid, (uint32_t)getpid());
@@ -894,7 +839,6 @@ TEST(a_child_goes_on_in_rings_of_its_own)
 TEST(a_child_that_is_made_without_the_handlers_of_fork_does_no_harm)
 {
 	struct hand hand;
-	int status;
 	pid_t child;
 
 	start(NULL);
@@ -905,8 +849,7 @@ TEST(a_child_that_is_made_without_the_handlers_of_fork_does_no_harm)
 		hand_poll(&hand);
 		_exit(0);
 	}
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(child_status(child), 0);
 	ck_assert_uint_eq(recorded_count(TDT_RING_POLLS, TDT_EVENT_POLL, 0), 1);
 	hand_end(&hand);
 }
@@ -914,7 +857,6 @@ TEST(a_child_that_is_made_without_the_handlers_of_fork_does_no_harm)
 TEST(a_child_of_a_process_that_stopped_records_nothing)
 {
 	struct hand hand;
-	int status;
 	pid_t child;
 
 	start(NULL);
@@ -930,7 +872,6 @@ TEST(a_child_of_a_process_that_stopped_records_nothing)
 		MUST(recorded_count(TDT_RING_POLLS, TDT_EVENT_POLL, 0) == 1);
 		_exit(0);
 	}
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(child_status(child), 0);
 	hand_end(&hand);
 }

@@ -5,24 +5,10 @@
  * the clocks.
  */
 
-#include <config.h>
-
-#include <pthread.h>
-#include <sched.h>
-#include <semaphore.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
 #include <tdt/integrate/hooks.h>
 #include <tdt/layout/recording.h>
-#include <tdt/tdt.h>
 
 #include "lib/hand.h"
-#include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/recorded.h"
 #include "lib/test.h"
 #include "recorder/block.h"
@@ -137,7 +123,6 @@ static void wake_again(struct tdt_handle *task)
 /* The event alone: of threads that wake a task at once, only the first has news. */
 static void *wake_once(void *arg)
 {
-	(void)arg;
 	tdt__record_wake(tdt_handle_id(woken));
 	return NULL;
 }
@@ -178,10 +163,8 @@ TEST(a_thousand_threads_that_come_and_go_lose_nothing_unsaid)
 	for (int i = 0; i < 1000; i += 50) {
 		pthread_t threads[50];
 
-		for (int j = 0; j < 50; j++)
-			MUST(pthread_create(&threads[j], NULL, wake_once, NULL) == 0);
-		for (int j = 0; j < 50; j++)
-			pthread_join(threads[j], NULL);
+		threads_start(threads, 50, wake_once, NULL);
+		threads_join(threads, 50);
 	}
 	said = recorded_count(TDT_RING_OTHERS, TDT_EVENT_WAKE, hand_id(&hand));
 	ck_assert_uint_gt(said, 0);
@@ -379,8 +362,6 @@ static uint64_t polled_at;
 
 static tdt_poll_t note_time(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	ck_assert_uint_eq(block()->missed_polls, 1);
 	while (tdt__ticks() == block()->missed_last)
 		;
@@ -451,8 +432,6 @@ TEST(a_thread_that_found_no_ring_takes_the_next_one_that_is_free)
 
 static tdt_poll_t stopping_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	tdt_worker_thread_stop();
 	return TDT_PENDING;
 }
@@ -469,14 +448,11 @@ TEST(a_ring_that_was_given_back_in_a_poll_is_not_written_to)
 	tdt_future_poll(&task.future, &cx);
 	ck_assert_uint_eq(recorded_count(TDT_RING_POLLS, TDT_EVENT_POLL, 0), 0);
 	ck_assert_uint_eq(block()->missed_polls, 1);
-	tdt_future_drop(&task.future);
-	tdt_handle_unref(task.handle);
+	end_traced(&task);
 }
 
 static tdt_poll_t restarting_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	ck_assert_int_eq(tdt_recorder_stop(), 0);
 	start(2 * TDT_RING_SIZE_MIN, 0);
 	return TDT_PENDING;
@@ -493,11 +469,8 @@ TEST(a_poll_that_began_in_an_earlier_recording_is_not_missed)
 	start(TDT_RING_SIZE_MIN, 0);
 	tdt_future_poll(&task.future, &cx);
 	ck_assert_uint_eq(block()->missed, 0);
-	tdt_future_drop(&task.future);
-	tdt_handle_unref(task.handle);
+	end_traced(&task);
 }
-
-/* --- Clocks ---------------------------------------------------------------- */
 
 CASE(clocks)
 

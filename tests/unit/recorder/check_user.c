@@ -4,17 +4,9 @@
  * records.  A tracer's part is played by the test, which raises a semaphore as the kernel would.
  */
 
-#include <config.h>
-
-#include <stdint.h>
-#include <string.h>
-
 #include <tdt/layout/recording.h>
-#include <tdt/tdt.h>
 
 #include "lib/futures.h"
-#include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/recorded.h"
 #include "lib/test.h"
 
@@ -35,8 +27,6 @@ static struct recorded last_event(void)
 {
 	return recorded_last(TDT_RING_OTHERS, TDT_EVENT_USER, 0);
 }
-
-/* --- When ------------------------------------------------------------------------------- */
 
 static void fire(void)
 {
@@ -72,8 +62,6 @@ TEST(arguments_are_evaluated_once_for_a_tracer_and_the_recorder)
 	ck_assert_uint_eq(recorded_count(TDT_RING_OTHERS, TDT_EVENT_USER, 0), 2);
 }
 #endif
-
-/* --- What ------------------------------------------------------------------------------- */
 
 /* What the payload has at `*at`, which is moved behind it. */
 static void expect(const struct recorded *event, size_t *at, const void *bytes, size_t n)
@@ -187,8 +175,6 @@ TEST(long_names_and_too_many_arguments_are_cut)
 
 static tdt_poll_t probe_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	fire();
 	return TDT_READY;
 }
@@ -207,6 +193,5 @@ TEST(an_event_belongs_to_the_task_that_is_polled)
 	ck_assert_uint_eq(last_event().event.task, 0);
 	ck_assert_int_eq(tdt_future_poll(&task.future, &cx), TDT_READY);
 	ck_assert_uint_eq(recorded_count(TDT_RING_POLLS, TDT_EVENT_USER, 4711), 1);
-	tdt_future_drop(&task.future);
-	tdt_handle_unref(task.handle);
+	end_traced(&task);
 }

@@ -4,21 +4,7 @@
  * threads write to it.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <tdt/future.h>
-
-#include "lib/must.h"
-#include "lib/no_memory.h"
 #include "lib/recording_maker.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "recording/copy.h"
 #include "recording/read.h"
@@ -37,7 +23,6 @@ static int read_block(void *data, uint64_t address, void *to, size_t n)
 {
 	uint64_t offset = address - (uintptr_t)block;
 
-	(void)data;
 	if (before_read != NULL)
 		before_read(offset);
 	if (offset > size || n > size - offset)
@@ -89,7 +74,7 @@ static unsigned begin(void)
 	return maker_ring(maker, TDT_RING_POLLS, 64, 11);
 }
 
-CASE(copies)
+CASE(copies, .teardown = end)
 
 TEST(a_copy_has_all_and_is_no_larger_than_necessary)
 {
@@ -115,7 +100,6 @@ TEST(a_copy_has_all_and_is_no_larger_than_necessary)
 	ck_assert_uint_eq(found[1], 2);
 	tdt__recording_close(recording);
 	ck_assert_str_eq(tasks_of_copy(), "7 8 9 ");
-	end();
 }
 
 /* Nobody writes to a snapshot, so all that it has is whole, and it has no spare slots. */
@@ -132,7 +116,6 @@ TEST(a_copy_of_a_snapshot_has_all_of_it)
 	size = copy_size;
 	ck_assert_int_eq(copy_block(1000, 0), 0);
 	ck_assert_str_eq(tasks_of_copy(), "61 62 63 64 ");
-	end();
 }
 
 TEST(old_events_are_left_out_and_the_services_are_not)
@@ -152,7 +135,6 @@ TEST(old_events_are_left_out_and_the_services_are_not)
 	ck_assert_str_eq(tasks_of_copy(), "1 5 ");
 	ck_assert_int_eq(copy_block(1000, 121), 0);
 	ck_assert_str_eq(tasks_of_copy(), "1 ");
-	end();
 }
 
 TEST(a_process_that_is_gone_was_last_seen_with_its_newest_event)
@@ -167,7 +149,6 @@ TEST(a_process_that_is_gone_was_last_seen_with_its_newest_event)
 	ck_assert_uint_eq(recording->until, 110);
 	tdt__recording_close(recording);
 	free(copy);
-	end();
 }
 
 /* A thread writes 20 more events between the reading of the slots and that of the head. */
@@ -206,7 +187,6 @@ TEST(what_may_be_overwritten_meanwhile_is_left_out)
 	ck_assert_uint_eq(rings[0].n, 100 - (120 + 32 - 64));
 	tdt__recording_close(recording);
 	ck_assert_str_eq(tasks_of_copy(), "89 90 91 92 93 94 95 96 97 98 99 100 ");
-	end();
 }
 
 static int entries_read;
@@ -251,7 +231,6 @@ TEST(a_ring_that_is_overwritten_as_a_whole_is_read_again)
 	ck_assert_uint_eq(entry->head, entry->first);
 	ck_assert_uint_gt(entry->first, 100);
 	ck_assert_str_eq(tasks_of_copy(), "");
-	end();
 }
 
 static void change_current(uint64_t offset)
@@ -275,7 +254,6 @@ TEST(a_poll_that_changes_while_it_is_read_is_left_out)
 	before_read = change_current;
 	ck_assert_int_eq(copy_block(1000, 0), 0);
 	ck_assert_str_eq(tasks_of_copy(), "7 ");
-	end();
 }
 
 /* What the block becomes when the second ring is about to be read. */
@@ -311,10 +289,9 @@ TEST(a_thread_that_gets_a_larger_ring_meanwhile_is_in_the_copy)
 	ck_assert_int_eq(copy_block(1000, 0), 0);
 	ck_assert_str_eq(tasks_of_copy(), "7 8 ");
 	free(later);
-	end();
 }
 
-CASE(damage)
+CASE(damage, .teardown = end)
 
 TEST(what_cannot_be_read_is_an_error)
 {
@@ -339,7 +316,6 @@ TEST(what_cannot_be_read_is_an_error)
 	header->stacks = 0;
 	ck_assert_int_eq(copy_block(1000, 0), 0);
 	ck_assert_str_eq(tasks_of_copy(), "7 ");
-	end();
 }
 
 /* What is appended to a copy must be aligned. */
@@ -356,14 +332,12 @@ TEST(a_table_of_stacks_of_an_odd_length_is_cut)
 	ck_assert_int_eq(copy_block(1000, 0), 0);
 	ck_assert_uint_eq(copy_size % 8, 0);
 	free(copy);
-	end();
 }
 
 static int reads;
 
 static void count_read(uint64_t offset)
 {
-	(void)offset;
 	reads++;
 }
 
@@ -385,7 +359,6 @@ TEST(a_block_that_is_shorter_than_it_says_is_refused_at_once)
 	before_read = NULL;
 	header->bytes = size - 1;
 	ck_assert_int_eq(copy_block(1000, 0), -EINVAL);
-	end();
 }
 
 /* Many entries that describe the same slots would make a copy that is larger than the block. */
@@ -405,14 +378,12 @@ TEST(a_copy_is_no_larger_than_the_block_may_be)
 	ck_assert_int_eq(copy_block(1000, 0), 0);
 	ck_assert_uint_lt(copy_size, size);
 	free(copy);
-	end();
 }
 
 static int copy_and_free(void *argument)
 {
 	int err = copy_block(1000, 0);
 
-	(void)argument;
 	free(copy);
 	return err;
 }
@@ -430,7 +401,6 @@ TEST(a_block_that_is_larger_than_its_memory_is_refused)
 	source.bytes = size;
 	ck_assert_int_eq(tdt__recording_copy(&source, &copy, &copy_size), 0);
 	ck_assert_str_eq(tasks_of_copy(), "7 ");
-	end();
 }
 
 TEST(without_memory_copying_says_so)
@@ -443,7 +413,6 @@ TEST(without_memory_copying_says_so)
 		maker_wake(maker, ring, 100, 7, 0);
 	block = maker_block(maker, &size);
 	no_memory_each(copy_and_free, NULL, 3);
-	end();
 }
 
 /* --- A thread that writes all the time ------------------------------------------------------ */
@@ -466,7 +435,6 @@ static void *write_on(void *argument)
 	struct tdt_recording_ring *ring = (void *)(block + header->rings);
 	uint64_t *slots = (uint64_t *)(void *)(block + ring->slots);
 
-	(void)argument;
 	for (uint64_t i = 0; !atomic_load_explicit(&stop, memory_order_relaxed); i++) {
 		put_words(slots + 4 * (i & (ring->room - 1)), TDT_EVENT_WAKE, i + 1, i + 1, i + 1);
 		__atomic_store_n(&ring->head, i + 1, __ATOMIC_RELEASE);
@@ -482,7 +450,6 @@ static int read_words(void *data, uint64_t address, void *to, size_t n)
 	const uint64_t *from = (const uint64_t *)(uintptr_t)address;
 	uint64_t *words = to;
 
-	(void)data;
 	for (size_t i = 0; i < n / 8; i++)
 		words[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
 	atomic_thread_fence(memory_order_acquire);

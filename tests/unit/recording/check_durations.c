@@ -4,14 +4,6 @@
  * Which polls and latencies of a made recording are counted, and in which buckets.
  */
 
-#include <config.h>
-
-#include <stdlib.h>
-#include <string.h>
-
-#include <tdt/future.h>
-
-#include "lib/no_memory.h"
 #include "lib/recording_maker.h"
 #include "lib/test.h"
 #include "recording/durations.h"

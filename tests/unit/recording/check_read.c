@@ -5,48 +5,17 @@
  * the order of time, each event with what belongs to it, and whatever the bytes are.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <tdt/future.h>
-
-#include "lib/no_memory.h"
-#include "lib/recording_maker.h"
-#include "lib/sanitized.h"
-#include "lib/seeded.h"
+#include "lib/made_recording.h"
 #include "lib/test.h"
-#include "recording/read.h"
 
-static struct maker *maker;
 static unsigned ring;
-static void *block;
-static size_t size;
-static struct tdt__recording *recording;
 static char text[1 << 16];
 
 static void begin(void)
 {
+	end();
 	maker = maker_new();
 	ring = maker_ring(maker, TDT_RING_POLLS, 64, 11);
-}
-
-static void open_block(void)
-{
-	block = maker_block(maker, &size);
-	ck_assert_int_eq(tdt__recording_open(&recording, block, size), 0);
-}
-
-static void end(void)
-{
-	tdt__recording_close(recording);
-	free(block);
-	maker_free(maker);
 }
 
 static const char *kind_name(uint8_t kind)
@@ -111,22 +80,19 @@ static const char *items(void)
 	return text;
 }
 
-CASE(order)
+CASE(order, .setup = begin, .teardown = end)
 
 TEST(a_poll_begins_before_what_happened_in_it)
 {
-	begin();
 	maker_wake(maker, ring, 150, 8, 7);
 	maker_wake(maker, ring, 160, 9, 7);
 	maker_poll(maker, ring, 100, 100, 7, TDT_PENDING);
 	open_block();
 	ck_assert_str_eq(items(), "100 +poll7@11 150 wake8@11 160 wake9@11 200 -poll7@11 ");
-	end();
 }
 
 TEST(polls_that_follow_each_other_at_once_are_not_nested)
 {
-	begin();
 	maker_poll(maker, ring, 100, 100, 7, TDT_PENDING);
 	maker_poll(maker, ring, 200, 50, 8, TDT_PENDING);
 	maker_poll(maker, ring, 250, 0, 9, TDT_PENDING);
@@ -136,12 +102,10 @@ TEST(polls_that_follow_each_other_at_once_are_not_nested)
 	ck_assert_str_eq(items(), "100 +poll7@11 200 -poll7@11 200 +poll8@11 250 -poll8@11 "
 				  "250 +poll9@11 250 -poll9@11 250 +poll7@11 260 -poll7@11 "
 				  "260 +park@11 300 -park@11 ");
-	end();
 }
 
 TEST(polls_inside_of_polls_are_nested)
 {
-	begin();
 	maker_poll(maker, ring, 110, 10, 8, TDT_PENDING);
 	maker_poll(maker, ring, 130, 10, 10, TDT_PENDING);
 	maker_poll(maker, ring, 130, 20, 9, TDT_PENDING);
@@ -149,13 +113,11 @@ TEST(polls_inside_of_polls_are_nested)
 	open_block();
 	ck_assert_str_eq(items(), "100 +poll7@11 110 +poll8@11 120 -poll8@11 130 +poll9@11 "
 				  "130 +poll10@11 140 -poll10@11 150 -poll9@11 200 -poll7@11 ");
-	end();
 }
 
 /* A coarse clock reads the same at the beginning of a poll and in it. */
 TEST(an_event_of_the_time_of_a_beginning_is_where_it_says)
 {
-	begin();
 	maker_wake(maker, ring, 100, 8, 7);
 	maker_poll(maker, ring, 100, 100, 7, TDT_PENDING);
 	maker_wake(maker, ring, 200, 7, 0);
@@ -163,12 +125,10 @@ TEST(an_event_of_the_time_of_a_beginning_is_where_it_says)
 	open_block();
 	ck_assert_str_eq(items(), "100 +poll7@11 100 wake8@11 200 -poll7@11 200 wake7@11 "
 				  "200 +poll8@11 210 -poll8@11 ");
-	end();
 }
 
 TEST(waits_and_stacks_are_parts_of_their_poll)
 {
-	begin();
 	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 50, 9,
 		   "a name that is longer than a slot has room");
 	maker_wait(maker, ring, 8, TDT_WAIT_TIMER, 51, 0, NULL);
@@ -180,7 +140,6 @@ TEST(waits_and_stacks_are_parts_of_their_poll)
 	open_block();
 	ck_assert_str_eq(items(), "100 +poll7@11,wait:50,wait:52,stack:35 110 +poll8@11,wait:51 "
 				  "120 -poll8@11 200 -poll7@11 300 +poll7@11 400 -poll7@11 ");
-	end();
 }
 
 TEST(parts_have_their_payload)
@@ -189,7 +148,6 @@ TEST(parts_have_their_payload)
 	struct tdt__recorded_item item, part;
 	char payload[TDT__PAYLOAD_MAX + 1];
 
-	begin();
 	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 50, 9, "the table of all the connections");
 	maker_wake(maker, ring, 150, 8, 7);
 	maker_poll(maker, ring, 100, 100, 7, TDT_PENDING);
@@ -204,14 +162,12 @@ TEST(parts_have_their_payload)
 	ck_assert_uint_eq(tdt__recording_payload(recording, &part, payload), 32);
 	ck_assert_str_eq(payload, "the table of all the connections");
 	tdt__recording_end(&cursor);
-	end();
 }
 
 TEST(rings_are_merged_by_time)
 {
 	unsigned other;
 
-	begin();
 	other = maker_ring(maker, TDT_RING_OTHERS, 64, 12);
 	maker_poll(maker, ring, 100, 100, 7, TDT_PENDING);
 	maker_poll(maker, ring, 300, 100, 7, TDT_PENDING);
@@ -224,14 +180,12 @@ TEST(rings_are_merged_by_time)
 				  "300 wake7@12 300 +poll7@11 350 wake7@12 400 -poll7@11 ");
 	ck_assert_uint_eq(recording->from, 50);
 	ck_assert_uint_eq(recording->until, 400);
-	end();
 }
 
 TEST(a_poll_that_goes_on_has_a_beginning_only)
 {
 	struct tdt_recording_ring *entry;
 
-	begin();
 	maker_poll(maker, ring, 100, 100, 7, TDT_PENDING);
 	maker_wait(maker, ring, 8, TDT_WAIT_MUTEX, 50, 9, NULL);
 	entry = maker_entry(maker, ring);
@@ -241,24 +195,19 @@ TEST(a_poll_that_goes_on_has_a_beginning_only)
 	open_block();
 	/* The poll of 8 is older than the newest event, so that it may have ended meanwhile. */
 	ck_assert_str_eq(items(), "100 +poll7@11 200 -poll7@11 250 wake9@11 ");
-	tdt__recording_close(recording);
-	free(block);
 	entry->since = 250;
 	open_block();
 	ck_assert_str_eq(items(),
 			 "100 +poll7@11 200 -poll7@11 250 +poll8@11,wait:50 250 wake9@11 ");
 	ck_assert_uint_ne(tdt__recording_task(recording, 8), TDT__RECORDED_NONE);
-	end();
 }
 
 TEST(a_worker_that_is_parked_has_a_beginning_only)
 {
-	begin();
 	maker_poll(maker, ring, 100, 100, 7, TDT_PENDING);
 	maker_entry(maker, ring)->since = 220;
 	open_block();
 	ck_assert_str_eq(items(), "100 +poll7@11 200 -poll7@11 220 +park@11 ");
-	end();
 }
 
 TEST(a_ring_that_changed_hands_has_the_events_of_both_threads)
@@ -266,7 +215,6 @@ TEST(a_ring_that_changed_hands_has_the_events_of_both_threads)
 	const struct tdt__recorded_thread *threads;
 	size_t n;
 
-	begin();
 	maker_poll(maker, ring, 100, 100, 7, TDT_PENDING);
 	maker_thread(maker, ring, 250, 12, 10, 1, "second");
 	maker_poll(maker, ring, 300, 100, 7, TDT_PENDING);
@@ -283,14 +231,12 @@ TEST(a_ring_that_changed_hands_has_the_events_of_both_threads)
 	ck_assert(threads[1].worker && !threads[2].worker);
 	ck_assert_uint_eq(threads[0].whole_from, 200);
 	ck_assert_uint_eq(threads[1].whole_from, 250);
-	end();
 }
 
 TEST(remarkable_events_are_told_once)
 {
 	unsigned remarkable;
 
-	begin();
 	remarkable = maker_ring(maker, TDT_RING_REMARKABLE, 64, 11);
 	maker_thread(maker, remarkable, 1, 11, 0, 1, "worker");
 	maker_wait(maker, remarkable, 7, TDT_WAIT_MUTEX, 50, 9, NULL);
@@ -303,7 +249,6 @@ TEST(remarkable_events_are_told_once)
 	open_block();
 	ck_assert_str_eq(items(), "1 thread@11! 100 +poll7@11,wait:50! 3100 -poll7@11! "
 				  "9000 delay8@11! 9000 +poll7@11,wait:51 12000 -poll7@11 ");
-	end();
 }
 
 /* The first event of those that begin at the slots `begins` that is whole. */
@@ -353,7 +298,7 @@ TEST(only_what_was_overwritten_is_missing)
 	}
 }
 
-CASE(tables)
+CASE(tables, .setup = begin, .teardown = end)
 
 TEST(from_when_on_all_events_are_there_is_known)
 {
@@ -361,7 +306,6 @@ TEST(from_when_on_all_events_are_there_is_known)
 	size_t n;
 	unsigned other;
 
-	begin();
 	other = maker_ring(maker, TDT_RING_OTHERS, 64, 12);
 	maker_header(maker)->taken = 5000;
 	maker_wake(maker, ring, 900, 7, 0);
@@ -378,13 +322,10 @@ TEST(from_when_on_all_events_are_there_is_known)
 	ck_assert_uint_eq(rings[1].first, 36);
 	ck_assert_uint_eq(rings[1].n, 64);
 	ck_assert_uint_eq(rings[1].from, 1036);
-	tdt__recording_close(recording);
-	free(block);
 	for (unsigned i = 0; i < 100; i++)
 		maker_wake(maker, ring, 2000 + i, 7, 0);
 	open_block();
 	ck_assert_uint_eq(recording->sure_from, 2036);
-	end();
 }
 
 /* From when on no event is missing, if the last one without a ring was at `missed_last`. */
@@ -428,7 +369,6 @@ TEST(nothing_is_whole_before_the_end_of_a_pause)
 				  NULL, 0);
 		open_block();
 		ck_assert_uint_eq(tdt__recording_whole_from(recording), whole_from[marks]);
-		end();
 	}
 }
 
@@ -436,13 +376,11 @@ TEST(the_clocks_differ_by_what_was_recorded_last)
 {
 	unsigned service;
 
-	begin();
 	service = maker_ring(maker, TDT_RING_SERVICE, 64, 0);
 	maker_clock(maker, service, 10000000000, 10000000000, 0, 10000003000);
 	maker_clock(maker, service, 20000000000, 20000000000, 0, 20000005000);
 	open_block();
 	ck_assert_uint_eq(tdt__recording_real(recording), 5000);
-	end();
 }
 
 /* Ticks of 2 GHz, then of 1 GHz. */
@@ -453,7 +391,6 @@ TEST(ticks_are_reckoned_between_clock_events)
 	unsigned service;
 	size_t n;
 
-	begin();
 	header = maker_header(maker);
 	header->clock = TDT_RECORDING_TSC;
 	header->hz = 2000000000;
@@ -463,8 +400,6 @@ TEST(ticks_are_reckoned_between_clock_events)
 	ck_assert_uint_eq(tdt__recording_ns(recording, 1000000), 5000000000);
 	ck_assert_uint_eq(tdt__recording_ns(recording, 1000000 + 2000), 5000001000);
 	ck_assert_uint_eq(tdt__recording_ns(recording, 0), 5000000000 - 500000);
-	tdt__recording_close(recording);
-	free(block);
 	service = maker_ring(maker, TDT_RING_SERVICE, 64, 99);
 	maker_clock(maker, service, 1000000 + 4000000000, 7000000000, 7000000500, 1);
 	maker_clock(maker, service, 1000000 + 5000000000, 8000000000, 8000000500, 2);
@@ -479,7 +414,6 @@ TEST(ticks_are_reckoned_between_clock_events)
 	ck_assert_uint_eq(n, 3);
 	ck_assert_uint_eq(clocks[2].boot, 8000000500);
 	ck_assert_uint_eq(clocks[2].real, 2);
-	end();
 }
 
 TEST(tasks_have_the_identity_that_events_gave_them)
@@ -487,7 +421,6 @@ TEST(tasks_have_the_identity_that_events_gave_them)
 	const struct tdt__recorded_task *tasks, *task;
 	size_t n;
 
-	begin();
 	maker_identity(maker, ring, TDT_EVENT_SPAWN, 100, 7, 0, 3, "conn", "echo.c", 42);
 	maker_identity(maker, ring, TDT_EVENT_END, 200, 7, TDT_PANICKED, 3, "", "echo.c", 42);
 	maker_identity(maker, ring, TDT_EVENT_TASK, 300, 8, 0, 0, "", "\xff\x1b", 1);
@@ -512,7 +445,6 @@ TEST(tasks_have_the_identity_that_events_gave_them)
 	ck_assert_str_eq(task->name, "");
 	ck_assert_str_eq(task->file, "");
 	ck_assert_uint_eq(tdt__recording_task(recording, 10), TDT__RECORDED_NONE);
-	end();
 }
 
 TEST(modules_and_stacks_are_found)
@@ -525,7 +457,6 @@ TEST(modules_and_stacks_are_found)
 	unsigned service;
 	size_t n;
 
-	begin();
 	service = maker_ring(maker, TDT_RING_SERVICE, 64, 99);
 	maker_module(maker, service, 1, 0x400000, 0x500000, 0x400000, "\x01\xab", 2, "/bin/echo");
 	maker_stack(maker, pcs, 1, 0);
@@ -545,7 +476,6 @@ TEST(modules_and_stacks_are_found)
 	ck_assert_uint_eq(tdt__recording_stack(recording, 0, &found, &cut), 0);
 	ck_assert_uint_eq(tdt__recording_stack(recording, stack + 4, &found, &cut), 0);
 	ck_assert_uint_eq(tdt__recording_stack(recording, UINT32_MAX, &found, &cut), 0);
-	end();
 }
 
 static void append(char **at, enum tdt_user_type type, const void *value, size_t n)
@@ -567,7 +497,6 @@ TEST(user_events_have_their_arguments)
 	const double d = 1.5;
 	size_t n;
 
-	begin();
 	append(&at, TDT_USER_INT, &i, 8);
 	append(&at, TDT_USER_UINT, &u, 8);
 	append(&at, TDT_USER_TEXT, "GET /", 6);
@@ -596,16 +525,14 @@ TEST(user_events_have_their_arguments)
 	ck_assert(!tdt__recorded_user_next(&user, &argument));
 	ck_assert(!tdt__recorded_user(&user, &item.event, payload, 11));
 	tdt__recording_end(&cursor);
-	end();
 }
 
-CASE(damage)
+CASE(damage, .setup = begin, .teardown = end)
 
 TEST(what_is_no_recording_is_refused)
 {
 	struct tdt_recording *header;
 
-	begin();
 	maker_poll(maker, ring, 100, 100, 7, TDT_PENDING);
 	block = maker_block(maker, &size);
 	header = block;
@@ -619,7 +546,6 @@ TEST(what_is_no_recording_is_refused)
 	header->magic[7] = 'x';
 	ck_assert_int_eq(tdt__recording_open(&recording, block, size), -EINVAL);
 	ck_assert_ptr_null(recording);
-	end();
 }
 
 /* A recording with something of everything. */
@@ -672,7 +598,6 @@ TEST(without_memory_opening_says_so)
 	make_everything();
 	block = maker_block(maker, &size);
 	no_memory_each(open_and_close, block, 10);
-	end();
 }
 
 /* Read all there is, in vain: only to see that it ends, and stays in the block. */
@@ -720,10 +645,8 @@ TEST(damaged_blocks_are_read_as_far_as_possible)
 		if (tdt__recording_open(&recording, block, size) == 0) {
 			read++;
 			read_all();
-			tdt__recording_close(recording);
 		}
-		free(block);
+		close_block();
 	}
 	ck_assert_uint_gt(read, n / 2);
-	maker_free(maker);
 }

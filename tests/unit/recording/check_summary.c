@@ -4,18 +4,8 @@
  * What the summary of a made recording says, to the nanosecond.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <tdt/future.h>
-
-#include "lib/no_memory.h"
-#include "lib/recording_maker.h"
+#include "lib/made_recording.h"
 #include "lib/test.h"
-#include "recording/read.h"
 #include "recording/summary.h"
 
 #define MS UINT64_C(1000000)
@@ -23,10 +13,7 @@
 #define NONE TDT__NO_TASK
 
 /* What is made, in two rings of workers, and what is read. */
-static struct maker *maker;
 static unsigned one, two;
-static void *block;
-static struct tdt__recording *recording;
 static struct tdt__summary *summary;
 static struct tdt__summary_limits limits;
 
@@ -45,20 +32,13 @@ static void set_up(void)
 static void tear_down(void)
 {
 	tdt__summary_free(summary);
-	tdt__recording_close(recording);
-	free(block);
-	maker_free(maker);
+	end();
 	summary = NULL;
-	recording = NULL;
-	block = NULL;
 }
 
 static void sum_up_all(void)
 {
-	size_t size;
-
-	block = maker_block(maker, &size);
-	ck_assert_int_eq(tdt__recording_open(&recording, block, size), 0);
+	open_block();
 	summary = tdt__summary_new(recording, &limits);
 	ck_assert_ptr_nonnull(summary);
 }
@@ -78,8 +58,6 @@ static void name(uint64_t task, const char *text)
 {
 	maker_identity(maker, one, TDT_EVENT_SPAWN, 2, task, 0, 0, text, "a.c", 12);
 }
-
-/* ---- Polls ---- */
 
 CASE(polls, .setup = set_up, .teardown = tear_down)
 
@@ -288,8 +266,6 @@ TEST(shares_are_of_the_time_that_is_recorded)
 	ck_assert_uint_eq(summary->workers.entry[1].parked, 350 * MS);
 	ck_assert_double_eq_tol(summary->busy.entry[0].share, 0.75, 0.0001);
 }
-
-/* ---- Waits ---- */
 
 CASE(waits, .setup = set_up, .teardown = tear_down)
 
@@ -578,8 +554,6 @@ TEST(a_lock_is_the_main_wait_and_else_a_task)
 	ck_assert_uint_eq(summary->locks.n, 1);
 }
 
-/* ---- Latencies ---- */
-
 /* Have task `task` wait, and be polled `ns` after its wake-up. */
 static void late(uint64_t at, uint64_t task, uint64_t ns)
 {
@@ -741,8 +715,6 @@ TEST(a_task_is_not_starved_while_its_own_worker_is_parked)
 	sum_up_all();
 	ck_assert_uint_eq(summary->starved.n, 0);
 }
-
-/* ---- The rest ---- */
 
 CASE(rest, .setup = set_up, .teardown = tear_down)
 

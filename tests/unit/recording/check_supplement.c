@@ -4,13 +4,6 @@
  * those that were recorded, and the code that a copy names is found.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "lib/no_memory.h"
 #include "lib/recording_maker.h"
 #include "lib/test.h"
 #include "recording/describe.h"
@@ -68,7 +61,7 @@ static const struct tdt__recorded_task *task_of(const struct tdt__recording *rec
 	return &recording->task[tdt__recording_task(recording, id)];
 }
 
-CASE(events)
+CASE(events, .teardown = end)
 
 TEST(what_is_added_is_read)
 {
@@ -109,7 +102,6 @@ TEST(what_is_added_is_read)
 	ck_assert_uint_eq(clock[n - 1].boot, 300);
 	ck_assert_uint_eq(clock[n - 1].real, 400);
 	tdt__recording_close(recording);
-	end();
 }
 
 TEST(an_empty_supplement_changes_nothing_that_is_read)
@@ -123,7 +115,6 @@ TEST(an_empty_supplement_changes_nothing_that_is_read)
 	ck_assert_int_eq(tdt__recording_open(&recording, copy, size), 0);
 	ck_assert_uint_eq(recording->n_tasks, 1);
 	tdt__recording_close(recording);
-	end();
 }
 
 /* An event has a limited number of slots, and a task's name and the end of its file matter most. */
@@ -152,7 +143,6 @@ TEST(long_texts_are_cut)
 	ck_assert_uint_eq(strlen(module->path), TDT__DESCRIPTION_MAX - 10);
 	ck_assert_str_eq(module->build_id, "");
 	tdt__recording_close(recording);
-	end();
 }
 
 static uint64_t visited[8];
@@ -160,19 +150,17 @@ static size_t n_visited;
 
 static void note_code(void *data, uint64_t address)
 {
-	(void)data;
 	ck_assert_uint_lt(n_visited, 8);
 	visited[n_visited++] = address;
 }
 
-CASE(code)
+CASE(code, .setup = begin, .teardown = end)
 
 TEST(poll_functions_and_calls_are_visited)
 {
 	static const uint64_t pcs[] = { 0x5001, 0x6001 };
 	const struct tdt_event spawn = { .kind = TDT_EVENT_SPAWN, .time = 100, .c = 0x4000 };
 
-	begin();
 	maker_add(maker, ring, spawn, NULL, 0);
 	maker_stack(maker, pcs, 2, 0);
 	copy = maker_block(maker, &size);
@@ -182,7 +170,6 @@ TEST(poll_functions_and_calls_are_visited)
 	ck_assert_uint_eq(visited[0], 0x4000);
 	ck_assert_uint_eq(visited[1], 0x5000);
 	ck_assert_uint_eq(visited[2], 0x6000);
-	end();
 }
 
 /* A damaged stack says that it is longer than the table. */
@@ -192,7 +179,6 @@ TEST(a_stack_that_leaves_the_table_is_not_visited)
 	struct tdt_recording_stack *stack;
 	uint32_t number;
 
-	begin();
 	number = maker_stack(maker, pcs, 1, 0);
 	copy = maker_block(maker, &size);
 	stack = (void *)((char *)copy + ((struct tdt_recording *)copy)->stacks + 8 * number);
@@ -201,14 +187,12 @@ TEST(a_stack_that_leaves_the_table_is_not_visited)
 	n_visited = 0;
 	tdt__recording_visit_code(copy, note_code, NULL);
 	ck_assert_uint_eq(n_visited, 0);
-	end();
 }
 
 static int add_and_append(void *argument)
 {
 	struct tdt__supplement supplement = { 0 };
 
-	(void)argument;
 	for (int i = 0; i < 50; i++)
 		add_task(&supplement, 7, "name", "file");
 	return tdt__supplement_append(&supplement, &copy, &size);
@@ -225,5 +209,4 @@ TEST(without_memory_the_copy_stays_as_it_is)
 	no_memory_each(add_and_append, NULL, 3);
 	ck_assert_int_eq(tdt__recording_open(&recording, copy, size), 0);
 	tdt__recording_close(recording);
-	end();
 }

@@ -4,17 +4,6 @@
  * wake-ups that lead to polls, by the events of a recording.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <tdt/future.h>
-
-#include "lib/no_memory.h"
 #include "lib/recording_maker.h"
 #include "lib/test.h"
 #include "recording/timeline.h"
@@ -29,6 +18,11 @@ static void begin(void)
 	maker_header(maker)->taken = 1;
 	ring = maker_ring(maker, TDT_RING_POLLS, 64, 11);
 	other = maker_ring(maker, TDT_RING_POLLS, 64, 12);
+}
+
+static void end(void)
+{
+	maker_free(maker);
 }
 
 static bool is_of(const struct tdt__recording *recording, const struct tdt__step *step,
@@ -73,11 +67,10 @@ static const char *steps_of(uint64_t task)
 	return text;
 }
 
-CASE(phases)
+CASE(phases, .setup = begin, .teardown = end)
 
 TEST(a_task_waits_is_woken_and_polled)
 {
-	begin();
 	maker_identity(maker, ring, TDT_EVENT_SPAWN, 50, 7, 0, 0, "", "", 0);
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
 	maker_wake(maker, other, 150, 7, 0);
@@ -87,19 +80,16 @@ TEST(a_task_waits_is_woken_and_polled)
 	ck_assert_str_eq(steps_of(7),
 			 "50 spawned 100 polling 110 waiting 150 runnable<1 160 runnable "
 			 "200 polling<1* 210 waiting 300 polling 310 ended ");
-	maker_free(maker);
 }
 
 TEST(a_task_that_was_woken_in_its_poll_is_runnable)
 {
-	begin();
 	maker_wake(maker, ring, 105, 7, 7);
 	maker_wake(maker, ring, 106, 7, 7);
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
 	maker_poll(maker, ring, 120, 10, 7, TDT_PENDING);
 	ck_assert_str_eq(steps_of(7), "100 polling 105 polling<1 106 polling 110 runnable "
 				      "120 polling<1 130 waiting ");
-	maker_free(maker);
 }
 
 static void run_or_wait(unsigned which, uint64_t time, uint8_t detail)
@@ -112,7 +102,6 @@ static void run_or_wait(unsigned which, uint64_t time, uint8_t detail)
 
 TEST(a_run_is_a_poll)
 {
-	begin();
 	maker_identity(maker, ring, TDT_EVENT_SPAWN, 50, 7, 0, 0, "", "", 0);
 	run_or_wait(ring, 60, 0);
 	run_or_wait(other, 100, TDT_PENDING);
@@ -124,54 +113,45 @@ TEST(a_run_is_a_poll)
 	ck_assert_str_eq(steps_of(7), "50 spawned 60 polling 100 waiting 150 runnable<1 "
 				      "200 polling<1* 205 polling<2 210 runnable "
 				      "300 polling<2* ");
-	maker_free(maker);
 }
 
 TEST(a_run_does_not_go_on_over_a_pause)
 {
-	begin();
 	run_or_wait(ring, 60, 0);
 	maker_add(maker, other, (struct tdt_event){ .kind = TDT_EVENT_STOP, .time = 150 }, NULL, 0);
 	run_or_wait(ring, 200, 0);
 	run_or_wait(ring, 210, TDT_PENDING);
 	ck_assert_str_eq(steps_of(7), "60 polling 150 unknown 200 polling 210 waiting ");
-	maker_free(maker);
 }
 
 TEST(a_task_ends_where_it_is_dropped_or_panics)
 {
-	begin();
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
 	maker_identity(maker, ring, TDT_EVENT_END, 150, 7, TDT_PENDING, 0, "", "", 0);
 	maker_identity(maker, ring, TDT_EVENT_END, 205, 8, TDT_PANICKED, 0, "", "", 0);
 	maker_poll(maker, ring, 200, 10, 8, TDT_PANICKED);
 	ck_assert_str_eq(steps_of(7), "100 polling 110 waiting 150 ended ");
 	ck_assert_str_eq(steps_of(8), "200 polling 205 polling 210 ended ");
-	maker_free(maker);
 }
 
 TEST(what_follows_a_poll_that_was_remarkable_is_unknown)
 {
 	unsigned remarkable;
 
-	begin();
 	remarkable = maker_ring(maker, TDT_RING_REMARKABLE, 64, 11);
 	maker_poll(maker, remarkable, 100, 10, 7, TDT_PENDING);
 	maker_poll(maker, ring, 200, 10, 7, TDT_PENDING);
 	ck_assert_str_eq(steps_of(7), "100 polling 110 unknown 200 polling 210 waiting ");
-	maker_free(maker);
 }
 
 TEST(nothing_is_known_after_a_stop)
 {
-	begin();
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
 	maker_wake(maker, ring, 120, 7, 0);
 	maker_add(maker, other, (struct tdt_event){ .kind = TDT_EVENT_STOP, .time = 150 }, NULL, 0);
 	maker_poll(maker, ring, 200, 10, 7, TDT_PENDING);
 	ck_assert_str_eq(steps_of(7), "100 polling 110 waiting 120 runnable<1 150 unknown "
 				      "200 polling 210 waiting ");
-	maker_free(maker);
 }
 
 /* "110-150 waiting ": the phases of task 7 that are over, and what goes on at the end. */
@@ -227,7 +207,6 @@ static void list_waiting_since(uint64_t time, uint64_t since)
 
 TEST(a_wait_goes_on_over_a_pause_if_a_listing_says_so)
 {
-	begin();
 	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 0x10, 3, "table");
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
 	stop_and_start(150, 250);
@@ -237,58 +216,48 @@ TEST(a_wait_goes_on_over_a_pause_if_a_listing_says_so)
 	maker_wake(maker, other, 300, 7, 0);
 	ck_assert_str_eq(phases_of_7(),
 			 "0-100 unknown? 100-110 polling 110-300 waiting 300-0 runnable");
-	maker_free(maker);
 }
 
 TEST(a_wait_that_a_pause_may_have_ended_lasted_until_the_pause)
 {
-	begin();
 	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 0x10, 3, "table");
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
 	stop_and_start(150, 250);
 	list_waiting_since(260, 200);
 	ck_assert_str_eq(phases_of_7(), "0-100 unknown? 100-110 polling 110-150 waiting "
 					"200-0 waiting");
-	maker_free(maker);
 }
 
 TEST(a_poll_during_which_the_recorder_was_stopped_leads_to_nothing_sure)
 {
-	begin();
 	maker_add(maker, other, (struct tdt_event){ .kind = TDT_EVENT_STOP, .time = 150 }, NULL, 0);
 	maker_add(maker, other, (struct tdt_event){ .kind = TDT_EVENT_START, .time = 250 }, NULL,
 		  0);
 	maker_poll(maker, ring, 100, 200, 7, TDT_PENDING);
 	ck_assert_str_eq(steps_of(7), "100 polling 300 waiting? ");
-	maker_free(maker);
 }
 
 TEST(a_wake_up_after_the_end_leads_to_nothing)
 {
-	begin();
 	maker_poll(maker, ring, 100, 10, 7, TDT_READY);
 	maker_identity(maker, ring, TDT_EVENT_END, 111, 7, TDT_READY, 0, "", "", 0);
 	maker_wake(maker, other, 120, 7, 0);
 	ck_assert_str_eq(steps_of(7), "100 polling 110 ended 111 ended 120 ended ");
-	maker_free(maker);
 }
 
 TEST(a_task_with_the_id_of_one_that_ended_begins_anew)
 {
-	begin();
 	maker_poll(maker, ring, 100, 10, 7, TDT_READY);
 	maker_identity(maker, ring, TDT_EVENT_END, 111, 7, TDT_READY, 0, "", "", 0);
 	maker_identity(maker, other, TDT_EVENT_SPAWN, 150, 7, 0, 0, "", "", 0);
 	maker_poll(maker, other, 200, 10, 7, TDT_PENDING);
 	ck_assert_str_eq(steps_of(7), "100 polling 110 ended 111 ended 150 spawned 200 polling "
 				      "210 waiting ");
-	maker_free(maker);
 }
 
 /* Before the last event that found no ring, and from overwritten ones, nothing is sure. */
 TEST(what_missing_events_may_have_changed_is_not_sure)
 {
-	begin();
 	maker_header(maker)->missed = 1;
 	maker_header(maker)->missed_last = 205;
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
@@ -298,10 +267,7 @@ TEST(what_missing_events_may_have_changed_is_not_sure)
 	maker_poll(maker, ring, 230, 10, 7, TDT_PENDING);
 	ck_assert_str_eq(steps_of(7), "100 polling 110 waiting? 120 runnable? 200 polling "
 				      "210 waiting? 220 runnable<1 230 polling<1 240 waiting ");
-	maker_free(maker);
 }
-
-/* --- Polls for requests --------------------------------------------------------------- */
 
 static void requested(unsigned which, uint64_t begin, uint64_t duration, uint64_t task)
 {
@@ -312,11 +278,10 @@ static void requested(unsigned which, uint64_t begin, uint64_t duration, uint64_
 		  NULL, 0);
 }
 
-CASE(requests)
+CASE(requests, .setup = begin, .teardown = end)
 
 TEST(a_poll_for_a_request_does_not_end_a_wait)
 {
-	begin();
 	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 0x10, 3, "table");
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
 	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 0x10, 3, "table");
@@ -324,44 +289,35 @@ TEST(a_poll_for_a_request_does_not_end_a_wait)
 	maker_wake(maker, other, 300, 7, 0);
 	ck_assert_str_eq(steps_of(7), "100 polling 110 waiting 200 waiting 210 waiting "
 				      "300 runnable<1 ");
-	maker_free(maker);
 }
 
 TEST(a_poll_for_a_request_that_finds_another_holder_does_not_end_the_wait)
 {
-	begin();
 	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 0x10, 3, "table");
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
 	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 0x10, 4, "table");
 	requested(ring, 200, 10, 7);
 	ck_assert_str_eq(steps_of(7), "100 polling 110 waiting 200 waiting 210 waiting ");
-	maker_free(maker);
 }
 
 TEST(a_wake_up_in_a_poll_for_a_request_ends_the_wait)
 {
-	begin();
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
 	requested(ring, 200, 10, 7);
 	maker_wake(maker, other, 205, 7, 0);
 	maker_poll(maker, ring, 300, 10, 7, TDT_PENDING);
 	ck_assert_str_eq(steps_of(7), "100 polling 110 waiting 200 waiting 205 runnable<1 "
 				      "210 runnable 300 polling<1 310 waiting ");
-	maker_free(maker);
 }
 
 TEST(a_task_that_goes_on_in_a_poll_for_a_request_waits_anew)
 {
-	begin();
 	maker_wait(maker, ring, 7, TDT_WAIT_TIMER, 0, 0, NULL);
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
 	maker_wait(maker, ring, 7, TDT_WAIT_IO, 5, 0, NULL);
 	requested(ring, 200, 10, 7);
 	ck_assert_str_eq(steps_of(7), "100 polling 110 waiting 200 polling 210 waiting ");
-	maker_free(maker);
 }
-
-/* --- Listings --------------------------------------------------------------------------- */
 
 /* The task's last poll began at 40, and it was woken at 45. */
 static void list(uint64_t time, enum tdt_recorded_state state)
@@ -465,11 +421,10 @@ static uint64_t last_holder(void)
 	return last_wait().owner;
 }
 
-CASE(locks)
+CASE(locks, .setup = begin, .teardown = end)
 
 TEST(the_holder_is_the_task_to_which_the_lock_was_handed_last)
 {
-	begin();
 	hand_lock(other, 50, 9);
 	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 0x10, 3, "table");
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
@@ -480,12 +435,10 @@ TEST(the_holder_is_the_task_to_which_the_lock_was_handed_last)
 	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 0x10, 6, "table");
 	requested(ring, 200, 10, 7);
 	ck_assert_uint_eq(last_holder(), 6);
-	maker_free(maker);
 }
 
 TEST(a_lock_that_is_handed_to_the_waiter_was_held_by_another_one_until_then)
 {
-	begin();
 	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 0x10, 3, NULL);
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
 	hand_lock(other, 150, 7);
@@ -495,7 +448,6 @@ TEST(a_lock_that_is_handed_to_the_waiter_was_held_by_another_one_until_then)
 	hand_lock(other, 250, 4);
 	hand_lock(other, 260, 7);
 	ck_assert_uint_eq(last_holder(), 4);
-	maker_free(maker);
 }
 
 /* A listing says it of the lock that it has read, and of no other. */
@@ -520,14 +472,12 @@ TEST(a_lock_is_orphaned_if_a_listing_says_so_and_it_was_not_handed_on)
 
 TEST(a_listing_names_the_present_holder)
 {
-	begin();
 	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 0x10, 9, NULL);
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
 	list(200, TDT_STATE_IDLE);
 	ck_assert_uint_eq(last_holder(), 3);
 	hand_lock(ring, 250, 4);
 	ck_assert_uint_eq(last_holder(), 4);
-	maker_free(maker);
 }
 
 CASE(phases)
@@ -548,12 +498,10 @@ TEST(without_memory_beginning_says_so)
 	size_t size;
 	void *block;
 
-	begin();
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
 	block = maker_block(maker, &size);
 	ck_assert_int_eq(tdt__recording_open(&recording, block, size), 0);
 	no_memory_each(begin_and_end, recording, 3);
 	tdt__recording_close(recording);
 	free(block);
-	maker_free(maker);
 }

@@ -6,29 +6,11 @@
 
 #include <config.h>
 
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <tdt/dump.h>
 #include <tdt/integrate/hooks.h>
-#include <tdt/join.h>
 #include <tdt/layout/registry.h>
-#include <tdt/tasks.h>
 
 #include "base/clock.h"
 #include "lib/find_registry.h"
-#include "lib/idle.h"
-#include "lib/must.h"
-#include "lib/no_memory.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
@@ -197,8 +179,6 @@ static struct tdt_registry_counters sum_counters(void)
 
 static tdt_poll_t panic_now(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	return TDT_PANICKED;
 }
 
@@ -269,14 +249,12 @@ static tdt_poll_t wait_for_named(void *state, struct tdt_context *cx)
 {
 	const char *const *name = state;
 
-	(void)cx;
 	tdt_leaf_waits_on_named(TDT_WAIT_OTHER, name, 0, *name);
 	return TDT_PENDING;
 }
 
 static int copy_wait_name(struct tdt_handle *handle, const struct tdt_task_info *info, void *name)
 {
-	(void)handle;
 	ck_assert_uint_eq(info->n_waits, 1);
 	ck_assert_uint_eq(info->waits[0]->kind, TDT_WAIT_OTHER);
 	memcpy(name, info->waits[0]->name, sizeof info->waits[0]->name);
@@ -349,8 +327,6 @@ TEST(a_record_forgets_the_task_before)
 		ck_assert_uint_eq(record->name[i], 0);
 	end_traced(&task);
 }
-
-/* --- As libtdt gives them out ----------------------------------------------------------------- */
 
 CASE(records)
 
@@ -515,7 +491,6 @@ static tdt_poll_t say(void *state, struct tdt_context *cx)
 {
 	uintptr_t *said = state;
 
-	(void)cx;
 	++*said;
 	tdt_leaf_waits_on(TDT_WAIT_OTHER, (void *)*said, *said);
 	return TDT_PENDING;
@@ -562,8 +537,6 @@ TEST(a_copy_has_what_was_said_in_its_last_poll_or_nothing)
 	end_traced(&task);
 }
 
-/* --- Memory, and fork ------------------------------------------------------------------------- */
-
 CASE(refused)
 
 TEST(without_memory_for_a_slab_nothing_is_traced)
@@ -571,8 +544,7 @@ TEST(without_memory_for_a_slab_nothing_is_traced)
 	static struct tdt_traced tasks[5000];
 	int n = 0;
 
-	if (!no_memory_possible())
-		return;
+	NEEDS_FAILING_MEMORY();
 	tasks[n++] = trace(NULL); /* what is allocated once a process is, now */
 	no_memory_begin(0);
 	do {
@@ -608,7 +580,6 @@ static void *come_and_go(void *unused)
 
 static int count(struct tdt_handle *handle, const struct tdt_task_info *info, void *n)
 {
-	(void)handle;
 	*(int *)n += info->name != NULL && strcmp(info->name, "mine") == 0;
 	return 0;
 }
@@ -635,20 +606,16 @@ TEST(a_child_of_fork_has_the_tasks_and_can_make_more)
 	struct tdt_traced mine = trace("mine");
 	pthread_t thread[3];
 
-	for (int i = 0; i < 3; i++)
-		ck_assert_int_eq(pthread_create(&thread[i], NULL, come_and_go, NULL), 0);
+	threads_start(thread, 3, come_and_go, NULL);
 	for (int i = 0; i < (in_valgrind() ? 5 : 50); i++) {
-		int status;
 		pid_t pid = fork();
 
 		ck_assert_int_ge(pid, 0);
 		if (pid == 0)
 			child_of_fork();
-		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-		ck_assert_int_eq(status, 0);
+		ck_assert_int_eq(child_status(pid), 0);
 	}
 	atomic_store(&over, true);
-	for (int i = 0; i < 3; i++)
-		pthread_join(thread[i], NULL);
+	threads_join(thread, 3);
 	end_traced(&mine);
 }

@@ -5,18 +5,10 @@
  * instruction (x86-64), and the handler plays the other thread.
  */
 
-#include <config.h>
-
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <ucontext.h>
 
 #include <tdt/integrate/hooks.h>
 
-#include "lib/idle.h"
-#include "lib/must.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
@@ -43,8 +35,6 @@ static void on_trap(int number, siginfo_t *info, void *context)
 {
 	greg_t *flags = &((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL];
 
-	(void)number;
-	(void)info;
 	if (stepping && (often || left-- == 0)) {
 		act();
 		acted++;
@@ -81,7 +71,6 @@ static tdt_poll_t say(void *state, struct tdt_context *cx)
 {
 	uint64_t *said = state;
 
-	(void)cx;
 	++*said;
 	tdt_leaf_waits_on(TDT_WAIT_OTHER, (void *)(uintptr_t)*said, *said);
 	return TDT_PENDING;
@@ -104,8 +93,7 @@ static void begin(void)
 
 static void end(void)
 {
-	tdt_future_drop(&task.future);
-	tdt_handle_unref(task.handle);
+	end_traced(&task);
 }
 
 static void replace(void)

@@ -3,39 +3,10 @@
  * Covers runtime/driver.  The driver's thread: how it starts and stops, and what it leaves alone.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "lib/driver_thread.h"
-#include "lib/no_memory.h"
+#include "lib/no_threads.h"
 #include "lib/test.h"
 #include "runtime/loop.h"
-
-/* --- A thread that can't be had ---------------------------------------------------- */
-
-static int no_thread; /* what pthread_create() gives; 0: a thread */
-
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
-			  void *arg);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
-			  void *arg);
-
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
-			  void *arg)
-{
-	return no_thread != 0 ? no_thread : __real_pthread_create(thread, attr, run, arg);
-}
 
 static void end(struct tdt__driver *driver)
 {
@@ -172,9 +143,9 @@ TEST(without_a_thread_there_is_none)
 
 	have_libuv_ready();
 	before = descriptors();
-	no_thread = EAGAIN;
+	threads_left = 0;
 	ck_assert_int_eq(tdt__driver_new(&driver), -EAGAIN);
-	no_thread = 0;
+	threads_left = -1;
 	ck_assert_int_eq(descriptors(), before);
 }
 
@@ -184,8 +155,7 @@ TEST(without_memory_there_is_none)
 	struct tdt__driver *driver;
 	int error;
 
-	if (!no_memory_possible())
-		return;
+	NEEDS_FAILING_MEMORY();
 	have_libuv_ready();
 	for (int first = 0; first < 3; first++) {
 		no_memory_begin(first);
@@ -201,8 +171,7 @@ TEST(without_memory_there_is_no_room_for_a_descriptor)
 	struct tdt__driver *driver;
 	int error;
 
-	if (!no_memory_possible())
-		return;
+	NEEDS_FAILING_MEMORY();
 	ck_assert_int_eq(tdt__driver_new(&driver), 0);
 	for (int fd = 1000; fd <= 100000; fd *= 10) {
 		no_memory_begin(0);

@@ -5,26 +5,14 @@
  * dropped when; and with threads at random, from a seed that is printed (TDT_TEST_SEED sets it).
  */
 
-#include <config.h>
-
-#include <errno.h>
 #include <malloc.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include <tdt/rt/channel.h>
 #include <tdt/rt/sync.h>
-#include <tdt/trace.h>
-#include <tdt/tree.h>
 
 #include "lib/bell.h"
 #include "lib/futures.h"
-#include "lib/must.h"
-#include "lib/no_memory.h"
 #include "lib/requester.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 
 #define WAITERS 3
@@ -78,8 +66,6 @@ static void expect_end(int i, int wakes)
 	ck_assert_uint_eq(poll_as(i, &waiting[i]), TDT_READY);
 	tdt_future_drop(&waiting[i]);
 }
-
-/* --- Semaphores ------------------------------------------------------------------- */
 
 static struct tdt_semaphore *semaphore;
 
@@ -149,8 +135,6 @@ TEST(a_release_in_the_middle_of_a_poll_is_not_lost)
 	waker[0].in_clone = release_one;
 	expect_ready(tdt_semaphore_acquire(semaphore));
 }
-
-/* --- Notifications ---------------------------------------------------------------- */
 
 static struct tdt_notify *notify;
 
@@ -435,11 +419,8 @@ TEST(what_is_missing_is_refused)
 {
 	struct tdt_future none;
 
-	errno = 0;
-	ck_assert_ptr_null(tdt_channel_new(0, NULL));
-	ck_assert_int_eq(errno, EINVAL);
-	ck_assert_ptr_null(tdt_channel_new(SIZE_MAX / 4, NULL));
-	ck_assert_int_eq(errno, ENOMEM);
+	ck_assert_ptr_fails(tdt_channel_new(0, NULL), EINVAL);
+	ck_assert_ptr_fails(tdt_channel_new(SIZE_MAX / 4, NULL), ENOMEM);
 	none = tdt_channel_receive(channel, NULL, NULL);
 	ck_assert(tdt_future_is_none(&none));
 	none = tdt_channel_send(NULL, &values[0], NULL);
@@ -506,8 +487,6 @@ TEST(each_leaf_has_its_own_name_and_says_that_of_its_object)
 	tdt_semaphore_free(permits);
 }
 
-/* --- Memory ----------------------------------------------------------------------- */
-
 static int make_all(void *argument)
 {
 	struct tdt_semaphore *permits = tdt_semaphore_new(1);
@@ -540,8 +519,6 @@ TEST(each_lack_of_memory_is_told)
 {
 	no_memory_each(make_all, NULL, 10);
 }
-
-/* --- Threads ---------------------------------------------------------------------- */
 
 static unsigned seed;
 static atomic_long sum_sent, sum_received, n_freed;
@@ -614,11 +591,9 @@ TEST(each_value_is_received_or_freed_once)
 		pthread_create(&receiver[i], NULL, receive_many, (void *)(uintptr_t)i);
 	for (int i = 0; i < SENDERS; i++)
 		pthread_create(&sender[i], NULL, send_many, &numbers[i * EACH]);
-	for (int i = 0; i < SENDERS; i++)
-		pthread_join(sender[i], NULL);
+	threads_join(sender, SENDERS);
 	ck_assert_int_eq(tdt_channel_close(channel), 0);
-	for (int i = 0; i < RECEIVERS; i++)
-		pthread_join(receiver[i], NULL);
+	threads_join(receiver, RECEIVERS);
 	tdt_channel_unref(channel);
 	ck_assert_int_eq(sum_received, sum_sent);
 	ck_assert_int_ne(n_freed, 0);

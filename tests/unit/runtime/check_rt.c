@@ -4,22 +4,9 @@
  * polling and ending tasks; its own beginning and end.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
 #include <tdt/rt/runtime.h>
-#include <tdt/tdt.h>
 
 #include "lib/leaf.h"
-#include "lib/must.h"
 #include "lib/options.h"
 #include "lib/request_waiting.h"
 #include "lib/test.h"
@@ -59,8 +46,6 @@ static struct tdt_rt *current_seen;
 
 static void look_around(struct leaf *leaf, struct tdt_context *cx)
 {
-	(void)cx;
-	(void)leaf;
 	current_seen = tdt_rt_current();
 	pthread_getname_np(pthread_self(), name_seen, sizeof name_seen);
 }
@@ -93,7 +78,6 @@ static void spawn_data(struct leaf *leaf)
 
 static void spawn_data_polled(struct leaf *leaf, struct tdt_context *cx)
 {
-	(void)cx;
 	spawn_data(leaf);
 }
 
@@ -152,7 +136,6 @@ TEST(a_task_woken_during_its_poll_is_polled_once_more)
 
 static void note_thread(struct leaf *leaf, struct tdt_context *cx)
 {
-	(void)cx;
 	*(pthread_t *)leaf->data = pthread_self();
 }
 
@@ -182,7 +165,6 @@ TEST(with_one_worker_all_run_on_that)
 
 static void yield(struct leaf *leaf, struct tdt_context *cx)
 {
-	(void)leaf;
 	tdt_waker_wake_by_ref(cx->waker);
 }
 
@@ -203,8 +185,6 @@ TEST(a_task_that_always_yields_shuts_out_nobody)
 	tdt_rt_free(rt);
 	ck_assert_int_eq(yielding.drops, 1);
 }
-
-/* --- Ends --------------------------------------------------------------------------- */
 
 CASE(end)
 
@@ -339,7 +319,6 @@ static void note_drop(struct leaf *leaf)
 /* Spawned on a worker, in the middle of the order. */
 static void spawn_two(struct leaf *leaf, struct tdt_context *cx)
 {
-	(void)cx;
 	struct leaf *two = leaf->data;
 
 	spawn(tdt_rt_current(), &two[0]);
@@ -389,8 +368,6 @@ static void note_number(struct leaf *leaf)
  */
 static void dawdle(struct leaf *leaf, struct tdt_context *cx)
 {
-	(void)leaf;
-	(void)cx;
 	nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
 }
 
@@ -400,8 +377,6 @@ static void dawdle(struct leaf *leaf, struct tdt_context *cx)
  */
 static void spawn_half_and_stay(struct leaf *leaf, struct tdt_context *cx)
 {
-	(void)leaf;
-	(void)cx;
 	for (int i = 0; i < MANY / 2; i++)
 		spawn(tdt_rt_current(), &many[i]);
 	half_is_there = true;
@@ -464,7 +439,6 @@ static int refused_errno;
 
 static void spawn_refused(struct leaf *leaf)
 {
-	(void)leaf;
 	errno = 0;
 	MUST(tdt_rt_spawn(rt_of_drop, leaf_future(&refused), NULL) == NULL);
 	refused_errno = errno;
@@ -490,8 +464,6 @@ static int free_errno;
 
 static void free_own(struct leaf *leaf, struct tdt_context *cx)
 {
-	(void)cx;
-	(void)leaf;
 	errno = 0;
 	tdt_rt_free(tdt_rt_current());
 	free_errno = errno;
@@ -516,7 +488,6 @@ TEST(a_worker_cannot_free_its_runtime)
 
 static void free_another(struct leaf *leaf, struct tdt_context *cx)
 {
-	(void)cx;
 	tdt_rt_free(leaf->data);
 }
 
@@ -592,7 +563,6 @@ TEST(there_are_as_many_workers_as_asked_for)
 
 static void note_mask(struct leaf *leaf, struct tdt_context *cx)
 {
-	(void)cx;
 	pthread_sigmask(SIG_BLOCK, NULL, leaf->data);
 }
 

@@ -1,18 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers runtime/block_on.  tdt_rt_block_on() polls a future on the calling thread. */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <pthread.h>
-
 #include <tdt/rt/runtime.h>
-#include <tdt/tdt.h>
 
-#include "lib/idle.h"
 #include "lib/leaf.h"
-#include "lib/must.h"
 #include "lib/options.h"
 #include "lib/request_waiting.h"
 #include "lib/test.h"
@@ -42,8 +33,6 @@ static pthread_t polled_by;
 
 static void look_around(struct leaf *leaf, struct tdt_context *cx)
 {
-	(void)leaf;
-	(void)cx;
 	polled_by = pthread_self();
 	MUST(tdt_rt_current() == rt);
 }
@@ -108,9 +97,7 @@ TEST(a_panic_is_told)
 {
 	struct leaf leaf = { .open = true, .result = TDT_PANICKED };
 
-	errno = 0;
-	ck_assert_int_eq(tdt_rt_block_on(rt, leaf_future(&leaf)), -ENOTRECOVERABLE);
-	ck_assert_int_eq(errno, ENOTRECOVERABLE);
+	ck_assert_fails(tdt_rt_block_on(rt, leaf_future(&leaf)), ENOTRECOVERABLE);
 	ck_assert_int_eq(leaf.drops, 1);
 }
 
@@ -131,8 +118,6 @@ static struct leaf inner;
 
 static void nest(struct leaf *leaf, struct tdt_context *cx)
 {
-	(void)leaf;
-	(void)cx;
 	expect_refused(rt, leaf_future(&inner), EDEADLK);
 	MUST(tdt_rt_current() == rt);
 }
@@ -249,7 +234,6 @@ static void *play(void *unused)
 	struct tdt_handle *handle = tdt_rt_spawn(
 	    rt, (struct tdt_future){ &players[0], player_poll, drop_nothing }, TDT_TASK_ATTR());
 
-	(void)unused;
 	MUST(tdt_rt_block_on(rt, (struct tdt_future){ &players[1], player_poll, drop_nothing }) ==
 	     0);
 	/* The other one has played its last turn, but may not have returned yet. */
@@ -271,8 +255,6 @@ TEST(several_threads_may_be_in_it)
 {
 	pthread_t threads[4];
 
-	for (int i = 0; i < 4; i++)
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, play, NULL), 0);
-	for (int i = 0; i < 4; i++)
-		pthread_join(threads[i], NULL);
+	threads_start(threads, 4, play, NULL);
+	threads_join(threads, 4);
 }

@@ -4,16 +4,7 @@
  * requested.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
 #include <tdt/rt/runtime.h>
-#include <tdt/tdt.h>
 
 #include "lib/leaf.h"
 #include "lib/request_waiting.h"

@@ -5,37 +5,12 @@
  * libtdt-rt.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <pthread.h>
-#include <stddef.h>
-
 #include <tdt/rt/runtime.h>
-#include <tdt/tdt.h>
 
 #include "lib/leaf.h"
-#include "lib/no_memory.h"
+#include "lib/no_threads.h"
 #include "lib/test.h"
 #include "lib/threads.h"
-
-static int threads_left = -1; /* that can be started; -1: any number */
-
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
-			  void *arg);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
-			  void *arg);
-
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
-			  void *arg)
-{
-	if (threads_left == 0)
-		return EAGAIN;
-	if (threads_left > 0)
-		threads_left--;
-	return __real_pthread_create(thread, attr, start, arg);
-}
 
 static const struct tdt_rt_config config = { .size = sizeof config, .workers = 4 };
 
@@ -50,8 +25,7 @@ TEST(no_memory_for_a_runtime)
 	struct tdt_rt *made;
 	int error;
 
-	if (!no_memory_possible())
-		return;
+	NEEDS_FAILING_MEMORY();
 	no_memory_begin(0);
 	made = tdt_rt_new(&config);
 	error = errno;
@@ -87,8 +61,7 @@ TEST(no_memory_for_a_task)
 	struct tdt_handle *handle = NULL;
 	int first, error;
 
-	if (!no_memory_possible())
-		return;
+	NEEDS_FAILING_MEMORY();
 	rt = tdt_rt_new(&config);
 	for (first = 0; handle == NULL; first++) {
 		ck_assert_int_eq(leaf.polls, 0);
@@ -111,8 +84,7 @@ TEST(no_memory_to_block_on_a_future)
 	struct leaf leaf = { .open = true };
 	int result;
 
-	if (!no_memory_possible())
-		return;
+	NEEDS_FAILING_MEMORY();
 	rt = tdt_rt_new(&config);
 	/* The library's threads take memory, too: not here. */
 	ck_assert_int_eq(tdt_watch(0, NULL), 0);

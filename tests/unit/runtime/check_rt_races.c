@@ -4,32 +4,16 @@
  * once.  What is random comes from a seed, which is printed.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <pthread.h>
-#include <sched.h>
-#include <semaphore.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <tdt/rt/net.h>
 #include <tdt/rt/runtime.h>
-#include <tdt/tdt.h>
 
-#include "lib/idle.h"
 #include "lib/leaf.h"
-#include "lib/must.h"
 #include "lib/options.h"
 #include "lib/request_waiting.h"
-#include "lib/sanitized.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 
 static struct tdt_rt *rt_with(unsigned workers)
@@ -45,7 +29,6 @@ static uint32_t seed;
 
 static void nothing(void *state)
 {
-	(void)state;
 }
 
 /* --- A storm ------------------------------------------------------------------- */
@@ -57,13 +40,11 @@ static atomic_int stormed, storm_drops;
 
 static void count_drop(void *state)
 {
-	(void)state;
 	atomic_fetch_add(&storm_drops, 1);
 }
 
 static tdt_poll_t storm_poll(void *state, struct tdt_context *cx)
 {
-	(void)cx;
 	for (int i = 0; state != NULL && i < 9; i++) {
 		struct tdt_handle *handle = tdt_rt_spawn(
 		    tdt_rt_current(), (struct tdt_future){ NULL, storm_poll, count_drop }, NULL);
@@ -92,10 +73,8 @@ static void expect_storm(unsigned workers)
 	struct tdt_rt *rt = rt_with(workers);
 	pthread_t threads[SPAWNERS];
 
-	for (int i = 0; i < SPAWNERS; i++)
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, storm, rt), 0);
-	for (int i = 0; i < SPAWNERS; i++)
-		pthread_join(threads[i], NULL);
+	threads_start(threads, SPAWNERS, storm, rt);
+	threads_join(threads, SPAWNERS);
 	UNTIL(storm_drops == SPAWNERS * EACH);
 	ck_assert_int_eq(stormed, SPAWNERS * EACH);
 	tdt_rt_free(rt);
@@ -181,8 +160,7 @@ TEST(each_wake_up_leads_to_a_poll_after_it, .from = 1, .to = 4)
 			ck_assert_int_eq(
 			    pthread_create(&threads[i], NULL, tell, (void *)(intptr_t)number), 0);
 		}
-		for (int i = 0; i < WAKERS; i++)
-			pthread_join(threads[i], NULL);
+		threads_join(threads, WAKERS);
 		for (int i = 0; i < TASKS; i++)
 			UNTIL(listeners[i].heard == listeners[i].told);
 	}
@@ -223,8 +201,6 @@ static sem_t behind_polled;
 
 static tdt_poll_t behind_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	sem_post(&behind_polled);
 	return TDT_READY;
 }
@@ -234,7 +210,6 @@ static tdt_poll_t blocking_poll(void *state, struct tdt_context *cx)
 {
 	int n = *(int *)state;
 
-	(void)cx;
 	for (int i = 0; i < n; i++)
 		tdt_handle_unref(tdt_rt_spawn(
 		    tdt_rt_current(), (struct tdt_future){ NULL, behind_poll, nothing }, NULL));
@@ -272,7 +247,6 @@ static void wait_for_data(struct leaf *leaf, struct tdt_context *cx)
 {
 	struct leaf *other = leaf->data;
 
-	(void)cx;
 	UNTIL(other->drops == 1);
 }
 
@@ -300,7 +274,6 @@ static void wake_and_block(struct leaf *leaf, struct tdt_context *cx)
 {
 	struct leaf *other = leaf->data;
 
-	(void)cx;
 	leaf_open(other);
 	UNTIL(other->drops == 1);
 }
@@ -478,7 +451,6 @@ static atomic_int ending_drops;
 
 static void count_ending(void *state)
 {
-	(void)state;
 	atomic_fetch_add(&ending_drops, 1);
 }
 

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers runtime/task, runtime/block_on, task/hooks.  Which wake-ups a task's record knows of. */
 
-#include <config.h>
-
 #include <tdt/rt/runtime.h>
-#include <tdt/tdt.h>
 
 #include "lib/leaf.h"
-#include "lib/must.h"
 #include "lib/test.h"
 #include "registry/handle.h"
 #include "task/request.h"
@@ -62,7 +58,6 @@ static void wake_other(struct leaf *leaf, struct tdt_context *cx)
 {
 	int which = *(int *)leaf->data;
 
-	(void)cx;
 	if (which < OF_RUNNING)
 		wake_reported(which == OF_SCHEDULED);
 	else

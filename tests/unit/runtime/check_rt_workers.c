@@ -5,19 +5,10 @@
  * what.  The calls are seen by ld's --wrap.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdint.h>
-#include <time.h>
-
 #include <tdt/integrate/hooks.h>
 #include <tdt/rt/runtime.h>
 
 #include "lib/leaf.h"
-#include "lib/must.h"
 #include "lib/test.h"
 #include "runtime/rt.h"
 #include "runtime/task.h"
@@ -38,19 +29,12 @@ static pthread_t threads[WORKERS];
 static atomic_int turns;
 
 void __real_tdt_worker_thread_start(const struct tdt_worker_attr *attr);
-void __wrap_tdt_worker_thread_start(const struct tdt_worker_attr *attr);
 void __real_tdt_worker_thread_stop(void);
-void __wrap_tdt_worker_thread_stop(void);
 void __real_tdt_worker_thread_park(void);
-void __wrap_tdt_worker_thread_park(void);
 void __real_tdt_worker_thread_unpark(void);
-void __wrap_tdt_worker_thread_unpark(void);
 void __real_tdt_worker_now(uint64_t ns);
-void __wrap_tdt_worker_now(uint64_t ns);
 void __real_tdt_task_woken(struct tdt_handle *handle);
-void __wrap_tdt_task_woken(struct tdt_handle *handle);
 void __real_tdt__idle_park(struct tdt_rt *rt, struct tdt__worker *worker);
-void __wrap_tdt__idle_park(struct tdt_rt *rt, struct tdt__worker *worker);
 
 void __wrap_tdt_worker_thread_start(const struct tdt_worker_attr *attr)
 {
@@ -160,8 +144,6 @@ static void waits(struct tdt_rt *rt, struct leaf *leaf)
 	UNTIL(leaf->waker != NULL);
 }
 
-/* --- Workers ------------------------------------------------------------------------- */
-
 CASE(workers)
 
 TEST(each_worker_tells_its_life)
@@ -209,7 +191,6 @@ TEST(one_task_that_is_woken_wakes_one_worker)
 
 static void nothing(int signal_number)
 {
-	(void)signal_number;
 }
 
 TEST(signals_wake_no_worker)
@@ -272,7 +253,6 @@ TEST(a_wake_up_while_a_worker_lies_down_is_seen)
 
 static void yield(struct leaf *leaf, struct tdt_context *cx)
 {
-	(void)leaf;
 	tdt_waker_wake_by_ref(cx->waker);
 }
 
@@ -292,8 +272,6 @@ TEST(a_task_that_keeps_yielding_does_not_shut_out_those_from_outside)
 	UNTIL(yielding.drops == 1);
 	tdt_rt_free(rt);
 }
-
-/* --- The time ------------------------------------------------------------------------- */
 
 static void count_and_yield(struct leaf *leaf, struct tdt_context *cx)
 {
@@ -322,8 +300,6 @@ static _Atomic uint64_t woken_ns;
 
 static void expect_told_since(struct leaf *leaf, struct tdt_context *cx)
 {
-	(void)leaf;
-	(void)cx;
 	MUST(told_ns >= woken_ns);
 }
 
@@ -342,11 +318,8 @@ TEST(the_time_is_told_anew_when_a_worker_has_slept)
 	tdt_rt_free(rt);
 }
 
-/* --- Wake-ups ----------------------------------------------------------------------------- */
-
 static void expect_wakes_before(struct leaf *leaf, struct tdt_context *cx)
 {
-	(void)cx;
 	MUST(wakes == leaf->polls - 1);
 }
 
@@ -419,7 +392,6 @@ static void look_at_clone(struct leaf *leaf, struct tdt_context *cx)
 {
 	const struct tdt_waker *clone = tdt_waker_clone(cx->waker);
 
-	(void)leaf;
 	MUST(tdt__task_has_waker(clone));
 	counted += clone != tdt_waker_beneath(clone);
 	tdt_waker_drop(clone);

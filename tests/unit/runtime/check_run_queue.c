@@ -4,14 +4,6 @@
  * once, whichever workers steal at the same time.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <pthread.h>
-#include <stdbool.h>
-
-#include "lib/must.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "runtime/run_queue.h"
 #include "runtime/task.h"
@@ -115,7 +107,6 @@ static void *steal(void *unused)
 	struct tdt__task *task;
 	bool last = false;
 
-	(void)unused;
 	ring_init(&queue, 0);
 	while (!last) {
 		last = atomic_load(&over); /* once more after that */
@@ -135,8 +126,7 @@ TEST(each_task_is_taken_once, .to = sizeof starts / sizeof *starts)
 	int n = (int)times_here(MANY);
 
 	ring_init(&shared, starts[_i]);
-	for (int i = 0; i < THIEVES; i++)
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, steal, NULL), 0);
+	threads_start(threads, THIEVES, steal, NULL);
 	for (int i = 0; i < n; i++) {
 		many[i].number = (uint64_t)i;
 		while (!tdt__run_queue_push(&shared, &many[i])) {
@@ -152,8 +142,7 @@ TEST(each_task_is_taken_once, .to = sizeof starts / sizeof *starts)
 			take(task);
 	}
 	atomic_store(&over, true);
-	for (int i = 0; i < THIEVES; i++)
-		pthread_join(threads[i], NULL);
+	threads_join(threads, THIEVES);
 	for (int i = 0; i < n; i++)
 		ck_assert_uint_eq(many[i].state, 1);
 }

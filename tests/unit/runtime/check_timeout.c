@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers runtime/timeout.  tdt_timeout_ms(): which side wins, and what is dropped when. */
 
-#include <config.h>
-
-#include <errno.h>
-
 #include <tdt/rt/runtime.h>
 
 #include "lib/driven.h"
 #include "lib/futures.h"
-#include "lib/no_memory.h"
 #include "lib/test.h"
 
 #define HOUR UINT64_C(3600000)

@@ -4,26 +4,11 @@
  * cancelling them leaves behind.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <semaphore.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
 #include <tdt/rt/runtime.h>
 
 #include "lib/driven.h"
 #include "lib/driver_thread.h"
 #include "lib/futures.h"
-#include "lib/idle.h"
-#include "lib/must.h"
-#include "lib/no_memory.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 #include "runtime/timer.h"
 
@@ -53,7 +38,6 @@ static void wait_for(sem_t *semaphore)
 
 static void wake_holding(const struct tdt_waker *holding_waker)
 {
-	(void)holding_waker;
 	sem_post(&held);
 	wait_for(&let_go);
 }
@@ -77,8 +61,6 @@ static void let_driver_go(void)
 	sem_post(&let_go);
 	tdt_future_drop(&holding);
 }
-
-/* --- When ---------------------------------------------------------------------- */
 
 CASE(when, .setup = setup, .teardown = driven_teardown)
 
@@ -240,8 +222,6 @@ TEST(ten_thousand_timers_fire)
 	}
 }
 
-/* --- Whom they wake ---------------------------------------------------------------- */
-
 CASE(wakers, .setup = setup, .teardown = driven_teardown)
 
 TEST(the_last_waker_is_the_one_woken)
@@ -362,11 +342,8 @@ TEST(threads_start_and_cancel_timers_while_they_fire)
 	for (int i = 0; i < 4; i++)
 		ck_assert_int_eq(
 		    pthread_create(&threads[i], NULL, race_the_driver, driven_driver()), 0);
-	for (int i = 0; i < 4; i++)
-		pthread_join(threads[i], NULL);
+	threads_join(threads, 4);
 }
-
-/* --- No wake-up -------------------------------------------------------------------- */
 
 CASE(asleep, .setup = setup, .teardown = driven_teardown)
 
@@ -393,8 +370,6 @@ TEST(timers_later_than_what_it_sleeps_for_leave_the_driver_asleep)
 	nanosleep(&(struct timespec){ .tv_nsec = 50 * (long)MS }, NULL);
 	ck_assert_int_eq(driver_thread_switches(), switches);
 }
-
-/* --- Without a driver ------------------------------------------------------------------------- */
 
 CASE(outside, .setup = setup, .teardown = driven_teardown)
 
@@ -470,7 +445,6 @@ static int make_a_sleep(void *argument)
 {
 	struct tdt_future sleep = tdt_sleep_ms(HOUR);
 
-	(void)argument;
 	if (tdt_future_is_none(&sleep))
 		return -errno;
 	tdt_future_drop(&sleep);

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers runtime/yield.  A task lets others go first. */
 
-#include <config.h>
-
-#include <errno.h>
-
 #include <tdt/rt/runtime.h>
 
 #include "lib/futures.h"
-#include "lib/no_memory.h"
 #include "lib/test.h"
 
 CASE(yield)
@@ -37,7 +32,6 @@ static int yield_once(void *argument)
 	struct tdt_future yield = tdt_yield_now();
 	int result = tdt_future_is_none(&yield) ? -errno : 0;
 
-	(void)argument;
 	tdt_future_drop(&yield);
 	return result;
 }

@@ -4,15 +4,6 @@
  * further names at one address, as compilers and linkers make them.
  */
 
-#include <config.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <tdt/print.h>
-#include <tdt/tree.h>
-
 #include "lib/poll_now.h"
 #include "lib/test.h"
 
@@ -132,14 +123,8 @@ TEST(a_function_alone_says_nothing)
 static char *printed(const struct tdt_trace *trace, enum tdt_print_format format)
 {
 	struct tdt_print_options options = { .size = sizeof options, .format = format };
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
 
-	ck_assert_ptr_nonnull(out);
-	ck_assert_int_eq(tdt_trace_print_with(trace, out, &options), 0);
-	ck_assert_int_eq(fclose(out), 0);
-	return text;
+	return TEXT_WRITTEN(out, ck_assert_int_eq(tdt_trace_print_with(trace, out, &options), 0));
 }
 
 TEST(text_and_json_have_the_other_names)

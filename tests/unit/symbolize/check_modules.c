@@ -4,26 +4,14 @@
  * last; and how many were unloaded, also while the loader's list can't be had.
  */
 
-#include <config.h>
-
-#include <check.h>
 #include <dlfcn.h>
-#include <errno.h>
 #include <link.h>
-#include <pthread.h>
-#include <semaphore.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <string.h>
 #include <sys/auxv.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "host/loaded.h"
 #include "host/start.h"
 #include "host/unloads.h"
-#include "lib/must.h"
 #include "lib/test.h"
 #include "symbolize/modules.h"
 
@@ -173,9 +161,6 @@ static sem_t in_list, leave_list;
 
 static int stay(struct dl_phdr_info *info, size_t size, void *data)
 {
-	(void)info;
-	(void)size;
-	(void)data;
 	sem_post(&in_list);
 	while (sem_wait(&leave_list) != 0)
 		;
@@ -213,7 +198,6 @@ static atomic_bool starved;
 static int waits, fed_at_wait; /* 0: never */
 
 int __real_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex);
-int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex);
 int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 {
 	int error = __real_pthread_cond_wait(cond, mutex);
@@ -295,7 +279,6 @@ TEST(a_requester_who_has_the_list_himself_gets_no_answer)
 TEST(a_child_has_a_reporter_of_its_own)
 {
 	pid_t child;
-	int status;
 
 	ck_assert_int_eq(tdt__start(), 0);
 	dlclose(plugin_open("a"));
@@ -310,6 +293,5 @@ TEST(a_child_has_a_reporter_of_its_own)
 		MUST(tdt__unloads_now(&unloads, tdt__clock() + 30 * SECOND) && unloads == 2);
 		_exit(0);
 	}
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(child_status(child), 0);
 }

@@ -4,30 +4,12 @@
  * how long; and with which paths debug files are searched.
  */
 
-#include <config.h>
-
-#include <check.h>
 #include <dlfcn.h>
-#include <errno.h>
-#include <pthread.h>
-#include <semaphore.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <tdt/tdt.h>
 
 #include "base/clock.h"
 #include "base/service.h"
 #include "host/loaded.h"
 #include "host/start.h"
-#include "lib/must.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "symbolize/debugfile.h"
 #include "symbolize/debuginfo.h"
@@ -46,8 +28,6 @@ static sem_t held, let_go;
 static atomic_int look_ups;
 
 const struct tdt__symbol *__real_tdt__symbolize(const struct tdt__module *module, uintptr_t pc,
-						bool return_address);
-const struct tdt__symbol *__wrap_tdt__symbolize(const struct tdt__module *module, uintptr_t pc,
 						bool return_address);
 const struct tdt__symbol *__wrap_tdt__symbolize(const struct tdt__module *module, uintptr_t pc,
 						bool return_address)
@@ -178,12 +158,9 @@ TEST(what_is_known_is_not_looked_up_again)
 	ck_assert_int_eq(atomic_load(&look_ups), 1);
 }
 
-/* --- fork() ----------------------------------------------------------------------------------- */
-
 static void fork_and_name(void)
 {
 	pid_t child = fork();
-	int status;
 
 	if (child == 0) {
 		signal(SIGALRM, SIG_DFL);
@@ -193,8 +170,7 @@ static void fork_and_name(void)
 		MUST(strcmp(name_by(other, tdt__clock() + LONG), "other") == 0);
 		_exit(0);
 	}
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(child_status(child), 0);
 }
 
 CASE(forks, .setup = set_up, .teardown = tear_down)
@@ -204,10 +180,7 @@ TEST(a_child_forked_while_the_namer_is_held_up_begins_anew)
 #if ASAN || TSAN
 	puts("# not tried: a sanitizer's allocator may be locked in a child");
 #else
-	if (in_valgrind()) {
-		puts("# not tried: valgrind counts what a child had from the namer as lost");
-		return;
-	}
+	NOT_TRIED_IF(in_valgrind(), "valgrind counts what a child had from the namer as lost");
 	ck_assert_str_eq(name_by(other, tdt__clock() + LONG), "other");
 	hold_namer();
 	fork_and_name();
@@ -221,8 +194,6 @@ TEST(a_child_forked_while_the_namer_is_idle_knows_what_its_parent_knew)
 	ck_assert_str_eq(name_by(other, tdt__clock() + LONG), "other");
 	fork_and_name();
 }
-
-/* --- Debug files ------------------------------------------------------------------------------ */
 
 static atomic_int opened; /* by dlopen() */
 

@@ -7,21 +7,7 @@
 
 #include <config.h>
 
-#include <pthread.h>
-#include <sched.h>
-#include <semaphore.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <tdt/tdt.h>
-#include <tdt/watch.h>
-
-#include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/options.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "probes/probes.h"
 #include "symbolize/symbolize.h"
@@ -30,8 +16,6 @@ static _Thread_local bool polls; /* this thread */
 static atomic_int by_pollers, by_requesters;
 
 const struct tdt__symbol *__real_tdt__symbolize(const struct tdt__module *module, uintptr_t pc,
-						bool return_address);
-const struct tdt__symbol *__wrap_tdt__symbolize(const struct tdt__module *module, uintptr_t pc,
 						bool return_address);
 const struct tdt__symbol *__wrap_tdt__symbolize(const struct tdt__module *module, uintptr_t pc,
 						bool return_address)
@@ -64,7 +48,6 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
 
 static tdt_poll_t poll_leaf(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	tdt_waker_drop(tdt_waker_clone(cx->waker));
 	return TDT_PENDING;
 }

@@ -5,28 +5,14 @@
  * in it, and of files that are not what they should be.
  */
 
-#include <config.h>
-
-#include <check.h>
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/fsuid.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <elfutils/libdw.h>
 #include <gelf.h>
 
 #include "host/loaded.h"
 #include "lib/folder.h"
-#include "lib/must.h"
 #include "lib/self.h"
 #include "lib/test.h"
 #include "outside/fixtures/trail.h"
@@ -58,7 +44,6 @@ INLINE void middle(const struct trail *caller)
 	NO_TAIL_CALL();
 }
 
-NOINLINE void chain_outer(void);
 NOINLINE void chain_outer(void)
 {
 	middle(HERE(NULL));
@@ -515,8 +500,7 @@ TEST(threads_that_have_the_namer_look_up_get_the_same_answers)
 
 	for (int i = 0; i < 4; i++)
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, symbolize_all, answer[i]), 0);
-	for (int i = 0; i < 4; i++)
-		pthread_join(thread[i], NULL);
+	threads_join(thread, 4);
 	for (int i = 0; i < 200; i++) {
 		ck_assert_ptr_nonnull(answer[0][i]);
 		for (int j = 1; j < 4; j++)

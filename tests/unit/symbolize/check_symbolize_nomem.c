@@ -10,15 +10,6 @@
  * checks.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "lib/self.h"
 #include "lib/test.h"
 #include "outside/fixtures/trail.h"

@@ -4,15 +4,8 @@
  * record, a request and the recording say; and on a runtime with threads.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <string.h>
-
 #include <tdt/integrate/hooks.h>
 #include <tdt/integrate/leaf.h>
-#include <tdt/recorder.h>
-#include <tdt/tdt.h>
 
 #include "facts/record.h"
 #include "lib/recorded.h"
@@ -85,9 +78,7 @@ TEST(a_task_that_has_ended_cannot_be_aborted)
 {
 	task.leaf.pending = 0;
 	ck_assert_uint_eq(test_task_poll(&task), TDT_READY);
-	errno = 0;
-	ck_assert_int_eq(tdt_task_abort(task.handle), -ESRCH);
-	ck_assert_int_eq(errno, ESRCH);
+	ck_assert_fails(tdt_task_abort(task.handle), ESRCH);
 }
 
 TEST(joiners_are_told_after_the_drop)
@@ -207,7 +198,6 @@ static uint64_t dropped_as;
 
 static void note_current(void *state)
 {
-	(void)state;
 	dropped_as = tdt_current_task_id();
 }
 
@@ -220,13 +210,11 @@ static tdt_poll_t never(void *state, struct tdt_context *context)
 TEST(the_drop_is_of_the_task)
 {
 	struct tdt_future child = { &dropped_as, never, note_current };
-	struct test_task own = { 0 };
+	TEST_TASK(own, &child);
 
-	test_task_init(&own, &child);
 	ck_assert_int_eq(tdt_task_abort(own.handle), 0);
 	ck_assert_uint_eq(test_task_poll(&own), TDT_PANICKED);
 	ck_assert_uint_eq(dropped_as, tdt_handle_id(own.handle));
-	test_task_fini(&own);
 }
 
 TEST(without_a_future_there_is_nothing_to_drop)
@@ -234,9 +222,7 @@ TEST(without_a_future_there_is_nothing_to_drop)
 	struct tdt_handle *other = tdt_task_new(NULL);
 
 	ck_assert_ptr_nonnull(other);
-	errno = 0;
-	ck_assert_int_eq(tdt_task_abort(NULL), -EINVAL);
-	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_fails(tdt_task_abort(NULL), EINVAL);
 	ck_assert_int_eq(tdt_task_abort(other), -EINVAL);
 	tdt_task_end(other);
 }

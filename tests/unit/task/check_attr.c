@@ -4,24 +4,10 @@
  * default name.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <tdt/tasks.h>
-#include <tdt/trace.h>
-
-#include "lib/idle.h"
-#include "lib/no_memory.h"
 #include "lib/test.h"
 
 static tdt_poll_t never(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	return TDT_PANICKED;
 }
 
@@ -45,7 +31,6 @@ static int see(struct tdt_handle *handle, const struct tdt_task_info *info, void
 {
 	struct seen *seen = arg;
 
-	(void)handle;
 	strcpy(seen->name, info->name != NULL ? info->name : "");
 	seen->file = info->file;
 	return 0;
@@ -67,8 +52,6 @@ static void expect_name(const struct tdt_task_attr *attr, const char *name)
 
 	ck_assert_str_eq(seen.name, name);
 }
-
-/* --- Names ------------------------------------------------------------------ */
 
 CASE(names)
 
@@ -133,8 +116,6 @@ TEST(bytes_that_are_no_text_give_an_empty_or_a_short_name)
 
 /* TDT_TASK_ATTR() sets the file itself. */
 #define ATTR(...) (&(struct tdt_task_attr){ .size = sizeof(struct tdt_task_attr), __VA_ARGS__ })
-
-/* --- Files ------------------------------------------------------------------ */
 
 CASE(files)
 
@@ -204,8 +185,7 @@ TEST(threads_that_name_the_same_file_share_one_copy)
 	pthread_barrier_init(&barrier, NULL, THREADS);
 	for (int i = 0; i < THREADS; i++)
 		ck_assert_int_eq(pthread_create(&threads[i], NULL, name_files, files[i]), 0);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+	threads_join(threads, THREADS);
 	pthread_barrier_destroy(&barrier);
 	for (int i = 1; i < THREADS; i++)
 		for (int j = 0; j < FILES; j++)

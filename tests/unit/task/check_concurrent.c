@@ -5,20 +5,10 @@
  * come from a seed, which is printed; TDT_TEST_SEED sets it.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <time.h>
-
 #include <tdt/integrate/hooks.h>
-#include <tdt/tdt.h>
 
 #include "lib/bell.h"
-#include "lib/must.h"
 #include "lib/options.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 
 #define WORKERS 2
@@ -362,8 +352,6 @@ static void *ask(void *argument)
 	return NULL;
 }
 
-/* --- All at once ------------------------------------------------------------------------------ */
-
 static void set_seed(void)
 {
 	seed = seed_of_run();
@@ -392,8 +380,7 @@ TEST(requesters_pollers_and_droppers_get_along)
 	while (atomic_load(&traces) == 0) /* they may have come late */
 		nanosleep(&a_moment, NULL);
 	atomic_store(&no_more_questions, true);
-	for (int i = 0; i < REQUESTERS; i++)
-		pthread_join(requester[i], NULL);
+	threads_join(requester, REQUESTERS);
 	/* Until then: an idle task whose waker could not be cloned answers by being dropped. */
 	atomic_store(&no_more_tasks, true);
 	pthread_join(dropper, NULL);
@@ -404,8 +391,7 @@ TEST(requesters_pollers_and_droppers_get_along)
 	queue_closed = true;
 	pthread_cond_broadcast(&queue_filled);
 	pthread_mutex_unlock(&queue_lock);
-	for (int i = 0; i < WORKERS; i++)
-		pthread_join(worker[i], NULL);
+	threads_join(worker, WORKERS);
 	for (int i = 0; i < PARKED; i++)
 		tdt_waker_drop(atomic_exchange(&parked[i], NULL));
 

@@ -4,19 +4,13 @@
  * task, and which task spawned it.
  */
 
-#include <config.h>
-
 #include <netinet/in.h>
-#include <stdatomic.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 
 #include <tdt/rt/net.h>
 #include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
-#include <tdt/tdt.h>
 
-#include "lib/idle.h"
 #include "lib/poll_now.h"
 #include "lib/request_waiting.h"
 #include "lib/test.h"
@@ -37,7 +31,6 @@ static void keep(struct known *known, const struct tdt_task_info *info)
 
 static int keep_record(struct tdt_handle *handle, const struct tdt_task_info *info, void *known)
 {
-	(void)handle;
 	keep(known, info);
 	return 0;
 }
@@ -120,8 +113,6 @@ static struct tdt_future holder(void)
 
 static tdt_poll_t try(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	return tdt_mutex_try_lock(mutex) ? TDT_PENDING : TDT_PANICKED;
 }
 
@@ -242,7 +233,6 @@ static tdt_poll_t yielding(void *state, struct tdt_context *cx)
 	struct tdt_future yield = tdt_yield_now();
 	tdt_poll_t result = tdt_future_poll(&yield, cx);
 
-	(void)state;
 	tdt_future_drop(&yield);
 	return result;
 }
@@ -448,7 +438,6 @@ static tdt_poll_t send_and_stay(void *state, struct tdt_context *cx)
 {
 	struct tdt_oneshot_sender **sender = state;
 
-	(void)cx;
 	if (*sender != NULL)
 		tdt_oneshot_send(*sender, NULL);
 	*sender = NULL;
@@ -524,7 +513,6 @@ static tdt_poll_t spawn_and_stay(void *state, struct tdt_context *cx)
 {
 	struct spawning *spawning = state;
 
-	(void)cx;
 	if (spawning->child == NULL)
 		spawning->child =
 		    tdt_rt_spawn(tdt_rt_current(), future_of(stay_pending, NULL), NULL);
@@ -533,7 +521,6 @@ static tdt_poll_t spawn_and_stay(void *state, struct tdt_context *cx)
 
 static int keep_of_id(struct tdt_handle *handle, const struct tdt_task_info *info, void *known)
 {
-	(void)handle;
 	if (info->id == ((struct known *)known)->info.id)
 		keep(known, info);
 	return 0;

@@ -4,29 +4,15 @@
  * leaves: what is true of them while they run, where they wait, and what is said of wrong calls.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <tdt/callback.h>
 #include <tdt/integrate/fiber.h>
 #include <tdt/integrate/hooks.h>
 #include <tdt/integrate/leaf.h>
-#include <tdt/tdt.h>
 
 #include "lib/gate.h"
-#include "lib/must.h"
 #include "lib/printed.h"
 #include "lib/requester.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
-
-#define NOINLINE __attribute__((noinline))
 
 static const struct tdt_leaf_frame calls[] = { { "serve", "/b/server.c", 10, 0 },
 					       { "send", NULL, 0, 0 } };
@@ -53,7 +39,6 @@ static void set_up(void)
 
 static int note_info(struct tdt_handle *handle, const struct tdt_task_info *info, void *copy)
 {
-	(void)handle;
 	*(struct tdt_task_info *)copy = *info;
 	return 0;
 }
@@ -66,7 +51,6 @@ static struct tdt_task_info info_of(struct tdt_handle *handle)
 	return info;
 }
 
-/* The functions of the task's only stack, the outermost first. */
 /* The one stack begins with `expected`, and has `seen` further in. */
 static void expect_stack(struct tdt_handle *handle, const char *expected, const char *seen)
 {
@@ -95,8 +79,6 @@ static void expect_misuse(enum tdt_misuse_kind kind)
 	ck_assert_ptr_nonnull(tdt_misused());
 	ck_assert_int_eq(tdt_misused()->kind, kind);
 }
-
-/* --- While it runs ------------------------------------------------------------------------ */
 
 CASE(enter, .setup = set_up)
 
@@ -146,7 +128,6 @@ static NOINLINE void callback(void)
 
 static void *call_back(void *nothing)
 {
-	(void)nothing;
 	callback();
 	return NULL;
 }
@@ -156,10 +137,7 @@ TEST(the_stack_of_a_run_stands_behind_the_list_where_it_came_from, .to = 2,
 {
 	pthread_t thread;
 
-	if (SIGNALS_ARE_LATE && _i == 1) {
-		puts("# not tried: ThreadSanitizer delays signals");
-		return;
-	}
+	NOT_TRIED_IF(SIGNALS_ARE_LATE && _i == 1, "ThreadSanitizer delays signals");
 	gate_close(_i == 1);
 	MUST(pthread_create(&thread, NULL, call_back, NULL) == 0);
 	while (atomic_load(&gate.entered) == 0)
@@ -254,8 +232,6 @@ TEST(without_another_list_it_waits_where_it_came_from)
 
 static int expect_mutex(struct tdt_handle *handle, const struct tdt_task_info *info, void *nothing)
 {
-	(void)handle;
-	(void)nothing;
 	ck_assert_int_eq(info->waits[0]->kind, TDT_WAIT_MUTEX);
 	return 0;
 }
@@ -345,8 +321,6 @@ TEST(an_operation_may_await_several_things_until_it_awaits_anew)
 
 static int is_named(struct tdt_handle *handle, const struct tdt_task_info *info, void *nothing)
 {
-	(void)handle;
-	(void)nothing;
 	return info->name != NULL && strcmp(info->name, "callback") == 0;
 }
 

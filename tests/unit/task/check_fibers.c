@@ -5,38 +5,18 @@
  * and what a library may do wrong.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <tdt/integrate/fiber.h>
 #include <tdt/integrate/hooks.h>
 #include <tdt/integrate/stack.h>
-#include <tdt/tdt.h>
 
 #include "lib/fibered.h"
 #include "lib/futures.h"
 #include "lib/gate.h"
-#include "lib/idle.h"
-#include "lib/must.h"
-#include "lib/no_memory.h"
 #include "lib/options.h"
 #include "lib/refused.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
 #include "watch/last_tree.h"
-
-#define NOINLINE __attribute__((noinline))
-#define USE(pointer) __asm__ volatile("" : : "r"(pointer) : "memory")
 
 /* --- What the fibers do ------------------------------------------------------------ */
 
@@ -83,6 +63,11 @@ static void start(struct fibered *it, const char *name)
 	fibered_resume(it);
 }
 
+/* Declare a fiber that is started here, and destroyed at the end of the block. */
+#define STARTED(it, name, ...)                                                                     \
+	__attribute__((cleanup(fibered_fini))) struct fibered it = { __VA_ARGS__ };                \
+	const bool it##_begun __attribute__((unused)) = (start(&it, name), true)
+
 static void expect_trace(struct tdt_trace *trace, enum tdt_task_state state, const char *path)
 {
 	char *shown;
@@ -103,14 +88,7 @@ static void expect_path(const struct fibered *it, const char *path)
 /* The text of a dump, for the caller to free. */
 static char *dump_text(const struct tdt_dump_options *options)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	ck_assert_ptr_nonnull(out);
-	ck_assert_int_eq(tdt_dump_with(out, options), 0);
-	fclose(out);
-	return text;
+	return TEXT_WRITTEN(out, ck_assert_int_eq(tdt_dump_with(out, options), 0));
 }
 
 static void expect_dump(const char *part)
@@ -131,8 +109,6 @@ static enum tdt_task_state seen_state;
 
 static int note_state(struct tdt_handle *handle, const struct tdt_task_info *info, void *arg)
 {
-	(void)handle;
-	(void)arg;
 	seen_state = info->state;
 	return 0;
 }
@@ -143,22 +119,18 @@ static enum tdt_task_state state_of(struct tdt_handle *handle)
 	return seen_state;
 }
 
-/* --- Standing ------------------------------------------------------------------------ */
-
 CASE(standing)
 
 TEST(a_suspended_fiber_shows_where_it_stands)
 {
-	struct fibered it = { .run = runs };
+	STARTED(it, "a", .run = runs);
 
-	start(&it, "a");
 	expect_path(&it, IN_OUTER);
 	expect_path(&it, IN_OUTER); /* that has not resumed it */
 	fibered_resume(&it);
 	expect_path(&it, IN_OTHER);
 	fibered_resume(&it);
 	ck_assert(it.ended);
-	fibered_fini(&it);
 }
 
 TEST(a_fiber_that_has_not_run_says_so)
@@ -231,8 +203,7 @@ TEST(a_running_fiber_is_the_current_task)
 	fibered_resume(&it);
 	ck_assert_uint_eq(tdt_current_task_id(), 0);
 	ck_assert_int_eq(state_of(handle), TDT_TASK_READY);
-	ck_assert_ptr_null(tdt_backtrace(handle));
-	ck_assert_int_eq(errno, ESRCH);
+	ck_assert_ptr_fails(tdt_backtrace(handle), ESRCH);
 	tdt_handle_unref(handle);
 	fibered_fini(&it);
 }
@@ -250,21 +221,17 @@ static uint64_t parent;
 
 static int note_parent(struct tdt_handle *handle, const struct tdt_task_info *info, void *arg)
 {
-	(void)handle;
-	(void)arg;
 	parent = info->parent;
 	return 0;
 }
 
 TEST(a_running_fiber_is_the_parent_of_what_it_spawns)
 {
-	struct fibered it = { .run = spawns };
+	STARTED(it, NULL, .run = spawns);
 
-	start(&it, NULL);
 	ck_assert_int_eq(tdt_task_inspect(it.arg, note_parent, NULL), 0);
 	ck_assert_uint_eq(parent, tdt_handle_id(handle_of(&it)));
 	tdt_handle_unref(it.arg);
-	fibered_fini(&it);
 }
 
 /* Fibers that resume each other: the current one is always the last. */
@@ -415,8 +382,7 @@ TEST(a_fiber_whose_thread_is_on_the_stack_of_another_is_not_read, .to = 2)
 	ck_assert_ptr_null(strstr(path, "resumes_one"));
 	free(path);
 	tdt_trace_free(trace);
-	ck_assert_ptr_null(backtrace_timed(handle_of(&a), 100000000));
-	ck_assert_int_eq(errno, ETIMEDOUT);
+	ck_assert_ptr_fails(backtrace_timed(handle_of(&a), 100000000), ETIMEDOUT);
 	if (!_i) /* on a busy machine the signal may come too late */
 		expect_dump("on a stack that is not known as its own");
 	gate_open();
@@ -438,10 +404,9 @@ CASE(waiting)
 
 TEST(a_suspended_fiber_says_what_it_waits_for)
 {
-	struct fibered it = { .run = waits };
+	STARTED(it, NULL, .run = waits);
 	struct tdt_trace *trace;
 
-	start(&it, NULL);
 	trace = tdt_backtrace(handle_of(&it));
 	ck_assert_ptr_nonnull(trace);
 	ck_assert_uint_eq(tdt_trace_info(trace)->n_waits, 1);
@@ -454,21 +419,18 @@ TEST(a_suspended_fiber_says_what_it_waits_for)
 	ck_assert_ptr_nonnull(trace);
 	ck_assert_uint_eq(tdt_trace_info(trace)->n_waits, 0);
 	tdt_trace_free(trace);
-	fibered_fini(&it);
 }
 
 TEST(a_fiber_that_was_woken_is_runnable_until_it_runs)
 {
-	struct fibered it = { .run = runs };
+	STARTED(it, "a", .run = runs);
 
-	start(&it, "a");
 	tdt_task_woken(handle_of(&it));
 	ck_assert_int_eq(state_of(handle_of(&it)), TDT_TASK_RUNNABLE);
 	expect_trace(tdt_backtrace(handle_of(&it)), TDT_TASK_RUNNABLE, IN_OUTER);
 	expect_dump("runnable");
 	fibered_resume(&it);
 	expect_path(&it, IN_OTHER);
-	fibered_fini(&it);
 }
 
 static void waits_for(struct fibered *it)
@@ -503,8 +465,6 @@ TEST(fibers_that_wait_for_each_other_are_a_deadlock_if_wake_ups_are_reported, .t
 	fibered_fini(&b);
 }
 
-/* --- Requests ------------------------------------------------------------------------------ */
-
 CASE(requests)
 
 TEST(the_scheduler_itself_reads_its_suspended_fibers)
@@ -533,14 +493,12 @@ static void reads_another(struct fibered *it)
 
 TEST(a_fiber_reads_another_one)
 {
-	struct fibered other = { .run = runs }, it = { .run = reads_another };
+	STARTED(other, NULL, .run = runs);
+	struct fibered it = { .run = reads_another, .arg = handle_of(&other) };
 
-	start(&other, NULL);
-	it.arg = handle_of(&other);
 	start(&it, NULL);
 	ck_assert(it.ended);
 	fibered_fini(&it);
-	fibered_fini(&other);
 }
 
 static struct tdt_trace *answer;
@@ -550,7 +508,6 @@ static int wakes;
 
 static void count_wake(const struct tdt_waker *waker)
 {
-	(void)waker;
 	wakes++;
 }
 
@@ -560,17 +517,15 @@ static const struct tdt_waker counter = { &counting };
 
 TEST(an_async_request_for_a_suspended_fiber_is_ready_at_once)
 {
-	struct fibered it = { .run = runs };
+	STARTED(it, NULL, .run = runs);
 	struct tdt_context cx = { &counter };
 	struct tdt_future asks;
 
-	start(&it, NULL);
 	asks = tdt_backtrace_async(handle_of(&it), NULL, &answer, &answer_error);
 	ck_assert_int_eq(tdt_future_poll(&asks, &cx), TDT_READY);
 	ck_assert_int_eq(answer_error, 0);
 	expect_trace(answer, TDT_TASK_WAITING, IN_OUTER);
 	tdt_future_drop(&asks);
-	fibered_fini(&it);
 }
 
 /* The answer is made in the suspend. */
@@ -588,16 +543,14 @@ static void asks_itself(struct fibered *it)
 TEST(a_running_fiber_answers_when_it_is_suspended)
 {
 	struct tdt_future asks;
-	struct fibered it = { .run = asks_itself, .arg = &asks };
+	STARTED(it, NULL, .run = asks_itself, .arg = &asks);
 	struct tdt_context cx = { &counter };
 
-	start(&it, NULL);
 	ck_assert_int_eq(wakes, 1);
 	fibered_resume(&it); /* it goes on and ends, and the answer stays what it was */
 	ck_assert_int_eq(tdt_future_poll(&asks, &cx), TDT_READY);
 	expect_trace(answer, TDT_TASK_WAITING, "fibered_entry asks_itself inner fibered_yield");
 	tdt_future_drop(&asks);
-	fibered_fini(&it);
 }
 
 static void asks_and_ends(struct fibered *it)
@@ -612,18 +565,14 @@ static void asks_and_ends(struct fibered *it)
 TEST(a_request_for_a_fiber_that_ends_fails)
 {
 	struct tdt_future asks;
-	struct fibered it = { .run = asks_and_ends, .arg = &asks };
+	STARTED(it, NULL, .run = asks_and_ends, .arg = &asks);
 	struct tdt_context cx = { &counter };
 
-	start(&it, NULL);
 	ck_assert_int_eq(tdt_future_poll(&asks, &cx), TDT_READY);
 	ck_assert_ptr_null(answer);
 	ck_assert_int_eq(answer_error, -ESRCH);
 	tdt_future_drop(&asks);
-	fibered_fini(&it);
 }
-
-/* --- The end --------------------------------------------------------------------------------- */
 
 /* What a join of the fiber's task says. */
 static int outcome_of(struct tdt_handle *handle)
@@ -641,16 +590,14 @@ CASE(end)
 
 TEST(a_fiber_that_ends_while_it_runs_is_ready)
 {
-	struct fibered it = { .run = runs };
+	STARTED(it, NULL, .run = runs);
 	struct tdt_handle *handle;
 
-	start(&it, NULL);
 	handle = tdt_handle_ref(handle_of(&it));
 	fibered_resume(&it);
 	fibered_resume(&it);
 	ck_assert_int_eq(outcome_of(handle), 0);
 	tdt_handle_unref(handle);
-	fibered_fini(&it);
 }
 
 TEST(a_fiber_that_is_destroyed_while_suspended_was_dropped)
@@ -760,8 +707,7 @@ TEST(a_suspend_on_another_stack_shows_no_frames)
 
 	start(&it, NULL); /* it runs still, as far as it was reported */
 	tdt_fiber_suspend(it.fiber);
-	ck_assert_ptr_null(tdt_backtrace(handle_of(&it)));
-	ck_assert_int_eq(errno, ENOTSUP);
+	ck_assert_ptr_fails(tdt_backtrace(handle_of(&it)), ENOTSUP);
 	expect_dump("1 without a tree");
 	fibered_fini(&it);
 	expect_misuse(TDT_MISUSE_FIBER_SUSPEND);
@@ -786,18 +732,13 @@ TEST(a_fiber_that_was_not_suspended_may_go_on_on_another_thread)
 
 TEST(a_stack_that_cannot_be_read_gives_the_record_only, .skip = reading_refused)
 {
-	struct fibered it = { .run = runs };
+	STARTED(it, "gone", .run = runs);
 
-	start(&it, "gone");
 	mprotect(it.stack, FIBERED_STACK, PROT_NONE);
-	ck_assert_ptr_null(tdt_backtrace(handle_of(&it)));
-	ck_assert_int_eq(errno, EFAULT);
+	ck_assert_ptr_fails(tdt_backtrace(handle_of(&it)), EFAULT);
 	expect_dump("did not answer");
 	expect_dump("1 without a tree");
-	fibered_fini(&it);
 }
-
-/* --- Bounds ---------------------------------------------------------------------------------- */
 
 CASE(bounds)
 
@@ -805,24 +746,19 @@ TEST(bounds_that_cannot_be_are_refused)
 {
 	static char byte;
 
-	ck_assert_ptr_null(tdt_fiber_new(&byte, 0, NULL));
-	ck_assert_int_eq(errno, EINVAL);
-	ck_assert_ptr_null(tdt_fiber_new(NULL, 1, NULL));
-	ck_assert_int_eq(errno, EINVAL);
-	ck_assert_ptr_null(tdt_fiber_new(&byte, SIZE_MAX, NULL));
-	ck_assert_int_eq(errno, EINVAL);
-	ck_assert_ptr_null(tdt_fiber_new(NULL, 0, &(struct tdt_task_attr){ .size = 0 }));
-	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_ptr_fails(tdt_fiber_new(&byte, 0, NULL), EINVAL);
+	ck_assert_ptr_fails(tdt_fiber_new(NULL, 1, NULL), EINVAL);
+	ck_assert_ptr_fails(tdt_fiber_new(&byte, SIZE_MAX, NULL), EINVAL);
+	ck_assert_ptr_fails(tdt_fiber_new(NULL, 0, &(struct tdt_task_attr){ .size = 0 }), EINVAL);
 	expect_dump("no tasks");
 }
 
 TEST(without_a_base_the_tree_is_cut_at_the_end_of_the_stack)
 {
-	struct fibered it = { .run = runs, .mute_base = true };
+	STARTED(it, NULL, .run = runs, .mute_base = true);
 	struct tdt_trace *trace;
 	char *path;
 
-	start(&it, NULL);
 	trace = tdt_backtrace(handle_of(&it));
 	ck_assert_ptr_nonnull(trace);
 	ck_assert_int_ne(gate_cut(trace), TDT_CUT_NOT);
@@ -830,7 +766,6 @@ TEST(without_a_base_the_tree_is_cut_at_the_end_of_the_stack)
 	ck_assert_msg(strstr(path, IN_OUTER) != NULL, "%s", path);
 	free(path);
 	tdt_trace_free(trace);
-	fibered_fini(&it);
 }
 
 /* A fiber whose library does not say where its stack lies. */
@@ -878,8 +813,6 @@ TEST(without_bounds_a_running_fiber_is_read_if_its_stack_can_be_followed)
 	pthread_join(thread, NULL);
 	fibered_fini(&it);
 }
-
-/* --- Fibers and futures --------------------------------------------------------------------- */
 
 /* A future that runs on a coroutine, and is ready when that has ended. */
 static tdt_poll_t coroutine_poll(void *state, struct tdt_context *cx)
@@ -957,8 +890,7 @@ TEST(a_stack_that_has_ended_is_not_shown_for_its_future)
 
 	ck_assert_int_eq(tdt_future_poll(&traced.future, &cx), TDT_PENDING);
 	fibered_fini(&it);
-	ck_assert_ptr_null(backtrace_timed(traced.handle, 1000000));
-	ck_assert_int_eq(errno, ETIMEDOUT);
+	ck_assert_ptr_fails(backtrace_timed(traced.handle, 1000000), ETIMEDOUT);
 	ck_assert_ptr_null(tdt_fiber_of(NULL, NULL, 0));
 	end_traced(&traced);
 }
@@ -968,15 +900,12 @@ TEST(a_fiber_is_no_future_to_describe)
 	struct fibered it = { .run = runs };
 
 	fibered_init(&it, NULL);
-	errno = 0;
-	ck_assert_ptr_null(tdt_fiber_of(handle_of(&it), NULL, 0));
-	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_ptr_fails(tdt_fiber_of(handle_of(&it), NULL, 0), EINVAL);
 	fibered_fini(&it);
 }
 
 static NOINLINE tdt_poll_t leaf_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	tdt_waker_drop(tdt_waker_clone(cx->waker));
 	TDT_KEEP_FRAME();
 	return TDT_PENDING;
@@ -1000,11 +929,10 @@ static NOINLINE void blocks_on(struct fibered *it)
 TEST(a_future_polled_in_a_fiber_ends_its_tree_as_ever)
 {
 	struct tdt_traced traced;
-	struct fibered it = { .run = blocks_on, .arg = &traced };
+	STARTED(it, NULL, .run = blocks_on, .arg = &traced);
 	struct tdt_context cx = { &counter };
 	struct tdt_future asks;
 
-	start(&it, NULL);
 	expect_path(&it, "fibered_entry blocks_on fibered_yield");
 	asks = tdt_backtrace_async(traced.handle, NULL, &answer, &answer_error);
 	ck_assert_int_eq(tdt_future_poll(&asks, &cx), TDT_PENDING);
@@ -1013,7 +941,6 @@ TEST(a_future_polled_in_a_fiber_ends_its_tree_as_ever)
 	expect_trace(answer, TDT_TASK_WAITING, "leaf_poll +tdt_waker_clone");
 	tdt_future_drop(&asks);
 	end_traced(&traced);
-	fibered_fini(&it);
 }
 
 /* A poll in the middle of which the library switches away. */
@@ -1021,7 +948,6 @@ static NOINLINE tdt_poll_t yielding_poll(void *state, struct tdt_context *cx)
 {
 	uint64_t id = tdt_current_task_id();
 
-	(void)cx;
 	fibered_yield(state);
 	MUST(tdt_current_task_id() == id);
 	return TDT_READY;
@@ -1035,8 +961,7 @@ static void polls_and_yields_inside(struct fibered *it)
 
 	MUST(tdt_future_poll(&traced.future, &cx) == TDT_READY);
 	MUST(tdt_current_task_id() == tdt_handle_id(handle_of(it)));
-	tdt_future_drop(&traced.future);
-	tdt_handle_unref(traced.handle);
+	end_traced(&traced);
 }
 
 TEST(a_poll_in_which_its_fiber_yields_goes_with_the_fiber)
@@ -1128,8 +1053,7 @@ TEST(a_coroutine_shows_where_it_waits_if_no_poll_answers, .to = 2)
 		expect_standing(traced.handle, "waits_inside waits_first");
 	}
 	ck_assert_int_eq(tdt_future_poll(&traced.future, &cx), TDT_READY);
-	ck_assert_ptr_null(backtrace_timed(traced.handle, 0));
-	ck_assert_int_eq(errno, ESRCH);
+	ck_assert_ptr_fails(backtrace_timed(traced.handle, 0), ESRCH);
 	end_traced(&traced);
 }
 
@@ -1180,30 +1104,24 @@ TEST(a_coroutine_polled_in_a_fiber_leaves_the_fiber_as_it_is)
 {
 	int times = 10;
 	struct tdt_future co = tdt_coroutine(waits_inside, &times, NULL);
-	struct fibered it = { .run = polls_a_coroutine, .arg = &co };
+	STARTED(it, NULL, .run = polls_a_coroutine, .arg = &co);
 
-	start(&it, NULL);
 	expect_path(&it, "fibered_entry polls_a_coroutine fibered_yield");
 	tdt_future_drop(&co);
 	expect_path(&it, "fibered_entry polls_a_coroutine fibered_yield");
-	fibered_fini(&it);
 }
-
-/* --- The process ---------------------------------------------------------------------------- */
 
 CASE(process)
 
 TEST(a_fiber_goes_on_on_another_thread)
 {
-	struct fibered it = { .run = runs };
+	STARTED(it, NULL, .run = runs);
 
-	start(&it, NULL);
 	on_thread(resume_on_thread, &it);
 	expect_path(&it, IN_OTHER);
 	on_thread(resume_on_thread, &it);
 	ck_assert(it.ended);
 	ck_assert_ptr_null(tdt_misused());
-	fibered_fini(&it);
 }
 
 TEST(a_suspended_fiber_is_read_in_a_child_of_fork)
@@ -1284,16 +1202,13 @@ TEST(a_fiber_takes_no_room_for_a_last_tree)
 	fibered_fini(&it);
 }
 
-/* --- Without memory ------------------------------------------------------------------------- */
-
 CASE(memory)
 
 TEST(without_memory_no_fiber_is_made)
 {
 	struct tdt_fiber *fiber;
 
-	if (!no_memory_possible())
-		return;
+	NEEDS_FAILING_MEMORY();
 	for (int first = 0; first < 2; first++) {
 		no_memory_begin(first); /* the chunk of fibers; that of records */
 		fiber = tdt_fiber_new(NULL, 0, NULL);
@@ -1319,12 +1234,10 @@ static int read_it(void *arg)
 
 TEST(without_memory_a_fiber_is_not_read)
 {
-	struct fibered it = { .run = runs };
+	STARTED(it, NULL, .run = runs);
 
-	start(&it, NULL);
 	expect_path(&it, IN_OUTER);
 	no_memory_each(read_it, handle_of(&it), 3);
-	fibered_fini(&it);
 }
 
 /* --- How much of its stack ------------------------------------------------------------ */

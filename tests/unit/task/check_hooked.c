@@ -8,21 +8,10 @@
 
 #include <config.h>
 
-#include <inttypes.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <tdt/integrate/hooks.h>
 #include <tdt/layout/recording.h>
-#include <tdt/tdt.h>
 
 #include "lib/hand.h"
-#include "lib/idle.h"
-#include "lib/must.h"
-#include "lib/no_memory.h"
 #include "lib/recorded.h"
 #include "lib/test.h"
 #include "probes/probes.h"
@@ -67,8 +56,6 @@ static void poll_reported(struct hand *hand, const struct tdt_task_attr *attr)
 		tdt_hook_terminate(attr);
 	tdt_hook_poll_end(attr);
 }
-
-/* --- Probes ------------------------------------------------------------------------------- */
 
 #if TDT_PROBES
 
@@ -162,8 +149,7 @@ TEST(without_memory_for_its_file_a_report_still_fires)
 		.size = sizeof attr, .id = 7, .file = "another.rs", .file_length = 10
 	};
 
-	if (!no_memory_possible())
-		return;
+	NEEDS_FAILING_MEMORY();
 	tdt_hook_spawn(&attr); /* the library starts */
 	fired[0] = '\0';
 	tdt_hook_poll_start(&(struct tdt_task_attr){
@@ -237,14 +223,10 @@ TEST(a_task_that_is_none_of_the_runtimes_fires_its_own_probes)
 }
 #endif
 
-/* --- Ids ---------------------------------------------------------------------------------- */
-
 static uint64_t seen_id;
 
 static tdt_poll_t see_id(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	seen_id = tdt_current_task_id();
 	return TDT_READY;
 }
@@ -265,8 +247,7 @@ TEST(in_a_reported_poll_the_current_task_is_that_of_the_report)
 	ck_assert_uint_eq(tdt_current_task_id(), 7);
 	tdt_hook_poll_end(&seven);
 	ck_assert_uint_eq(tdt_current_task_id(), 0);
-	tdt_future_drop(&traced.future);
-	tdt_handle_unref(traced.handle);
+	end_traced(&traced);
 }
 
 TEST(a_task_is_found_by_the_id_that_it_was_given)
@@ -282,8 +263,6 @@ TEST(a_task_is_found_by_the_id_that_it_was_given)
 	tdt_handle_unref(found);
 	hand_end(&hand);
 }
-
-/* --- The recorder --------------------------------------------------------------------------- */
 
 static void start_recorder(void)
 {
@@ -315,14 +294,13 @@ static int result_of(uint64_t id)
 	return recorded_last(TDT_RING_POLLS, TDT_EVENT_POLL, id).event.detail & 3;
 }
 
-CASE(recorder)
+CASE(recorder, .setup = start_recorder)
 
 TEST(a_task_that_nobody_traces_is_recorded)
 {
 	struct recorded event;
 	uint32_t line;
 
-	start_recorder();
 	tdt_hook_spawn(&seven);
 	tdt_hook_poll_start(&seven);
 	ck_assert_uint_eq(ring_here()->task, 7);
@@ -346,7 +324,6 @@ TEST(a_task_that_nobody_traces_is_recorded)
 
 TEST(a_task_that_did_not_end_in_a_poll_was_dropped)
 {
-	start_recorder();
 	tdt_hook_poll_start(&seven);
 	tdt_hook_poll_end(&seven);
 	tdt_hook_terminate(&seven);
@@ -359,7 +336,6 @@ TEST(of_a_task_that_is_traced_as_well_each_poll_is_recorded_once)
 	struct recorded event;
 	struct hand hand;
 
-	start_recorder();
 	hand_begin_later(&hand, 1);
 	ck_assert_uint_eq(recorded_count(TDT_RING_OTHERS, TDT_EVENT_SPAWN, 0), 0);
 	tdt_hook_adopt(hand.task.handle, 7);
@@ -380,7 +356,6 @@ TEST(the_end_of_a_traced_task_that_is_dropped_is_recorded_once)
 {
 	struct hand hand;
 
-	start_recorder();
 	hand_begin_later(&hand, 9);
 	tdt_hook_adopt(hand.task.handle, 7);
 	poll_reported(&hand, &seven);
@@ -391,7 +366,6 @@ TEST(the_end_of_a_traced_task_that_is_dropped_is_recorded_once)
 
 TEST(a_poll_whose_end_is_not_reported_leaves_nothing_behind)
 {
-	start_recorder();
 	tdt_hook_poll_start(&seven);
 	tdt_hook_poll_start(&eight);
 	tdt_hook_poll_end(&eight);
@@ -403,7 +377,6 @@ TEST(a_poll_whose_end_is_not_reported_leaves_nothing_behind)
 
 TEST(a_poll_during_which_the_recorder_stops_is_over_for_the_next_recording)
 {
-	start_recorder();
 	tdt_hook_poll_start(&seven);
 	ck_assert_int_eq(tdt_recorder_stop(), 0);
 	tdt_hook_poll_end(&seven);

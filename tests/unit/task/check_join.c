@@ -5,23 +5,8 @@
  * it).
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
-#include <tdt/tdt.h>
-
 #include "lib/bell.h"
-#include "lib/idle.h"
-#include "lib/must.h"
-#include "lib/no_memory.h"
 #include "lib/requester.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 
 #define JOINERS 3
@@ -142,8 +127,6 @@ TEST(a_task_that_waits_has_not_ended)
 	tdt_future_drop(&waits);
 }
 
-/* --- Awaiting it ----------------------------------------------------------------- */
-
 CASE(joiners, .setup = setup, .teardown = teardown)
 
 TEST(several_are_woken_but_for_one_that_was_dropped, .to = JOINERS + 1)
@@ -263,7 +246,6 @@ static tdt_poll_t poll_own_end(void *state, struct tdt_context *own_cx)
 
 static void drop_own_end(void *state)
 {
-	(void)state;
 	tdt_future_drop(&own_end);
 }
 
@@ -319,7 +301,6 @@ static void eager_drop(const struct tdt_waker *eager_waker)
 {
 	struct tdt_future another = join(NULL);
 
-	(void)eager_waker;
 	poll_once(&another);
 	tdt_future_drop(&another);
 }
@@ -344,7 +325,6 @@ static int join_once(void *argument)
 	struct tdt_future one = tdt_join(task.handle, NULL);
 	int result = tdt_future_is_none(&one) ? -errno : 0;
 
-	(void)argument;
 	tdt_future_drop(&one);
 	return result;
 }
@@ -353,8 +333,6 @@ TEST(a_lack_of_memory_is_told)
 {
 	no_memory_each(join_once, NULL, 1);
 }
-
-/* --- Threads --------------------------------------------------------------------------- */
 
 static unsigned seed;
 static __thread unsigned choices;
@@ -372,7 +350,6 @@ static bool over; /* there is no such round: known at its start */
 
 static tdt_poll_t end_soon(void *state, struct tdt_context *own_cx)
 {
-	(void)state;
 	if (!one_in(3)) {
 		tdt_waker_wake_by_ref(own_cx->waker);
 		return TDT_PENDING;
@@ -464,8 +441,7 @@ TEST(whoever_awaits_is_told_whatever_the_other_threads_do)
 	}
 	over = true;
 	pthread_barrier_wait(&start);
-	for (int i = 0; i < JOINERS; i++)
-		pthread_join(thread[i], NULL);
+	threads_join(thread, JOINERS);
 	pthread_barrier_destroy(&start);
 	pthread_barrier_destroy(&end);
 	printf("# %ld were told, %ld gave up\n", ended, given_up);

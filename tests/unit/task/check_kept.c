@@ -9,13 +9,6 @@
  * the wrong task.
  */
 
-#include <config.h>
-
-#include <stdlib.h>
-
-#include <tdt/trace.h>
-
-#include "lib/idle.h"
 #include "lib/requester.h"
 #include "lib/test.h"
 #include "task/saved_waker.h"
@@ -219,10 +212,9 @@ TEST(asking_the_inner_task_wakes_the_outer_ones_runtime)
 
 TEST(a_request_waits_for_the_next_poll_where_no_waker_could_be_kept)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 	struct test_requester requester;
 
-	test_task_init(&task, NULL);
 	task.waker.fail_clone = true;
 	test_task_poll(&task);
 	test_ask(&requester, task.handle);
@@ -230,7 +222,6 @@ TEST(a_request_waits_for_the_next_poll_where_no_waker_could_be_kept)
 	test_task_poll(&task);
 	ck_assert_uint_eq(test_answer(&requester)->leaves, 1);
 	test_requester_fini(&requester);
-	test_task_fini(&task);
 }
 
 #endif

@@ -4,24 +4,9 @@
  * dumps and deadlocks of them; lists that are out of date, damaged or gone.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <tdt/integrate/hooks.h>
 #include <tdt/integrate/leaf.h>
-#include <tdt/tdt.h>
 
-#include "lib/must.h"
-#include "lib/no_memory.h"
 #include "lib/options.h"
 #include "lib/printed.h"
 #include "lib/refused.h"
@@ -29,7 +14,6 @@
 #include "lib/test.h"
 #include "registry/handle.h"
 
-#define NOINLINE __attribute__((noinline))
 #define MS INT64_C(1000000)
 
 static const struct tdt_leaf_frame calls[] = {
@@ -89,13 +73,11 @@ static void expect_path(struct tdt_handle *task, const char *expected)
 
 static void expect_no_answer(struct tdt_handle *task)
 {
-	ck_assert_ptr_null(backtrace_timed(task, 5 * MS));
-	ck_assert_int_eq(errno, ETIMEDOUT);
+	ck_assert_ptr_fails(backtrace_timed(task, 5 * MS), ETIMEDOUT);
 }
 
 static int note_state(struct tdt_handle *handle, const struct tdt_task_info *info, void *state)
 {
-	(void)handle;
 	*(struct tdt_task_info *)state = *info;
 	return 0;
 }
@@ -112,8 +94,6 @@ static void expect_in(const char *text, const char *part, bool there)
 {
 	ck_assert_msg((strstr(text, part) != NULL) == there, "\"%s\" in:\n%s", part, text);
 }
-
-/* --- Tasks without a future ------------------------------------------------------------- */
 
 CASE(leaf)
 
@@ -210,8 +190,7 @@ TEST(a_task_runs_between_two_lists_and_is_ready_at_its_end)
 	tdt_task_end(task);
 	ck_assert_int_eq(record_of(kept).state, TDT_TASK_READY);
 	tdt_leaf_at(kept, &leaf);
-	ck_assert_ptr_null(tdt_backtrace(kept));
-	ck_assert_int_eq(errno, ESRCH);
+	ck_assert_ptr_fails(tdt_backtrace(kept), ESRCH);
 	ck_assert_ptr_null(tdt_misused());
 	tdt_handle_unref(kept);
 }
@@ -228,8 +207,7 @@ TEST(a_task_may_end_while_it_waits)
 	ck_assert_int_eq(test_task_poll(&joiner), TDT_PENDING);
 	tdt_task_end(task);
 	ck_assert_int_eq(test_task_poll(&joiner), TDT_READY);
-	ck_assert_ptr_null(tdt_backtrace(kept));
-	ck_assert_int_eq(errno, ESRCH);
+	ck_assert_ptr_fails(tdt_backtrace(kept), ESRCH);
 	test_task_fini(&joiner);
 	tdt_handle_unref(kept);
 }
@@ -312,8 +290,7 @@ TEST(it_answers_in_polls_of_other_tasks_and_on_workers)
 	tdt_worker_thread_start(NULL);
 	expect_path(task, "serve query send");
 	tdt_leaf_at(task, NULL);
-	ck_assert_ptr_null(tdt_backtrace(task));
-	ck_assert_int_eq(errno, EDEADLK);
+	ck_assert_ptr_fails(tdt_backtrace(task), EDEADLK);
 	tdt_worker_thread_stop();
 	test_task_fini(&other);
 	tdt_task_end(task);
@@ -353,8 +330,7 @@ TEST(a_call_without_a_task_does_nothing)
 	tdt_task_end(task.handle); /* it has a future */
 	ck_assert_int_eq(test_task_poll(&task), TDT_PENDING);
 	test_task_fini(&task);
-	ck_assert_ptr_null(tdt_task_new(&(struct tdt_task_attr){ 0 }));
-	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_ptr_fails(tdt_task_new(&(struct tdt_task_attr){ 0 }), EINVAL);
 }
 
 /* --- Tasks with a future ---------------------------------------------------------------- */
@@ -362,9 +338,8 @@ TEST(a_call_without_a_task_does_nothing)
 TEST(a_future_that_waits_at_a_list_is_not_woken)
 {
 	struct tdt_leaf leaf = NAMED(calls);
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 
-	test_task_init(&task, NULL);
 	test_task_poll(&task);
 	tdt_leaf_at(task.handle, &leaf);
 	expect_path(task.handle, "serve query send");
@@ -377,7 +352,6 @@ TEST(a_future_that_waits_at_a_list_is_not_woken)
 	expect_path(task.handle, "serve query send");
 	tdt_leaf_at(task.handle, NULL);
 	expect_no_answer(task.handle);
-	test_task_fini(&task);
 }
 
 /* A future that clones the waker, and gives the list, if there is one. */
@@ -386,7 +360,6 @@ static struct tdt_handle *given_to;
 
 static NOINLINE void give(void *nothing)
 {
-	(void)nothing;
 	if (given != NULL) {
 		tdt_leaf_at(given_to, given);
 		tdt_leaf_waits_on(TDT_WAIT_OTHER, given, 0);
@@ -436,13 +409,8 @@ static char *dump(int64_t timeout_ns, enum tdt_print_format format)
 		.timeout_ns = timeout_ns != 0 ? timeout_ns : 60000000000,
 		.print = &print
 	};
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
 
-	MUST(out != NULL && tdt_dump_with(out, &options) == 0);
-	fclose(out);
-	return text;
+	return TEXT_WRITTEN(out, MUST(out != NULL && tdt_dump_with(out, &options) == 0));
 }
 
 /* On a busy machine there may be no time left to look for the tree of a task that is silent. */
@@ -702,7 +670,6 @@ static int new_and_end(void *nothing)
 {
 	struct tdt_handle *task = tdt_task_new(TDT_TASK_ATTR());
 
-	(void)nothing;
 	tdt_task_end(task);
 	return task != NULL ? 0 : -errno;
 }
@@ -713,8 +680,7 @@ TEST(a_task_may_not_be_made)
 	static struct tdt_handle *tasks[4096];
 	int made = 0, error;
 
-	if (!no_memory_possible())
-		return;
+	NEEDS_FAILING_MEMORY();
 	no_memory_begin(0);
 	while (made < 4096 && (tasks[made] = tdt_task_new(TDT_TASK_ATTR())) != NULL)
 		made++;
@@ -867,8 +833,7 @@ static void race_for(void *(*own)(void *))
 	MUST(pthread_create(&owner, NULL, own, NULL) == 0);
 	while (!race.ready)
 		usleep(100);
-	for (int i = 0; i < 2; i++)
-		MUST(pthread_create(&requesters[i], NULL, request_lists, &times) == 0);
+	threads_start(requesters, 2, request_lists, &times);
 	for (int i = 0; i < 2; i++)
 		MUST(pthread_join(requesters[i], NULL) == 0);
 	race.stop = true;

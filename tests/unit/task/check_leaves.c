@@ -4,15 +4,8 @@
  * borrows, and tasks inside of tasks.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-
 #include <tdt/integrate/hooks.h>
-#include <tdt/tdt.h>
 
-#include "lib/idle.h"
 #include "lib/requester.h"
 #include "lib/test.h"
 
@@ -75,7 +68,6 @@ static void expect_each_time(tdt_poll_t (*poll)(void *state, struct tdt_context 
 
 static tdt_poll_t clone_one(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	tdt_waker_drop(tdt_waker_clone(cx->waker));
 	return TDT_PENDING;
 }
@@ -89,7 +81,6 @@ TEST(who_clones_the_waker_is_a_leaf)
 
 static tdt_poll_t yield(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	tdt_waker_wake_by_ref(cx->waker);
 	return TDT_PENDING;
 }
@@ -108,8 +99,6 @@ TEST(who_yields_is_a_leaf)
 
 static tdt_poll_t do_nothing(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	return TDT_PENDING;
 }
 
@@ -127,7 +116,6 @@ static tdt_poll_t clone_many(void *state, struct tdt_context *cx)
 
 static tdt_poll_t clone_twice(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	tdt_waker_drop(tdt_waker_clone(cx->waker));
 	tdt_waker_drop(tdt_waker_clone(cx->waker));
 	return TDT_PENDING;
@@ -161,24 +149,21 @@ TEST(identical_leaves_are_counted)
 
 TEST(the_clone_a_leaf_gets_stands_for_the_runtimes)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 	struct tdt_trace *trace;
 
-	test_task_init(&task, NULL);
 	trace = captured(&task);
 	expect_leaves(trace, 1);
 	ck_assert_ptr_eq(tdt_waker_beneath(task.leaf.waker), &task.waker.waker);
 	test_future_wake(&task.leaf);
 	ck_assert_int_eq(task.waker.wakes, 1);
 	tdt_trace_free(trace);
-	test_task_fini(&task);
 }
 
 /* --- What a leaf may do wrong ---------------------------------------------------- */
 
 static tdt_poll_t wake_borrowed(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	tdt_waker_wake(cx->waker);
 	return TDT_PENDING;
 }
@@ -188,21 +173,18 @@ CASE(misuse)
 TEST(waking_the_borrowed_waker_for_good_counts_as_a_yield)
 {
 	struct tdt_future child = leaf_of(wake_borrowed, NULL);
-	struct test_task task = { 0 };
 	struct tdt_trace *trace;
+	TEST_TASK(task, &child);
 
-	test_task_init(&task, &child);
 	trace = captured(&task);
 	expect_leaves(trace, 1);
 	ck_assert_int_eq(test_nodes_of(trace, "wake_borrowed"), 1);
 	ck_assert_int_eq(task.waker.wakes, 1);
 	tdt_trace_free(trace);
-	test_task_fini(&task);
 }
 
 static tdt_poll_t drop_borrowed(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	tdt_waker_drop(cx->waker);
 	tdt_waker_drop(tdt_waker_clone(cx->waker));
 	tdt_waker_drop(cx->waker);
@@ -224,10 +206,9 @@ TEST(a_borrowed_waker_that_is_kept_is_dead_after_the_poll)
 {
 	const struct tdt_waker *kept = NULL;
 	struct tdt_future child = leaf_of(keep_borrowed, &kept);
-	struct test_task task = { 0 };
 	struct tdt_trace *trace;
+	TEST_TASK(task, &child);
 
-	test_task_init(&task, &child);
 	trace = captured(&task);
 	expect_leaves(trace, 0);
 	ck_assert_ptr_ne(kept, &task.waker.waker);
@@ -252,7 +233,6 @@ TEST(a_borrowed_waker_that_is_kept_is_dead_after_the_poll)
 		test_requester_fini(&requester);
 		test_task_fini(&other);
 	}
-	test_task_fini(&task);
 }
 
 static tdt_poll_t clone_failing(void *state, struct tdt_context *cx)
@@ -267,16 +247,14 @@ TEST(a_clone_that_fails_is_passed_on_and_is_a_leaf)
 {
 	int failures = 0;
 	struct tdt_future child = leaf_of(clone_failing, &failures);
-	struct test_task task = { 0 };
 	struct tdt_trace *trace;
+	TEST_TASK(task, &child);
 
-	test_task_init(&task, &child);
 	task.waker.fail_clone = true;
 	trace = captured(&task);
 	expect_leaves(trace, 1);
 	ck_assert_int_eq(failures, 1);
 	tdt_trace_free(trace);
-	test_task_fini(&task);
 }
 
 /* --- Other threads ------------------------------------------------------------------- */
@@ -294,7 +272,6 @@ static tdt_poll_t clone_elsewhere(void *state, struct tdt_context *cx)
 {
 	pthread_t thread;
 
-	(void)state;
 	ck_assert_int_eq(pthread_create(&thread, NULL, clone_here, cx), 0);
 	pthread_join(thread, NULL);
 	tdt_waker_drop(tdt_waker_clone(cx->waker));
@@ -306,9 +283,8 @@ CASE(leaves)
 TEST(a_leaf_on_another_thread_is_counted_apart)
 {
 	struct tdt_future child = leaf_of(clone_elsewhere, NULL);
-	struct test_task task = { 0 };
+	TEST_TASK(task, &child);
 
-	test_task_init(&task, &child);
 	for (int i = 0; i < 2; i++) {
 		struct tdt_trace *trace = captured(&task);
 
@@ -317,7 +293,6 @@ TEST(a_leaf_on_another_thread_is_counted_apart)
 		ck_assert_int_eq(test_nodes_of(trace, "clone_here"), 0);
 		tdt_trace_free(trace);
 	}
-	test_task_fini(&task);
 }
 
 /* --- The host's errno --------------------------------------------------------------------- */
@@ -336,14 +311,12 @@ TEST(a_capture_leaves_errno_alone)
 {
 	int seen = 0;
 	struct tdt_future child = leaf_of(clone_with_errno, &seen);
-	struct test_task task = { 0 };
+	TEST_TASK(task, &child);
 
-	test_task_init(&task, &child);
 	for (int i = 0; i < 2; i++) {
 		tdt_trace_free(captured(&task));
 		ck_assert_int_eq(seen, 4711);
 	}
-	test_task_fini(&task);
 }
 
 /* --- Tasks inside of tasks ------------------------------------------------------------------ */

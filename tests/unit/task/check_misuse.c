@@ -4,29 +4,11 @@
  * a process of its own (CK_FORK).
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <tdt/dump.h>
 #include <tdt/integrate/fiber.h>
-#include <tdt/misuse.h>
-#include <tdt/recorder.h>
-#include <tdt/watch.h>
 
-#include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/requester.h"
 #include "lib/switched.h"
 #include "lib/test.h"
-
-#define USE(pointer) __asm__ volatile("" : : "r"(pointer) : "memory")
 
 static void expect(enum tdt_misuse_kind kind, uint64_t task)
 {
@@ -191,8 +173,7 @@ static uint64_t nest(const char *name)
 	itself.future = task.future;
 	ck_assert_int_eq(tdt_future_poll(&task.future, &cx), TDT_PENDING);
 	ck_assert_int_eq(itself.polls, 2);
-	tdt_future_drop(&task.future);
-	tdt_handle_unref(task.handle);
+	end_traced(&task);
 	return id;
 }
 

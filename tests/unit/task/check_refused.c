@@ -4,14 +4,7 @@
  * request is wrong, it comes in the wrong place, or its timeout is too short.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-
 #include <tdt/integrate/hooks.h>
-#include <tdt/tdt.h>
 
 #include "lib/listed.h"
 #include "lib/options.h"
@@ -135,18 +128,15 @@ TEST(a_task_dropped_with_questions_open_refuses_them)
 	}
 }
 
-/* --- Errors --------------------------------------------------------------------------------- */
-
 CASE(errors)
 
 TEST(arguments_that_make_no_sense_are_einval)
 {
-	struct test_task task = { .leaf = { .name = 'a' } };
+	TEST_TASK(task, NULL, .name = 'a');
 	struct tdt_backtrace_options options = { .size = sizeof(options), .timeout_ns = -1 };
 	struct tdt_future requester;
 	struct tdt_trace *trace;
 
-	test_task_init(&task, NULL);
 	errno = 0;
 	expect_no_trace(tdt_backtrace(NULL), EINVAL);
 	expect_no_trace(backtrace_timed(NULL, 1), EINVAL);
@@ -161,7 +151,6 @@ TEST(arguments_that_make_no_sense_are_einval)
 	requester = tdt_backtrace_async(task.handle, NULL, NULL, NULL);
 	ck_assert(tdt_future_is_none(&requester) && errno == EINVAL);
 	ck_assert_int_eq(listed(task.handle), 0);
-	test_task_fini(&task);
 }
 
 TEST(options_of_a_newer_library_are_e2big)
@@ -170,22 +159,19 @@ TEST(options_of_a_newer_library_are_e2big)
 		struct tdt_backtrace_options options;
 		char more[8]; /* no padding, which could be anything */
 	} large = { .options = { .size = sizeof(large), .timeout_ns = 1 } };
-	struct test_task task = { .leaf = { .name = 'a' } };
+	TEST_TASK(task, NULL, .name = 'a');
 
-	test_task_init(&task, NULL);
 	errno = 0;
 	expect_no_trace(tdt_backtrace_with(task.handle, &large.options), ETIMEDOUT);
 	large.more[7] = 1;
 	expect_no_trace(tdt_backtrace_with(task.handle, &large.options), E2BIG);
-	test_task_fini(&task);
 }
 
 TEST(who_gives_up_leaves_nothing_behind)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9999 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9999);
 	struct tdt_backtrace_options options = { .size = sizeof(options), .timeout_ns = 1 };
 
-	test_task_init(&task, NULL);
 	test_task_poll(&task);
 	errno = 0;
 	for (int i = 0; i < 100; i++) {
@@ -200,18 +186,15 @@ TEST(who_gives_up_leaves_nothing_behind)
 	ck_assert_int_eq(test_task_run(&task), 1);
 	ck_assert_ptr_eq(task.leaf.waker, &task.waker.waker);
 	ck_assert_int_eq(task.waker.wakes, 0);
-	test_task_fini(&task);
 }
 
 TEST(a_task_nobody_polls_times_out)
 {
-	struct test_task task = { .leaf = { .name = 'a' } };
+	TEST_TASK(task, NULL, .name = 'a');
 
-	test_task_init(&task, NULL);
 	errno = 0;
 	expect_no_trace(tdt_backtrace(task.handle), ETIMEDOUT);
 	ck_assert_int_eq(listed(task.handle), 0);
-	test_task_fini(&task);
 }
 
 static void *ask_for_ever(void *argument)
@@ -221,11 +204,10 @@ static void *ask_for_ever(void *argument)
 
 TEST(the_longest_timeout_is_no_overflow)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 	pthread_t thread;
 	void *trace;
 
-	test_task_init(&task, NULL);
 	ck_assert_int_eq(pthread_create(&thread, NULL, ask_for_ever, task.handle), 0);
 	while (listed(task.handle) == 0)
 		sched_yield();
@@ -233,7 +215,6 @@ TEST(the_longest_timeout_is_no_overflow)
 	pthread_join(thread, &trace);
 	ck_assert_ptr_nonnull(trace);
 	tdt_trace_free(trace);
-	test_task_fini(&task);
 }
 
 struct two {
@@ -278,10 +259,9 @@ TEST(asking_inside_a_poll_is_refused_where_it_could_never_be_answered)
 
 TEST(a_worker_that_runs_tasks_may_ask_only_with_a_limit)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 	struct test_task other = { .leaf = { .name = 'b' } };
 
-	test_task_init(&task, NULL);
 	test_task_init(&other, NULL);
 	tdt_worker_thread_start(NULL);
 	test_task_poll(&task);
@@ -292,7 +272,6 @@ TEST(a_worker_that_runs_tasks_may_ask_only_with_a_limit)
 	tdt_worker_thread_stop();
 	expect_no_trace(tdt_backtrace(task.handle), ETIMEDOUT);
 	test_task_fini(&other);
-	test_task_fini(&task);
 }
 
 /*

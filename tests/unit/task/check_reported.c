@@ -7,26 +7,14 @@
 
 #include <config.h>
 
-#include <check.h>
-#include <pthread.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <tdt/counters.h>
 #include <tdt/integrate/hooks.h>
-#include <tdt/panics.h>
-#include <tdt/tdt.h>
 
 #include "lib/gate.h"
 #include "lib/hand.h"
-#include "lib/must.h"
-#include "lib/no_memory.h"
 #include "lib/requester.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
 #include "task/reported.h"
-
-#define NOINLINE __attribute__((noinline))
 
 static const struct tdt_task_attr seven = {
 	.size = sizeof seven, .id = 7, .file = "runtime.rs", .line = 9, .column = 5
@@ -34,7 +22,6 @@ static const struct tdt_task_attr seven = {
 
 static int note_info(struct tdt_handle *handle, const struct tdt_task_info *info, void *copy)
 {
-	(void)handle;
 	*(struct tdt_task_info *)copy = *info;
 	return 0;
 }
@@ -51,8 +38,6 @@ static struct tdt_task_info info_of(uint64_t id)
 
 static int count(struct tdt_handle *handle, const struct tdt_task_info *info, void *n)
 {
-	(void)handle;
-	(void)info;
 	++*(int *)n;
 	return 0;
 }
@@ -77,8 +62,6 @@ static void report_end(const struct tdt_task_attr *attr)
 	tdt_hook_terminate(attr);
 	tdt_hook_poll_end(attr);
 }
-
-/* --- The record --------------------------------------------------------------------------- */
 
 CASE(records)
 
@@ -309,8 +292,6 @@ TEST(the_stack_of_a_poll_that_lasts_is_read, .to = 4, .skip = stuck_impossible)
 	tdt_hook_terminate(&seven);
 }
 
-/* --- Tasks that are traced as well ------------------------------------------------------------ */
-
 CASE(traced)
 
 static void begin_later(struct hand *hand, int pending)
@@ -325,8 +306,6 @@ static void begin_later(struct hand *hand, int pending)
 
 static int expect_traced(struct tdt_handle *handle, const struct tdt_task_info *info, void *nothing)
 {
-	(void)handle;
-	(void)nothing;
 	ck_assert_uint_eq(info->id, 7);
 	ck_assert_str_eq(info->name, "traced");
 	return 0;
@@ -410,8 +389,6 @@ TEST(a_task_that_goes_on_without_the_traced_one_has_a_record_again)
 	ck_assert_int_eq(tasks(), 0);
 }
 
-/* --- The table ---------------------------------------------------------------------------- */
-
 CASE(table)
 
 /* Ids that are in one list. */
@@ -482,8 +459,7 @@ TEST(threads_may_report_tasks_of_one_list_at_once)
 
 TEST(without_memory_a_task_has_no_record_until_its_next_poll)
 {
-	if (!no_memory_possible())
-		return;
+	NEEDS_FAILING_MEMORY();
 	for (int first = 0; first < 4; first++) {
 		const struct tdt_task_attr attr = { .size = sizeof attr,
 						    .id = 20 + (uint64_t)first,

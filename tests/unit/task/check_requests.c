@@ -4,21 +4,10 @@
  * which poll answers it.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-
-#include <tdt/tdt.h>
-
-#include "lib/idle.h"
 #include "lib/listed.h"
 #include "lib/options.h"
 #include "lib/requester.h"
 #include "lib/test.h"
-
-/* --- Wakes and polls ------------------------------------------------------------ */
 
 #define MANY 20
 
@@ -43,10 +32,9 @@ CASE(polls)
 
 TEST(many_that_ask_an_idle_task_are_answered_by_one_wake_and_one_poll)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 99);
 	struct test_requester requester[MANY];
 
-	test_task_init(&task, NULL);
 	for (int round = 0; round < 3; round++) {
 		test_task_poll(&task);
 		ask_many(requester, task.handle);
@@ -55,21 +43,18 @@ TEST(many_that_ask_an_idle_task_are_answered_by_one_wake_and_one_poll)
 		expect_one_answer(requester, 2 * (uint64_t)round + 2);
 		ck_assert_int_eq(task.waker.wakes, 0);
 	}
-	test_task_fini(&task);
 }
 
 TEST(those_that_ask_before_the_first_poll_wait_for_it_and_wake_nobody)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 99);
 	struct test_requester requester[MANY];
 
-	test_task_init(&task, NULL);
 	ask_many(requester, task.handle);
 	ck_assert(!test_answered(&requester[0]));
 	test_task_poll(&task);
 	ck_assert_int_eq(task.waker.wakes, 0);
 	expect_one_answer(requester, 1);
-	test_task_fini(&task);
 }
 
 struct asking_others {
@@ -89,10 +74,9 @@ TEST(those_that_ask_during_a_poll_get_one_more_poll)
 	struct asking_others others;
 	struct test_busy busy = { ask_all, &others, TDT_PENDING, 0 };
 	struct tdt_future child = test_busy_future(&busy);
-	struct test_task task = { 0 };
 	struct test_requester late;
+	TEST_TASK(task, &child);
 
-	test_task_init(&task, &child);
 	others.handle = task.handle;
 	test_task_poll(&task);
 	ck_assert_int_eq(task.waker.wakes, 1);
@@ -103,15 +87,13 @@ TEST(those_that_ask_during_a_poll_get_one_more_poll)
 	ck_assert_uint_eq(test_answer(&late)->polls, 2);
 	test_requester_fini(&late);
 	expect_one_answer(others.requester, 2);
-	test_task_fini(&task);
 }
 
 TEST(nobody_asks_nobody_is_woken)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 	struct test_requester requester;
 
-	test_task_init(&task, NULL);
 	test_task_poll(&task);
 	test_ask(&requester, task.handle);
 	ck_assert_int_eq(test_task_run(&task), 1);
@@ -121,7 +103,6 @@ TEST(nobody_asks_nobody_is_woken)
 		test_task_poll(&task);
 	ck_assert_int_eq(task.waker.wakes, 0);
 	ck_assert_int_eq(task.leaf.polls, 5);
-	test_task_fini(&task);
 }
 
 static void *ask_blocking(void *argument)
@@ -131,14 +112,12 @@ static void *ask_blocking(void *argument)
 
 TEST(threads_that_block_are_answered_by_one_poll)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 99);
 	pthread_t thread[MANY];
 	void *trace;
 
-	test_task_init(&task, NULL);
 	test_task_poll(&task);
-	for (int i = 0; i < MANY; i++)
-		ck_assert_int_eq(pthread_create(&thread[i], NULL, ask_blocking, task.handle), 0);
+	threads_start(thread, MANY, ask_blocking, task.handle);
 	/* A requester wakes the task when its request is listed, perhaps after all others are. */
 	while (listed(task.handle) < MANY || task.waker.wakes == 0)
 		sched_yield();
@@ -150,7 +129,6 @@ TEST(threads_that_block_are_answered_by_one_poll)
 		ck_assert_uint_eq(tdt_trace_info(trace)->polls, 2);
 		tdt_trace_free(trace);
 	}
-	test_task_fini(&task);
 }
 
 /* A runtime that polls a task inside its wake, as simple ones do. */
@@ -170,20 +148,16 @@ TEST(no_time_is_enough_where_the_wake_polls)
 {
 	static const struct tdt_waker_vtable vtable = { clone_itself, poll_now, poll_now,
 							ignore_waker };
-	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 99);
 	struct inline_runtime runtime = { { &vtable }, &task.future };
 	struct tdt_trace *trace;
 
-	test_task_init(&task, NULL);
 	poll_now(&runtime.waker);
 	trace = backtrace_timed(task.handle, 0);
 	ck_assert_ptr_nonnull(trace);
 	ck_assert_uint_eq(tdt_trace_info(trace)->leaves, 1);
 	tdt_trace_free(trace);
-	test_task_fini(&task);
 }
-
-/* --- Async --------------------------------------------------------------------------- */
 
 /* A task that awaits its own backtrace. */
 struct introspective {
@@ -246,12 +220,11 @@ TEST(the_waker_of_the_last_poll_is_woken_by_the_answer)
 
 TEST(an_answer_is_written_only_from_the_requesters_own_poll_and_once)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 	struct test_requester requester;
 	struct tdt_context cx = { &requester.waker.waker };
 	struct tdt_trace *trace;
 
-	test_task_init(&task, NULL);
 	test_ask(&requester, task.handle);
 	test_task_poll(&task);
 	ck_assert(requester.trace == NULL && requester.error == 1);
@@ -260,7 +233,6 @@ TEST(an_answer_is_written_only_from_the_requesters_own_poll_and_once)
 	ck_assert_int_eq(tdt_future_poll(&requester.future, &cx), TDT_PANICKED);
 	ck_assert(requester.trace == trace && requester.error == 0);
 	test_requester_fini(&requester);
-	test_task_fini(&task);
 }
 
 TEST(a_requester_need_not_want_to_know_the_error)
@@ -309,16 +281,14 @@ TEST(a_handle_may_be_given_back_while_its_question_is_open)
 
 TEST(a_question_that_was_never_polled_is_none)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 	struct tdt_trace *trace = NULL;
 	struct tdt_future requester;
 
-	test_task_init(&task, NULL);
 	test_task_poll(&task);
 	requester = tdt_backtrace_async(task.handle, NULL, &trace, NULL);
 	ck_assert_int_eq(task.waker.wakes, 0);
 	tdt_future_drop(&requester);
-	test_task_fini(&task);
 }
 
 static void withdraw(void *argument)
@@ -331,9 +301,8 @@ TEST(a_question_may_be_dropped_in_flight)
 	struct test_requester requester, other;
 	struct test_busy busy = { withdraw, &requester, TDT_PENDING, 0 };
 	struct tdt_future child = test_busy_future(&busy);
-	struct test_task task = { 0 };
+	TEST_TASK(task, &child);
 
-	test_task_init(&task, &child);
 	/* While it is listed. */
 	test_ask(&requester, task.handle);
 	test_ask(&other, task.handle);
@@ -353,16 +322,14 @@ TEST(a_question_may_be_dropped_in_flight)
 	test_ask(&requester, task.handle);
 	test_task_run(&task);
 	test_requester_fini(&requester);
-	test_task_fini(&task);
 }
 
 TEST(a_requester_whose_waker_cannot_be_cloned_is_told_so)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 	struct test_requester requester;
 	struct tdt_context cx = { &requester.waker.waker };
 
-	test_task_init(&task, NULL);
 	/* At its first poll, before it is requested; and at the second. */
 	for (int polls = 0; polls < 2; polls++) {
 		requester = (struct test_requester){ .error = 1 };
@@ -377,5 +344,4 @@ TEST(a_requester_whose_waker_cannot_be_cloned_is_told_so)
 		ck_assert_int_eq(listed(task.handle), 0);
 		test_requester_fini(&requester);
 	}
-	test_task_fini(&task);
 }

@@ -4,23 +4,9 @@
  * of each: one thing at a time, and with tasks that come and go on threads.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <inttypes.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <tdt/integrate/hooks.h>
-#include <tdt/tasks.h>
 
-#include "lib/idle.h"
-#include "lib/must.h"
 #include "lib/requester.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 
 #define MANY 3000 /* more than fit in a slab */
@@ -76,8 +62,6 @@ static void named(struct test_task *task, const char *name)
 	task->handle = traced.handle;
 }
 
-/* --- Which are met -------------------------------------------------------------------------- */
-
 static struct test_task many[MANY];
 
 CASE(which)
@@ -109,10 +93,9 @@ TEST(every_live_task_is_met_once)
 /* 0: ready, 1: panicked, 2: dropped */
 TEST(a_task_that_ended_is_not_met_but_can_be_looked_at, .to = 3)
 {
-	struct test_task task = { .leaf = { .result = _i == 1 ? TDT_PANICKED : TDT_READY } };
+	TEST_TASK(task, NULL, .result = _i == 1 ? TDT_PANICKED : TDT_READY);
 	uint64_t id;
 
-	test_task_init(&task, NULL);
 	id = tdt_handle_id(task.handle);
 	if (_i < 2)
 		test_task_poll(&task);
@@ -123,7 +106,6 @@ TEST(a_task_that_ended_is_not_met_but_can_be_looked_at, .to = 3)
 	ck_assert_int_eq(tdt_task_inspect(task.handle, meet, &met), 0);
 	ck_assert_uint_eq(met.info.id, id);
 	ck_assert_int_eq(met.info.state, _i == 0 ? TDT_TASK_READY : TDT_TASK_PANICKED);
-	test_task_fini(&task);
 }
 
 TEST(names_are_matched_by_pattern)
@@ -177,7 +159,6 @@ static void look_by_state(void *unused)
 {
 	struct tdt_task_filter filter = { .size = sizeof filter, .states = 1u << TDT_TASK_RUNNING };
 
-	(void)unused;
 	ck_assert_int_eq(tasks_met(&filter), 1);
 	ck_assert_uint_eq(met.id[0], tdt_current_task_id());
 	ck_assert_int_eq(met.info.state, TDT_TASK_RUNNING);
@@ -200,9 +181,8 @@ static int tasks_in(uint32_t states)
 
 TEST(a_task_that_was_woken_and_not_polled_since_is_runnable)
 {
-	struct test_task task = { .leaf = { .pending = 9 } };
+	TEST_TASK(task, NULL, .pending = 9);
 
-	test_task_init(&task, NULL);
 	ck_assert_int_eq(tasks_in(1u << TDT_TASK_RUNNABLE), 0); /* it was only spawned */
 	tdt_worker_now(1000);
 	test_task_poll(&task);
@@ -221,7 +201,6 @@ TEST(a_task_that_was_woken_and_not_polled_since_is_runnable)
 	ck_assert_int_eq(tasks_in(1u << TDT_TASK_RUNNABLE), 0);
 	ck_assert_int_eq(tasks_in(1u << TDT_TASK_WAITING), 1);
 	ck_assert_int_eq(met.info.state, TDT_TASK_WAITING);
-	test_task_fini(&task);
 }
 
 TEST(those_that_run_are_told_from_those_that_wait)
@@ -242,8 +221,6 @@ TEST(those_that_run_are_told_from_those_that_wait)
 
 static int stop_at_third(struct tdt_handle *handle, const struct tdt_task_info *info, void *n)
 {
-	(void)handle;
-	(void)info;
 	return ++*(int *)n == 3 ? -42 : 0;
 }
 
@@ -309,22 +286,16 @@ TEST(what_makes_no_sense_is_refused)
 	} larger = { { .size = sizeof larger }, 1 };
 	struct tdt_task_filter filter = { .size = 1 };
 
-	errno = 0;
-	ck_assert_int_eq(tdt_tasks(&filter, meet, &met), -EINVAL);
-	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_fails(tdt_tasks(&filter, meet, &met), EINVAL);
 	filter = (struct tdt_task_filter){ .size = sizeof filter, .states = 1u << TDT_TASK_READY };
 	ck_assert_int_eq(tdt_tasks(&filter, meet, &met), -EINVAL);
 	filter = (struct tdt_task_filter){ .size = sizeof filter, .reserved = 1 };
 	ck_assert_int_eq(tdt_tasks(&filter, meet, &met), -EINVAL);
 	ck_assert_int_eq(tdt_tasks(NULL, NULL, NULL), -EINVAL);
-	errno = 0;
-	ck_assert_int_eq(tdt_tasks(&larger.filter, meet, &met), -E2BIG);
-	ck_assert_int_eq(errno, E2BIG);
+	ck_assert_fails(tdt_tasks(&larger.filter, meet, &met), E2BIG);
 	larger.more = 0;
 	ck_assert_int_eq(tdt_tasks(&larger.filter, meet, &met), 0);
-	errno = 0;
-	ck_assert_int_eq(tdt_task_inspect(NULL, meet, &met), -EINVAL);
-	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_fails(tdt_task_inspect(NULL, meet, &met), EINVAL);
 }
 
 TEST(a_task_is_found_by_its_id)
@@ -339,9 +310,7 @@ TEST(a_task_is_found_by_its_id)
 	for (int i = 0; i < 3; i++)
 		test_task_fini(&task[i]);
 	ck_assert_uint_ne(tdt_handle_id(found), 0); /* it was a reference of ours */
-	errno = 0;
-	ck_assert_ptr_null(tdt_task_find(tdt_handle_id(found)));
-	ck_assert_int_eq(errno, ESRCH);
+	ck_assert_ptr_fails(tdt_task_find(tdt_handle_id(found)), ESRCH);
 	tdt_handle_unref(found);
 	ck_assert_ptr_null(tdt_task_find(0));
 }
@@ -352,7 +321,6 @@ static int tags; /* that the next poll makes */
 
 static void tag(void *unused)
 {
-	(void)unused;
 	for (int i = 0; i < tags; i++)
 		tdt_leaf_waits_on(TDT_WAIT_OTHER, (void *)(uintptr_t)(1000 + i),
 				  2000 + (uint64_t)i);
@@ -375,7 +343,6 @@ static struct tdt_lock lock = { .magic = TDT_LOCK_MAGIC, .owner = 4711 };
 
 static void wait_for_lock(void *unused)
 {
-	(void)unused;
 	tdt_leaf_waits_on(TDT_WAIT_MUTEX, &lock, lock.owner);
 }
 
@@ -383,9 +350,8 @@ TEST(a_lock_that_was_passed_on_names_its_present_holder)
 {
 	struct test_busy busy = { .act = wait_for_lock, .result = TDT_PENDING };
 	struct tdt_future future = test_busy_future(&busy);
-	struct test_task task;
+	TEST_TASK(task, &future);
 
-	test_task_init(&task, &future);
 	test_task_poll(&task);
 	tdt_lock_take(&lock, 4712);
 	ck_assert_int_eq(tdt_task_inspect(task.handle, meet, &met), 0);
@@ -394,16 +360,14 @@ TEST(a_lock_that_was_passed_on_names_its_present_holder)
 	ck_assert_int_eq(tasks_met(NULL), 1);
 	ck_assert_uint_eq(met.wait.owner, 4713);
 	ck_assert_uint_ne(met.wait.handed_ns, 0);
-	test_task_fini(&task);
 }
 
 TEST(a_record_tells_what_the_first_leaf_of_the_last_poll_waits_for)
 {
 	struct test_busy busy = { .act = tag, .result = TDT_PENDING };
 	struct tdt_future future = test_busy_future(&busy);
-	struct test_task task;
+	TEST_TASK(task, &future);
 
-	test_task_init(&task, &future);
 	expect_wait(&task, 0);
 	for (tags = 3; tags >= 0; tags--) {
 		test_task_poll(&task);
@@ -415,7 +379,6 @@ TEST(a_record_tells_what_the_first_leaf_of_the_last_poll_waits_for)
 	busy.result = TDT_READY;
 	test_task_poll(&task);
 	expect_wait(&task, 0); /* it waits no more */
-	test_task_fini(&task);
 }
 
 TEST(a_trace_tells_what_all_leaves_wait_for)
@@ -423,10 +386,9 @@ TEST(a_trace_tells_what_all_leaves_wait_for)
 	struct test_busy busy = { .act = tag, .result = TDT_PENDING };
 	struct tdt_future future = test_busy_future(&busy);
 	struct test_requester requester;
-	struct test_task task;
 	const struct tdt_task_info *info;
+	TEST_TASK(task, &future);
 
-	test_task_init(&task, &future);
 	tags = 300; /* more than a record can count */
 	test_task_poll(&task);
 	expect_wait(&task, 1000);
@@ -440,7 +402,6 @@ TEST(a_trace_tells_what_all_leaves_wait_for)
 		ck_assert_uint_eq(info->waits[i]->owner, 2000 + i);
 	}
 	test_requester_fini(&requester);
-	test_task_fini(&task);
 }
 
 static void poll_inner(void *inner)
@@ -469,17 +430,13 @@ TEST(what_a_leaf_says_is_of_the_innermost_task)
 
 TEST(outside_of_polls_nobody_waits)
 {
-	struct test_task task = { .leaf = { .pending = 9 } };
+	TEST_TASK(task, NULL, .pending = 9);
 
-	test_task_init(&task, NULL);
 	test_task_poll(&task);
 	tags = 1;
 	tag(NULL);
 	expect_wait(&task, 0);
-	test_task_fini(&task);
 }
-
-/* --- Threads ---------------------------------------------------------------------------------- */
 
 /*
  * Tasks come, are polled and go on several threads, while other threads go through all tasks.  What
@@ -513,7 +470,6 @@ static tdt_poll_t number_poll(void *state, struct tdt_context *cx)
 {
 	struct number *number = state;
 
-	(void)cx;
 	number->polls++;
 	/* Every third says nothing. */
 	if (number->polls % 3 != 0)
@@ -545,7 +501,6 @@ static tdt_poll_t spawner_poll(void *state, struct tdt_context *cx)
 					    .column = (uint32_t)(id % 77) };
 	struct tdt_traced traced;
 
-	(void)cx;
 	snprintf(name, sizeof name, "task %" PRIu64 " of many, with a name of some length", id);
 	traced = tdt_traced_with((struct tdt_future){ &spawner->number, number_poll, free }, &attr);
 	MUST(traced.handle != NULL);
@@ -569,8 +524,7 @@ static struct tdt_future spawn_numbered(void)
 	MUST(outer.handle != NULL);
 	MUST(tdt_future_poll(&outer.future, &cx) == TDT_READY);
 	child = spawner->child;
-	tdt_future_drop(&outer.future);
-	tdt_handle_unref(outer.handle);
+	end_traced(&outer);
 	return child;
 }
 
@@ -600,7 +554,6 @@ static int check_all(struct tdt_handle *handle, const struct tdt_task_info *info
 {
 	char name[64];
 
-	(void)unused;
 	MUST(tdt_handle_id(handle) == info->id);
 	if (info->name != NULL && strcmp(info->name, "parent") == 0) {
 		MUST(info->id % 2 == 1);
@@ -650,14 +603,11 @@ TEST(what_is_said_of_a_task_is_true_of_it_whatever_others_do)
 
 	seed = seed_of_run();
 	churning = THREADS;
-	for (int i = 0; i < 2; i++)
-		ck_assert_int_eq(pthread_create(&reader[i], NULL, go_through, NULL), 0);
+	threads_start(reader, 2, go_through, NULL);
 	for (uintptr_t i = 0; i < THREADS; i++)
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, churn, (void *)i), 0);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(thread[i], NULL);
-	for (int i = 0; i < 2; i++)
-		pthread_join(reader[i], NULL);
+	threads_join(thread, THREADS);
+	threads_join(reader, 2);
 	printf("# %ld records looked at, %ld that wait\n", seen, waited);
 	fflush(stdout);
 	ck_assert_int_eq(tasks_met(NULL), 0);

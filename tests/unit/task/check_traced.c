@@ -4,19 +4,10 @@
  * address.  Handles, ids, names, and what is stamped.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/time.h>
 
 #include <tdt/integrate/hooks.h>
-#include <tdt/tdt.h>
 
-#include "lib/idle.h"
 #include "lib/requester.h"
 #include "lib/test.h"
 
@@ -27,15 +18,12 @@ static struct tdt_task_attr attr_of_size(size_t size)
 	};
 }
 
-/* --- Transparency ------------------------------------------------------------- */
-
 CASE(wrapper)
 
 TEST(each_poll_polls_the_child_once_and_passes_its_result_on)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 3 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 3);
 
-	test_task_init(&task, NULL);
 	ck_assert_int_eq(task.leaf.polls, 0);
 	for (int i = 1; i <= 3; i++) {
 		ck_assert_int_eq(test_task_poll(&task), TDT_PENDING);
@@ -44,7 +32,6 @@ TEST(each_poll_polls_the_child_once_and_passes_its_result_on)
 	ck_assert_int_eq(test_task_poll(&task), TDT_READY);
 	ck_assert_int_eq(task.leaf.polls, 4);
 	ck_assert_int_eq(task.waker.wakes, 0);
-	test_task_fini(&task);
 }
 
 TEST(the_child_is_dropped_when_the_wrapper_is_and_not_at_its_end)
@@ -81,7 +68,6 @@ TEST(a_task_dropped_unpolled_or_pending_drops_its_child_once)
 
 static tdt_poll_t poll_to_seven(void *state, struct tdt_context *cx)
 {
-	(void)cx;
 	++*(int *)state;
 	return 7;
 }
@@ -116,45 +102,38 @@ TEST(a_poll_after_the_end_panics_and_does_not_reach_the_child)
 
 TEST(a_leaf_is_given_the_runtimes_own_waker_while_nobody_asks)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 
-	test_task_init(&task, NULL);
 	test_task_poll(&task);
 	ck_assert_ptr_eq(task.leaf.waker, &task.waker.waker);
 	test_future_wake(&task.leaf);
 	ck_assert_int_eq(task.waker.wakes, 1);
-	test_task_fini(&task);
 }
 
 TEST(a_runtime_whose_wakers_are_their_own_clones_pays_one_clone_a_task)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 
-	test_task_init(&task, NULL);
 	for (int i = 0; i < 9; i++)
 		test_task_poll(&task);
 	ck_assert_int_eq(task.waker.clones, 2); /* the leaf's, and the one that is kept */
-	test_task_fini(&task);
 }
 
 TEST(no_waker_is_kept_beyond_the_end)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 1 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 1);
 
-	test_task_init(&task, NULL);
 	test_task_poll(&task);
 	ck_assert_int_eq(task.waker.alive, 2);
 	test_future_wake(&task.leaf);
 	test_task_poll(&task);
 	ck_assert_int_eq(task.waker.alive, 0);
-	test_task_fini(&task);
 }
 
 TEST(a_waker_that_cannot_be_cloned_is_no_harm)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 3 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 3);
 
-	test_task_init(&task, NULL);
 	task.waker.fail_clone = true;
 	test_task_poll(&task);
 	ck_assert_int_eq(test_task_poll(&task), TDT_PENDING);
@@ -162,7 +141,6 @@ TEST(a_waker_that_cannot_be_cloned_is_no_harm)
 	ck_assert_int_eq(test_task_poll(&task), TDT_PENDING);
 	ck_assert_int_eq(task.waker.clones, 2);
 	ck_assert_int_eq(test_task_poll(&task), TDT_READY);
-	test_task_fini(&task);
 }
 
 /* --- What tdt_traced_with() refuses ---------------------------------------------- */
@@ -203,7 +181,6 @@ TEST(what_cannot_be_traced_comes_back_as_it_was)
 
 static int keep_parent(struct tdt_handle *handle, const struct tdt_task_info *info, void *parent)
 {
-	(void)handle;
 	*(uint64_t *)parent = info->parent;
 	return 0;
 }
@@ -218,14 +195,12 @@ TEST(a_task_may_be_spawned_on_behalf_of_another)
 	ck_assert_ptr_nonnull(traced.handle);
 	ck_assert_int_eq(tdt_task_inspect(traced.handle, keep_parent, &parent), 0);
 	ck_assert_uint_eq(parent, 4711);
-	tdt_future_drop(&traced.future);
-	tdt_handle_unref(traced.handle);
+	end_traced(&traced);
 	/* Without the flag the field does not count, and unknown flags are refused. */
 	traced = tdt_traced_with(test_future(&other), TDT_TASK_ATTR(.parent = 4711));
 	ck_assert_int_eq(tdt_task_inspect(traced.handle, keep_parent, &parent), 0);
 	ck_assert_uint_eq(parent, 0);
-	tdt_future_drop(&traced.future);
-	tdt_handle_unref(traced.handle);
+	end_traced(&traced);
 	expect_untraced(test_future(&other), TDT_TASK_ATTR(.flags = 2), EINVAL);
 }
 
@@ -334,8 +309,6 @@ TEST(a_name_is_copied_and_cut_between_characters)
 	expect_name(name, NULL);
 }
 
-/* --- Handles --------------------------------------------------------------------- */
-
 CASE(handles)
 
 TEST(null_handles_are_harmless)
@@ -359,10 +332,9 @@ TEST(only_traced_futures_have_a_handle)
 
 TEST(a_handle_outlives_its_future_and_a_future_its_handle)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 1 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 1);
 	uint64_t id;
 
-	test_task_init(&task, NULL);
 	id = tdt_handle_id(task.handle);
 	tdt_future_drop(&task.future);
 	ck_assert_uint_eq(tdt_handle_id(task.handle), id);
@@ -376,7 +348,6 @@ TEST(a_handle_outlives_its_future_and_a_future_its_handle)
 	task.handle = NULL;
 	test_task_poll(&task);
 	ck_assert_int_eq(test_task_poll(&task), TDT_READY);
-	test_task_fini(&task);
 }
 
 /* --- Ids --------------------------------------------------------------------------- */
@@ -387,8 +358,7 @@ static uint64_t pick_id(uint64_t id)
 	    (struct tdt_future){ NULL, poll_to_seven, drop_nothing }, TDT_TASK_ATTR(.id = id));
 
 	id = tdt_handle_id(traced.handle);
-	tdt_future_drop(&traced.future);
-	tdt_handle_unref(traced.handle);
+	end_traced(&traced);
 	return id;
 }
 
@@ -404,8 +374,7 @@ static void *pick_ids(void *argument)
 		    tdt_traced(((struct tdt_future){ NULL, poll_to_seven, drop_nothing }));
 
 		ids[i] = tdt_handle_id(traced.handle);
-		tdt_future_drop(&traced.future);
-		tdt_handle_unref(traced.handle);
+		end_traced(&traced);
 	}
 	return NULL;
 }
@@ -425,8 +394,7 @@ TEST(ids_picked_by_many_threads_count_up_without_gap_or_repeat)
 
 	for (int i = 0; i < THREADS; i++)
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, pick_ids, &ids[i * TASKS]), 0);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(thread[i], NULL);
+	threads_join(thread, THREADS);
 	qsort(ids, THREADS * TASKS, sizeof(ids[0]), by_id);
 	for (int i = 0; i < THREADS * TASKS; i++)
 		ck_assert_uint_eq(ids[i], first + (uint64_t)i);
@@ -443,12 +411,8 @@ TEST(picked_ids_can_be_moved_up_and_never_down)
 	ck_assert_uint_eq(pick_id(0), last + 2);
 	ck_assert_int_eq(tdt_task_id_base(UINT64_C(1) << 40), 0);
 	ck_assert_uint_eq(pick_id(0), UINT64_C(1) << 40);
-	errno = 0;
-	ck_assert_int_eq(tdt_task_id_base(UINT64_C(1) << 40), -EINVAL);
-	ck_assert_int_eq(errno, EINVAL);
-	errno = 0;
-	ck_assert_int_eq(tdt_task_id_base(0), -EINVAL);
-	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_fails(tdt_task_id_base(UINT64_C(1) << 40), EINVAL);
+	ck_assert_fails(tdt_task_id_base(0), EINVAL);
 	ck_assert_uint_eq(pick_id(0), (UINT64_C(1) << 40) + 1);
 }
 
@@ -495,7 +459,6 @@ static void ask_for_id(int signal)
 {
 	uint64_t id = tdt_current_task_id();
 
-	(void)signal;
 	signals++;
 	strangers += id != 0 && id != only_id;
 }
@@ -516,8 +479,6 @@ TEST(a_signal_handler_may_ask_which_task_is_polled)
 	ck_assert_int_eq(strangers, 0);
 	test_task_fini(&task);
 }
-
-/* --- Stamps --------------------------------------------------------------------------- */
 
 /*
  * Ask, have the task polled at `now` as a runtime would, and return how long it is said to have
@@ -595,9 +556,8 @@ static bool moves_at(struct test_task *task, uint64_t now, uint64_t waited)
 
 TEST(a_task_that_moves_because_it_was_asked_begins_another_wait)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 99);
 
-	test_task_init(&task, NULL);
 	task.waker.in_clone = report_wait;
 	waits_at = "here";
 	tdt_worker_now(1000);
@@ -612,7 +572,6 @@ TEST(a_task_that_moves_because_it_was_asked_begins_another_wait)
 	ck_assert(!moves_at(&task, 7000, 2000));
 	ck_assert(!moves_at(&task, 8000, 1000));
 	tdt_worker_now(0);
-	test_task_fini(&task);
 }
 
 TEST(before_its_first_poll_a_task_is_pending_since_it_was_spawned)

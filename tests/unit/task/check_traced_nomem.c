@@ -4,16 +4,6 @@
  * completes all the same.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <stdbool.h>
-#include <stdlib.h>
-
-#include <tdt/tdt.h>
-
-#include "lib/idle.h"
-#include "lib/no_memory.h"
 #include "lib/test.h"
 
 #define DEEP 200
@@ -24,7 +14,7 @@
  */
 static const char *broken;
 
-#define MUST(condition) (broken = (condition) ? broken : #condition)
+#define WANT(condition) (broken = (condition) ? broken : #condition)
 
 /* A leaf at the end of a deep stack, that is ready when told so. */
 struct deep {
@@ -75,14 +65,14 @@ static int complete(const struct tdt_trace *trace)
 {
 	enum tdt_cut cut;
 
-	MUST(tdt_trace_info(trace)->state == TDT_TASK_WAITING);
+	WANT(tdt_trace_info(trace)->state == TDT_TASK_WAITING);
 	if (tdt_trace_info(trace)->leaves_lost > 0)
 		return -ENOMEM;
-	MUST(tdt_trace_info(trace)->leaves == 1);
+	WANT(tdt_trace_info(trace)->leaves == 1);
 	tdt_trace_stack(trace, 0, NULL, 0, &cut);
 	if (cut == TDT_CUT_MEMORY)
 		return -ENOMEM;
-	MUST(cut == TDT_CUT_NOT);
+	WANT(cut == TDT_CUT_NOT);
 	return 0;
 }
 
@@ -113,7 +103,7 @@ static int ask_async(struct tdt_handle *handle)
 	requester = tdt_backtrace_async(handle, NULL, &trace, &error);
 	if (tdt_future_is_none(&requester))
 		return -errno;
-	MUST(tdt_future_poll(&requester, &cx) == TDT_READY);
+	WANT(tdt_future_poll(&requester, &cx) == TDT_READY);
 	if (trace != NULL)
 		error = complete(trace);
 	tdt_trace_free(trace);
@@ -137,11 +127,11 @@ static int whole_life(void *argument)
 	traced = tdt_traced_with(child, TDT_TASK_ATTR(.name = "deep"));
 	error = traced.handle == NULL ? -errno : 0;
 	runtime = (struct runtime){ { &vtable }, traced.future };
-	MUST(poll_by(&runtime) == TDT_PENDING);
+	WANT(poll_by(&runtime) == TDT_PENDING);
 	if (error == 0)
 		error = (*ask)(traced.handle);
 	deep.ready = true;
-	MUST(poll_by(&runtime) == TDT_READY);
+	WANT(poll_by(&runtime) == TDT_READY);
 	tdt_future_drop(&runtime.future);
 	tdt_handle_unref(traced.handle);
 	return error;

@@ -5,17 +5,8 @@
  * answered, and the thread is in no poll any more.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <semaphore.h>
-#include <unistd.h>
-
 #include <tdt/integrate/hooks.h>
 
-#include "lib/idle.h"
 #include "lib/options.h"
 #include "lib/requester.h"
 #include "lib/test.h"
@@ -29,15 +20,12 @@ CASE(exceptions)
 
 TEST(an_exception_ends_the_task_as_panicked_and_goes_on)
 {
-	struct test_task task = { 0 };
+	TEST_TASK(task, &throwing);
 
-	test_task_init(&task, &throwing);
 	ck_assert(test_throws(&task.future, &task.cx));
 	ck_assert_uint_eq(tdt_current_task_id(), 0);
 	ck_assert_int_eq(test_task_poll(&task), TDT_PANICKED);
-	ck_assert_ptr_null(tdt_backtrace(task.handle));
-	ck_assert_int_eq(errno, ESRCH);
-	test_task_fini(&task);
+	ck_assert_ptr_fails(tdt_backtrace(task.handle), ESRCH);
 }
 
 TEST(who_awaits_the_end_is_told_of_a_panic)
@@ -62,10 +50,9 @@ TEST(who_awaits_the_end_is_told_of_a_panic)
 
 TEST(who_asked_a_poll_that_throws_is_told_what_it_had_captured)
 {
-	struct test_task task = { 0 };
 	struct test_requester requester[2];
+	TEST_TASK(task, &throwing);
 
-	test_task_init(&task, &throwing);
 	for (int i = 0; i < 2; i++)
 		test_ask(&requester[i], task.handle);
 	ck_assert(test_throws(&task.future, &task.cx));
@@ -77,7 +64,6 @@ TEST(who_asked_a_poll_that_throws_is_told_what_it_had_captured)
 		ck_assert_int_eq(test_nodes_of(requester[i].trace, "test_throwing_poll"), 1);
 		test_requester_fini(&requester[i]);
 	}
-	test_task_fini(&task);
 }
 
 /* Polls another future, survives its exceptions, and notes whose poll it is in then. */
@@ -123,11 +109,10 @@ TEST(an_exception_ends_only_the_tasks_that_it_passes)
 
 TEST(a_waker_whose_clone_throws_ends_the_task_too)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9, .yield = true } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9, .yield = true);
 	struct test_requester requester;
 	struct tdt_waker_vtable vtable;
 
-	test_task_init(&task, NULL);
 	vtable = *task.waker.waker.vtable;
 	vtable.clone = test_throwing_clone;
 	task.waker.waker.vtable = &vtable;
@@ -137,7 +122,6 @@ TEST(a_waker_whose_clone_throws_ends_the_task_too)
 	ck_assert_int_eq(test_task_poll(&task), TDT_PANICKED);
 	ck_assert_int_eq(task.leaf.polls, 1);
 	test_requester_fini(&requester);
-	test_task_fini(&task);
 }
 
 /* What is noted of a wake-up after all. */
@@ -150,10 +134,9 @@ static void expect_noted_wake(struct test_task *task)
 
 TEST(after_a_waker_threw_at_who_asks_wake_ups_are_noted)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 	struct tdt_waker_vtable vtable;
 
-	test_task_init(&task, NULL);
 	vtable = *task.waker.waker.vtable;
 	vtable.wake = test_throwing_wake;
 	task.waker.waker.vtable = &vtable;
@@ -161,7 +144,6 @@ TEST(after_a_waker_threw_at_who_asks_wake_ups_are_noted)
 	ck_assert(test_requester_throws(task.handle));
 	expect_noted_wake(&task);
 	task.waker.alive--; /* the one that threw was not dropped */
-	test_task_fini(&task);
 }
 
 static struct test_requester asked_in_poll;
@@ -198,20 +180,16 @@ static uint64_t current_late = UINT64_MAX;
 
 static void note_late(void *value)
 {
-	(void)value;
 	current_late = tdt_current_task_id();
 }
 
 static tdt_poll_t exit_in_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
-	(void)cx;
 	pthread_exit(NULL);
 }
 
 static tdt_poll_t block_in_poll(void *state, struct tdt_context *cx)
 {
-	(void)cx;
 	sem_post(&polled);
 	/*
 	 * Not pause(): ThreadSanitizer loses count of locks in a thread that is cancelled in a call
@@ -287,11 +265,10 @@ static bool is_asked(const struct tdt_handle *handle)
 
 TEST(a_requester_that_is_cancelled_withdraws_its_request)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 	pthread_t thread;
 	void *result;
 
-	test_task_init(&task, NULL);
 	ck_assert_int_eq(pthread_create(&thread, NULL, ask_on_thread, task.handle), 0);
 	while (!is_asked(task.handle))
 		usleep(100);
@@ -300,5 +277,4 @@ TEST(a_requester_that_is_cancelled_withdraws_its_request)
 	pthread_join(thread, &result);
 	ck_assert_ptr_eq(result, PTHREAD_CANCELED);
 	ck_assert(!is_asked(task.handle));
-	test_task_fini(&task);
 }

@@ -4,16 +4,7 @@
  * that are written, and in allocations.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/dumped.h"
-#include "lib/no_memory.h"
 #include "lib/test.h"
 
 #define MANY 2000
@@ -64,7 +55,6 @@ static ssize_t count_piece(void *cookie, const char *bytes, size_t n)
 {
 	struct sink *sink = cookie;
 
-	(void)bytes;
 	sink->bytes += n;
 	sink->pieces++;
 	return (ssize_t)n;

@@ -4,19 +4,8 @@
  * by the reader of tdt print.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli/read_json.h"
 #include "lib/dumped.h"
-#include "lib/no_memory.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 
 #define PRINT(...) DUMP(.print = OPTIONS(__VA_ARGS__))

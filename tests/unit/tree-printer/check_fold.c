@@ -5,16 +5,6 @@
  * leaf.
  */
 
-#include <config.h>
-
-#include <limits.h>
-#include <unistd.h>
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "lib/no_memory.h"
 #include "lib/printed.h"
 #include "lib/test.h"
 #include "tree-printer/operation.h"
@@ -165,8 +155,6 @@ static void expect(const char *tree, const char *expected)
 
 #define TIMEOUT "tokio::time::Timeout at tokio-1.24.2/src/time/timeout.rs:"
 #define READ "tokio::io::util::Read at tokio-1.24.2/src/io/util/read.rs:21"
-
-/* ---- Which frames are shown ---- */
 
 CASE(shown)
 
@@ -432,8 +420,6 @@ TEST(the_depth_counts_what_is_shown)
 		       RUN GREET "    `- ... 1 frame and 1 leaf below\n");
 }
 
-/* ---- The rules ---- */
-
 CASE(rules)
 
 TEST(whose_code_a_frame_is_follows_from_its_place)
@@ -583,8 +569,6 @@ TEST(an_operation_has_the_name_that_its_user_knows)
 		tdt__string_free(&name);
 	}
 }
-
-/* ---- What the user folds ---- */
 
 CASE(paths)
 

@@ -4,17 +4,7 @@
  * text; and read back, by the reader of tdt print.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli/read_json.h"
-#include "lib/no_memory.h"
 #include "lib/printed.h"
 #include "lib/test.h"
 
@@ -404,8 +394,6 @@ TEST(damaged_json_never_does_damage)
 	ck_assert_int_gt(read, 10); /* some still were traces */
 	ck_assert_int_lt(read, 1990);
 }
-
-/* ---- Size ---- */
 
 CASE(size)
 

@@ -7,50 +7,22 @@
  * at in tests/outside/perfetto.sh.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
-#include <tdt/future.h>
-
-#include "lib/must.h"
-#include "lib/no_memory.h"
-#include "lib/recording_maker.h"
-#include "lib/seeded.h"
+#include "lib/made_recording.h"
 #include "lib/test.h"
 #include "tree-printer/perfetto.h"
 #include "tree-printer/protobuf.h"
 
-static struct maker *maker;
 static unsigned ring, service;
-static void *block;
-static size_t size;
-static struct tdt__recording *recording;
 
 static void begin(void)
 {
+	end();
 	maker = maker_new();
 	maker_header(maker)->taken = 1;
 	ring = maker_ring(maker, TDT_RING_POLLS, 1024, 11);
 	service = maker_ring(maker, TDT_RING_SERVICE, 64, 12);
-}
-
-static void open_block(void)
-{
-	block = maker_block(maker, &size);
-	ck_assert_int_eq(tdt__recording_open(&recording, block, size), 0);
-}
-
-static void end(void)
-{
-	tdt__recording_close(recording);
-	free(block);
-	maker_free(maker);
 }
 
 /* A bit of everything. */
@@ -173,7 +145,7 @@ static bool contains(const unsigned char *bytes, size_t n, const char *text)
 	return memmem(bytes, n, text, strlen(text)) != NULL;
 }
 
-CASE(packets)
+CASE(packets, .setup = begin, .teardown = end)
 
 TEST(numbers_take_seven_bits_a_byte)
 {
@@ -204,7 +176,6 @@ TEST(all_packets_are_well_formed_and_texts_are_utf8)
 	ck_assert(!contains(bytes, n, "\xffholder"));
 	ck_assert(contains(bytes, n, "0x403000"));
 	free(bytes);
-	end();
 }
 
 TEST(an_empty_recording_is_a_trace)
@@ -212,12 +183,10 @@ TEST(an_empty_recording_is_a_trace)
 	unsigned char *bytes;
 	size_t n;
 
-	begin();
 	open_block();
 	bytes = trace(false, &n);
 	ck_assert_uint_eq(read_fields(bytes, n, 0), 7); /* clocks, the process, four counters */
 	free(bytes);
-	end();
 }
 
 /* 0: it was aborted, 1: it was dropped */
@@ -226,7 +195,6 @@ TEST(the_end_of_a_task_says_whether_it_was_aborted_and_by_whom, .to = 2)
 	unsigned char *bytes;
 	size_t n;
 
-	begin();
 	maker_clock(maker, service, 1, 1, 2, 3);
 	maker_identity(maker, ring, TDT_EVENT_END, 900, 7,
 		       TDT_PENDING | (_i == 0 ? TDT_EVENT_END_ABORTED : 0), 9, "conn", "echo.c",
@@ -237,7 +205,6 @@ TEST(the_end_of_a_task_says_whether_it_was_aborted_and_by_whom, .to = 2)
 	ck_assert_int_eq(contains(bytes, n, "by task"), _i == 0);
 	ck_assert_int_eq(contains(bytes, n, "dropped"), _i == 1);
 	free(bytes);
-	end();
 }
 
 TEST(a_compressed_trace_is_the_same)
@@ -266,10 +233,9 @@ TEST(a_compressed_trace_is_the_same)
 	free(plain);
 	free(compressed);
 	free(again);
-	end();
 }
 
-CASE(errors)
+CASE(errors, .setup = begin, .teardown = end)
 
 TEST(an_error_of_writing_is_reported)
 {
@@ -282,7 +248,6 @@ TEST(an_error_of_writing_is_reported)
 	ck_assert_int_eq(tdt__perfetto_write(recording, NULL, full), -ENOSPC);
 	ck_assert_int_eq(tdt__perfetto_write(recording, &gzip, full), -ENOSPC);
 	fclose(full);
-	end();
 }
 
 static int write_to(void *argument)
@@ -298,7 +263,6 @@ TEST(a_task_waits_for_its_main_wait_and_surely_only_if_no_event_is_missing)
 	unsigned char *bytes;
 	size_t n;
 
-	begin();
 	maker_header(maker)->missed = 1;
 	maker_header(maker)->missed_last = 150;
 	for (unsigned i = 0; i < 2; i++) {
@@ -313,7 +277,6 @@ TEST(a_task_waits_for_its_main_wait_and_surely_only_if_no_event_is_missing)
 			   "more (unsure, since events are lost)"));
 	ck_assert(!contains(bytes, n, "timer"));
 	free(bytes);
-	end();
 }
 
 TEST(a_wait_is_one_slice_with_the_last_holder_of_the_lock)
@@ -321,7 +284,6 @@ TEST(a_wait_is_one_slice_with_the_last_holder_of_the_lock)
 	unsigned char *bytes;
 	size_t n;
 
-	begin();
 	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 0x10, 8, NULL);
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
 	maker_add(maker, service,
@@ -332,7 +294,6 @@ TEST(a_wait_is_one_slice_with_the_last_holder_of_the_lock)
 	ck_assert(contains(bytes, n, "waiting for a mutex (0x10) held by task 9"));
 	ck_assert(!contains(bytes, n, "task 8"));
 	free(bytes);
-	end();
 }
 
 TEST(without_memory_writing_says_so)
@@ -346,7 +307,6 @@ TEST(without_memory_writing_says_so)
 	setvbuf(out, buffer, _IOFBF, sizeof(buffer));
 	no_memory_each(write_to, out, 20);
 	fclose(out);
-	end();
 }
 
 TEST(damaged_recordings_make_whole_packets)
@@ -367,11 +327,9 @@ TEST(damaged_recordings_make_whole_packets)
 			bytes = trace(false, &n);
 			read_fields(bytes, n, 0);
 			free(bytes);
-			tdt__recording_close(recording);
 			written++;
 		}
-		free(block);
+		close_block();
 	}
 	ck_assert_uint_gt(written, 1000);
-	maker_free(maker);
 }

@@ -4,14 +4,8 @@
  * The frames of an address, by a table of modules.
  */
 
-#include <config.h>
-
-#include <pthread.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "host/loaded.h"
-#include "lib/must.h"
 #include "lib/test.h"
 #include "symbolize/modules.h"
 #include "tree-printer/perfetto.h"

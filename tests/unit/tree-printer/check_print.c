@@ -4,23 +4,8 @@
  * the whole text, and what may go wrong in any form.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "lib/no_memory.h"
 #include "lib/printed.h"
 #include "lib/test.h"
-
-/* ---- Folded stacks ---- */
 
 CASE(folded)
 
@@ -53,8 +38,6 @@ TEST(folded_names_hold_no_separator)
 	tdt_trace_free(trace);
 }
 
-/* ---- What may go wrong ---- */
-
 CASE(errors)
 
 TEST(wrong_options_are_refused)
@@ -77,17 +60,13 @@ TEST(wrong_options_are_refused)
 	FILE *file = open_memstream(&text, &size);
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		errno = 0;
-		ck_assert_int_eq(tdt_trace_print_with(trace, file, &bad[i]), -EINVAL);
-		ck_assert_int_eq(errno, EINVAL);
+		ck_assert_fails(tdt_trace_print_with(trace, file, &bad[i]), EINVAL);
 	}
 	ck_assert_int_eq(tdt_trace_print_with(NULL, file, NULL), -EINVAL);
 	ck_assert_int_eq(tdt_trace_print_with(trace, NULL, NULL), -EINVAL);
 	ck_assert_int_eq(tdt_trace_print(NULL, NULL), -EINVAL);
 	large.more[3] = 1;
-	errno = 0;
-	ck_assert_int_eq(tdt_trace_print_with(trace, file, &large.options), -E2BIG);
-	ck_assert_int_eq(errno, E2BIG);
+	ck_assert_fails(tdt_trace_print_with(trace, file, &large.options), E2BIG);
 	fclose(file);
 	ck_assert_uint_eq(size, 0);
 	free(text);
@@ -108,12 +87,10 @@ TEST(a_full_disk_is_told)
 			FILE *file = fopen("/dev/full", "w");
 
 			setvbuf(file, NULL, buffered ? _IOFBF : _IONBF, BUFSIZ);
-			errno = 0;
-			ck_assert_int_eq(
+			ck_assert_fails(
 			    tdt_trace_print_with(trace, file,
 						 OPTIONS(.format = (enum tdt_print_format)form)),
-			    -ENOSPC);
-			ck_assert_int_eq(errno, ENOSPC);
+			    ENOSPC);
 			fclose(file);
 		}
 	}
@@ -164,8 +141,7 @@ TEST(traces_of_several_threads_come_out_in_one_piece)
 	char text[sizeof(design_ascii)];
 	pthread_t threads[4];
 
-	for (int i = 0; i < 4; i++)
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, print_often, &shared), 0);
+	threads_start(threads, 4, print_often, &shared);
 	for (int i = 0; i < 4; i++) {
 		void *failed;
 

@@ -5,23 +5,11 @@
  * How the summary of a made recording looks.
  */
 
-#include <config.h>
-
-#include <errno.h>
 #include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include <tdt/future.h>
 
 #include "base/clock.h"
-#include "lib/must.h"
-#include "lib/no_memory.h"
-#include "lib/recording_maker.h"
+#include "lib/made_recording.h"
 #include "lib/test.h"
-#include "recording/read.h"
 #include "recording/summary.h"
 #include "symbolize/modules.h"
 #include "tree-printer/summaries.h"
@@ -32,10 +20,7 @@
 #define ASCII .utf8 = TDT_PRINT_NO
 
 /* What is made, and what is read. */
-static struct maker *maker;
 static unsigned one, two;
-static void *block;
-static struct tdt__recording *recording;
 static struct tdt__summary *summary;
 static struct tdt__summary_limits limits;
 static struct tdt__modules *modules;
@@ -60,17 +45,12 @@ static void tear_down(void)
 {
 	tdt__modules_unref(modules);
 	tdt__summary_free(summary);
-	tdt__recording_close(recording);
-	free(block);
-	maker_free(maker);
+	end();
 }
 
 static void sum_up_all(void)
 {
-	size_t size;
-
-	block = maker_block(maker, &size);
-	MUST(tdt__recording_open(&recording, block, size) == 0);
+	open_block();
 	summary = tdt__summary_new(recording, &limits);
 	MUST(summary != NULL);
 }
@@ -78,16 +58,10 @@ static void sum_up_all(void)
 /* What is printed, for the caller to free. */
 static char *printed(const struct tdt_print_options *options, bool full)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	MUST(out != NULL);
-	ck_assert_int_eq(tdt__summary_print(summary, out, options, full, modules,
-					    tdt__clock() + TDT__SECOND),
-			 0);
-	fclose(out);
-	return text;
+	return TEXT_WRITTEN(
+	    out, ck_assert_int_eq(tdt__summary_print(summary, out, options, full, modules,
+						     tdt__clock() + TDT__SECOND),
+				  0));
 }
 
 static void expect(const struct tdt_print_options *options, bool full, const char *expected)
@@ -142,6 +116,38 @@ static void make_story(void)
 
 CASE(text, .setup = set_up, .teardown = tear_down)
 
+/* What both texts have below the slowest polls. */
+#define STORY_BELOW                                                                                \
+	"longest waits for locks\n"                                                                \
+	"   80.00 ms  22:13:20.200  task 9 \"reader\"\n"                                           \
+	"             for a mutex \"table\" (0x7f1208) held by task 8 \"writer\"\n"                \
+	"\n"                                                                                       \
+	"tasks that waited for one busy worker while another worker was parked\n"                  \
+	"   40.00 ms  22:13:20.101  task 12 \"pinned\" on thread 101 behind task 7 \"parser\"\n"   \
+	"             (2 polls, none by another worker)\n"                                         \
+	"\n"                                                                                       \
+	"longest waits for a worker\n"                                                             \
+	"   501.0 ms  22:13:20.498  task 21 \"conn 1\" (not over)\n"                               \
+	"   500.0 ms  22:13:20.499  task 22 \"conn 2\" (not over)\n"                               \
+	"\n"                                                                                       \
+	"longest other waits\n"                                                                    \
+	"   10.90 ms  22:13:20.090  task 12 \"pinned\"\n"                                          \
+	"   996.0 us  22:13:20.300  task 21 \"conn 1\" for a descriptor\n"                         \
+	"             (200 waits, 199.2 ms in all)\n"                                              \
+	"\n"                                                                                       \
+	"from wake-up to poll           median       99 %       most      polls\n"                 \
+	"   \"pinned\"                  49.00 ms   49.00 ms   49.00 ms          1\n"               \
+	"   \"conn #\"                  1.003 ms   1.003 ms   1.003 ms        198\n"               \
+	"   \"reader\"                  900.0 us   900.0 us   900.0 us          1\n"               \
+	"\n"                                                                                       \
+	"busiest tasks                in polls       time      polls\n"                            \
+	"   7 \"parser\"                   5.0 %   50.00 ms          1\n"                          \
+	"   9 \"reader\"                   0.1 %   1.100 ms          2\n"                          \
+	"   12 \"pinned\"                  0.0 %   200.0 us          2\n"                          \
+	"\n"                                                                                       \
+	"threads                       polling     parked    neither      polls\n"                 \
+	"   101 \"worker-0\"               5.0 %      0.0 %     95.0 %          3\n"
+
 TEST(the_text_names_what_was_wrong_on_one_screen)
 {
 	make_story();
@@ -157,35 +163,7 @@ TEST(the_text_names_what_was_wrong_on_one_screen)
 	"   50.00 ms  22:13:20.100  task 7 \"parser\" on thread 101 in 0x1000 from 0x2000\n"
 	"   1.000 ms  22:13:20.281  task 9 \"reader\" on thread 102\n"
 	"\n"
-	"longest waits for locks\n"
-	"   80.00 ms  22:13:20.200  task 9 \"reader\"\n"
-	"             for a mutex \"table\" (0x7f1208) held by task 8 \"writer\"\n"
-	"\n"
-	"tasks that waited for one busy worker while another worker was parked\n"
-	"   40.00 ms  22:13:20.101  task 12 \"pinned\" on thread 101 behind task 7 \"parser\"\n"
-	"             (2 polls, none by another worker)\n"
-	"\n"
-	"longest waits for a worker\n"
-	"   501.0 ms  22:13:20.498  task 21 \"conn 1\" (not over)\n"
-	"   500.0 ms  22:13:20.499  task 22 \"conn 2\" (not over)\n"
-	"\n"
-	"longest other waits\n"
-	"   10.90 ms  22:13:20.090  task 12 \"pinned\"\n"
-	"   996.0 us  22:13:20.300  task 21 \"conn 1\" for a descriptor\n"
-	"             (200 waits, 199.2 ms in all)\n"
-	"\n"
-	"from wake-up to poll           median       99 %       most      polls\n"
-	"   \"pinned\"                  49.00 ms   49.00 ms   49.00 ms          1\n"
-	"   \"conn #\"                  1.003 ms   1.003 ms   1.003 ms        198\n"
-	"   \"reader\"                  900.0 us   900.0 us   900.0 us          1\n"
-	"\n"
-	"busiest tasks                in polls       time      polls\n"
-	"   7 \"parser\"                   5.0 %   50.00 ms          1\n"
-	"   9 \"reader\"                   0.1 %   1.100 ms          2\n"
-	"   12 \"pinned\"                  0.0 %   200.0 us          2\n"
-	"\n"
-	"threads                       polling     parked    neither      polls\n"
-	"   101 \"worker-0\"               5.0 %      0.0 %     95.0 %          3\n"
+	STORY_BELOW
 	"   102 \"worker-1\"               0.1 %      8.9 %     91.0 %        202\n");
 }
 
@@ -207,35 +185,7 @@ TEST(the_long_text_has_whole_stacks_and_rings)
 	"   1.000 ms  22:13:20.281  task 9 \"reader\" on thread 102\n"
 	"   100.0 us  22:13:20.090  task 12 \"pinned\" on thread 101\n"
 	"\n"
-	"longest waits for locks\n"
-	"   80.00 ms  22:13:20.200  task 9 \"reader\"\n"
-	"             for a mutex \"table\" (0x7f1208) held by task 8 \"writer\"\n"
-	"\n"
-	"tasks that waited for one busy worker while another worker was parked\n"
-	"   40.00 ms  22:13:20.101  task 12 \"pinned\" on thread 101 behind task 7 \"parser\"\n"
-	"             (2 polls, none by another worker)\n"
-	"\n"
-	"longest waits for a worker\n"
-	"   501.0 ms  22:13:20.498  task 21 \"conn 1\" (not over)\n"
-	"   500.0 ms  22:13:20.499  task 22 \"conn 2\" (not over)\n"
-	"\n"
-	"longest other waits\n"
-	"   10.90 ms  22:13:20.090  task 12 \"pinned\"\n"
-	"   996.0 us  22:13:20.300  task 21 \"conn 1\" for a descriptor\n"
-	"             (200 waits, 199.2 ms in all)\n"
-	"\n"
-	"from wake-up to poll           median       99 %       most      polls\n"
-	"   \"pinned\"                  49.00 ms   49.00 ms   49.00 ms          1\n"
-	"   \"conn #\"                  1.003 ms   1.003 ms   1.003 ms        198\n"
-	"   \"reader\"                  900.0 us   900.0 us   900.0 us          1\n"
-	"\n"
-	"busiest tasks                in polls       time      polls\n"
-	"   7 \"parser\"                   5.0 %   50.00 ms          1\n"
-	"   9 \"reader\"                   0.1 %   1.100 ms          2\n"
-	"   12 \"pinned\"                  0.0 %   200.0 us          2\n"
-	"\n"
-	"threads                       polling     parked    neither      polls\n"
-	"   101 \"worker-0\"               5.0 %      0.0 %     95.0 %          3\n"
+	STORY_BELOW
 	"   102 \"worker-1\"               0.1 %      8.9 %     91.0 %        202\n"
 	"\n"
 	"rings                         back to      slots       lost\n"
@@ -325,8 +275,6 @@ TEST(no_name_harms_the_terminal)
 	"   101 \"worker-0\"               0.3 %      0.0 %     99.7 %          3\n"
 	"   102 \"worker-1\"               0.0 %      0.0 %    100.0 %          0\n");
 }
-
-/* ---- JSON ---- */
 
 static json_t *parsed(void)
 {

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers tree/cycles.  Rings of tasks that wait for each other, and which of them are for ever. */
 
-#include <config.h>
-
-#include <stdlib.h>
-
-#include "lib/no_memory.h"
 #include "lib/test.h"
 #include "tree/cycles.h"
 
@@ -421,8 +416,7 @@ TEST(without_memory_there_is_no_ring_and_no_leak)
 {
 	int allocations;
 
-	if (!no_memory_possible())
-		return;
+	NEEDS_FAILING_MEMORY();
 	begin();
 	TASK(1, 2);
 	TASK(2, 1);

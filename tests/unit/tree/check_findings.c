@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers tree/findings.  The order, groups and rings of tasks that are only recorded. */
 
-#include <config.h>
-
-#include <limits.h>
-#include <stdlib.h>
-
-#include "lib/no_memory.h"
 #include "lib/test.h"
 #include "tree/findings.h"
 
@@ -164,8 +158,7 @@ TEST(without_memory_no_task_is_lost)
 {
 	int allocations = INT_MAX;
 
-	if (!no_memory_possible())
-		return;
+	NEEDS_FAILING_MEMORY();
 	for (int i = -1; i < allocations; i++) {
 		begin_many();
 		no_memory_begin(i);

@@ -1,14 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers tree/named.  Frames that were reported by name: their numbers, and the trees of them. */
 
-#include <config.h>
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "lib/must.h"
-#include "lib/no_memory.h"
 #include "lib/printed.h"
 #include "lib/test.h"
 #include "symbolize/modules.h"
@@ -132,7 +124,6 @@ static int trace_once(void *unused)
 	struct tdt_trace *trace = tdt__trace_of(&info, stacks_of_three());
 	int error = trace != NULL && tdt_trace_root(trace) != NULL ? 0 : -ENOMEM;
 
-	(void)unused;
 	tdt_trace_free(trace);
 	return error;
 }

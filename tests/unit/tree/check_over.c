@@ -6,21 +6,7 @@
  * Each says whether it waits, and the tree must have as many of its kind.
  */
 
-#include <config.h>
-
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <tdt/async.h>
-#include <tdt/combine.h>
-#include <tdt/coroutine.h>
-#include <tdt/tree.h>
-
 #include "lib/poll_now.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 
 #define KINDS 5

@@ -5,20 +5,10 @@
  * never loaded by this process.
  */
 
-#include <config.h>
-
-#include <fcntl.h>
 #include <gelf.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <elfutils/libdwelf.h>
 
-#include <tdt/print.h>
-
-#include "lib/must.h"
 #include "lib/test.h"
 #include "symbolize/modules.h"
 #include "tree/stacks.h"

@@ -4,16 +4,6 @@
  * which order it is walked, and what happens without memory.
  */
 
-#include <config.h>
-
-#include <check.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <tdt/tree.h>
-
-#include "lib/no_memory.h"
 #include "lib/test.h"
 
 static struct tdt_trace *new_trace(void)
@@ -119,23 +109,15 @@ TEST(info_of_another_size_follows_the_size_rules)
 	ck_assert_ptr_nonnull(trace);
 	tdt_trace_free(trace);
 	large.more[7] = 1;
-	errno = 0;
-	ck_assert_ptr_null(tdt_trace_new(&large.info));
-	ck_assert_int_eq(errno, E2BIG);
+	ck_assert_ptr_fails(tdt_trace_new(&large.info), E2BIG);
 
 	for (size_t size = 0; size < sizeof(size_t); size++) {
 		info.size = size;
-		errno = 0;
-		ck_assert_ptr_null(tdt_trace_new(&info));
-		ck_assert_int_eq(errno, EINVAL);
+		ck_assert_ptr_fails(tdt_trace_new(&info), EINVAL);
 	}
-	errno = 0;
-	ck_assert_ptr_null(tdt_trace_new(NULL));
-	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_ptr_fails(tdt_trace_new(NULL), EINVAL);
 	info = (struct tdt_task_info){ .size = sizeof(info), .state = (enum tdt_task_state)6 };
-	errno = 0;
-	ck_assert_ptr_null(tdt_trace_new(&info));
-	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_ptr_fails(tdt_trace_new(&info), EINVAL);
 }
 
 TEST(strings_are_copied)
@@ -321,13 +303,9 @@ TEST(what_is_no_frame_is_refused)
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		errno = 0;
-		ck_assert_ptr_null(tdt_trace_add(trace, NULL, &bad[i], 0));
-		ck_assert_int_eq(errno, EINVAL);
+		ck_assert_ptr_fails(tdt_trace_add(trace, NULL, &bad[i], 0), EINVAL);
 	}
-	errno = 0;
-	ck_assert_ptr_null(tdt_trace_add(trace, tdt_trace_root(other), &good, 0));
-	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_ptr_fails(tdt_trace_add(trace, tdt_trace_root(other), &good, 0), EINVAL);
 	ck_assert_ptr_null(tdt_trace_add(NULL, NULL, &good, 0));
 	ck_assert_ptr_null(tdt_trace_add(trace, NULL, NULL, 0));
 	ck_assert_ptr_null(tdt_node_next(tdt_trace_root(trace)));
@@ -341,9 +319,7 @@ TEST(leaves_never_wrap_round)
 	const struct tdt_frame frame = frame_of("a", 1, 1);
 	const struct tdt_node *node = add(trace, NULL, frame, UINT32_MAX);
 
-	errno = 0;
-	ck_assert_ptr_null(tdt_trace_add(trace, NULL, &frame, 1));
-	ck_assert_int_eq(errno, EOVERFLOW);
+	ck_assert_ptr_fails(tdt_trace_add(trace, NULL, &frame, 1), EOVERFLOW);
 	ck_assert_uint_eq(tdt_node_leaves(node), UINT32_MAX);
 	tdt_trace_free(trace);
 }
@@ -396,7 +372,6 @@ static int build(void *argument)
 	const struct tdt_node *node = NULL;
 	int err = 0;
 
-	(void)argument;
 	if (trace == NULL)
 		return -errno;
 	memset(long_name, 'x', sizeof(long_name) - 1);

@@ -4,20 +4,10 @@
  * instructions into this program's own code.
  */
 
-#include <config.h>
-
 #include "lib/test.h"
 
 #if defined(__x86_64__)
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include "lib/must.h"
 #include "unwind/code.h"
 
 /* `name` is the address of `code` in this program. */
@@ -28,8 +18,6 @@ static uintptr_t address_of(const unsigned char *label)
 {
 	return (uintptr_t)label;
 }
-
-/* --- Calls ---------------------------------------------------------------------------- */
 
 extern const unsigned char the_function[] __attribute__((visibility("hidden")));
 CODE(the_function, "ret")

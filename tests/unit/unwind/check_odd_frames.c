@@ -9,22 +9,13 @@
 
 #include <config.h>
 
-#include <check.h>
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <tdt/coroutine.h>
-#include <tdt/tdt.h>
-
-#include "lib/must.h"
 #include "lib/odd_frames.h"
 #include "lib/poll_now.h"
 #include "lib/steps.h"
 #include "lib/test.h"
 
-#define NOINLINE __attribute__((noinline))
 #define MOST 20000
 
 /* --- Assembly ------------------------------------------------------------------------- */
@@ -287,7 +278,6 @@ static NOINLINE void clones(void)
 
 static NOINLINE tdt_poll_t outer_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	context = cx;
 	chosen(clones);
 	chosen(clones);

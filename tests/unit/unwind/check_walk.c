@@ -14,13 +14,7 @@
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
 
-#include <check.h>
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <tdt/tree.h>
 
 #include "capture/capture.h"
 #include "capture/chain.h"
@@ -210,7 +204,6 @@ static tdt_poll_t tree_poll(void *state, struct tdt_context *cx)
 {
 	struct frames frames = { .next = next, .random = seed, .depth = DEPTH };
 
-	(void)state;
 	context = cx;
 	leaves = 0;
 	next(&frames);

@@ -7,22 +7,10 @@
 
 #include <config.h>
 
-#include <errno.h>
-#include <pthread.h>
-#include <stdint.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
 #include <tdt/integrate/hooks.h>
 #include <tdt/layout/registry.h>
-#include <tdt/tdt.h>
-#include <tdt/watch.h>
 
-#include "lib/idle.h"
 #include "lib/leaf.h"
-#include "lib/must.h"
 #include "lib/requester.h"
 #include "lib/test.h"
 #include "lib/threads.h"
@@ -69,21 +57,16 @@ static uint64_t polls_since(struct tdt_handle *handle)
 
 static void expect_none(struct tdt_handle *handle)
 {
-	errno = 0;
-	ck_assert_ptr_null(tdt_backtrace_last(handle));
-	ck_assert_int_eq(errno, ENODATA);
+	ck_assert_ptr_fails(tdt_backtrace_last(handle), ENODATA);
 }
-
-/* --- What is kept ------------------------------------------------------------------------- */
 
 CASE(kept, .setup = watch_by_hand, .teardown = watch_no_more)
 
 TEST(a_tree_is_there_without_asking_or_any_poll_or_wake_for_it)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 	struct tdt_trace *trace;
 
-	test_task_init(&task, NULL);
 	expect_none(task.handle);
 	test_task_poll(&task);
 	trace = last_of(task.handle);
@@ -98,14 +81,12 @@ TEST(a_tree_is_there_without_asking_or_any_poll_or_wake_for_it)
 	/* The leaf has got the runtime's own waker, as ever. */
 	ck_assert_ptr_eq(task.leaf.waker, &task.waker.waker);
 	tdt_trace_free(trace);
-	test_task_fini(&task);
 }
 
 TEST(a_task_is_captured_once_an_epoch)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 99);
 
-	test_task_init(&task, NULL);
 	for (unsigned epoch = 0; epoch < 5; epoch++) {
 		for (unsigned i = 0; i < 4; i++) {
 			test_task_poll(&task);
@@ -114,7 +95,6 @@ TEST(a_task_is_captured_once_an_epoch)
 		tdt__watch_pass(TDT__WATCH_LONGEST);
 		ck_assert_uint_eq(polls_since(task.handle), 3);
 	}
-	test_task_fini(&task);
 }
 
 TEST(a_tree_tells_its_age_and_the_task_its_state_of_now)
@@ -147,7 +127,6 @@ static struct tdt_trace *seen;
 
 static void look(void *argument)
 {
-	(void)argument;
 	seen = tdt_backtrace_last(looked_at);
 }
 
@@ -155,9 +134,8 @@ TEST(a_task_in_the_middle_of_a_poll_has_its_last_tree)
 {
 	struct test_busy busy = { .result = TDT_PENDING };
 	struct tdt_future child = test_busy_future(&busy);
-	struct test_task task = { 0 };
+	TEST_TASK(task, &child);
 
-	test_task_init(&task, &child);
 	looked_at = task.handle;
 	test_task_poll(&task);
 	busy.act = look;
@@ -171,7 +149,6 @@ TEST(a_task_in_the_middle_of_a_poll_has_its_last_tree)
 		tdt_trace_free(seen);
 		tdt__watch_pass(TDT__WATCH_LONGEST);
 	}
-	test_task_fini(&task);
 }
 
 TEST(a_task_that_has_ended_keeps_the_last_tree_it_waited_with)
@@ -203,12 +180,10 @@ TEST(a_task_that_has_ended_keeps_the_last_tree_it_waited_with)
 
 TEST(a_task_that_never_waited_has_no_tree)
 {
-	struct test_task task = { .leaf = { .name = 'a' } };
+	TEST_TASK(task, NULL, .name = 'a');
 
-	test_task_init(&task, NULL);
 	test_task_poll(&task);
 	expect_none(task.handle);
-	test_task_fini(&task);
 }
 
 TEST(a_record_that_is_used_again_shows_no_tree_of_the_task_before)
@@ -251,37 +226,30 @@ TEST(nested_tasks_have_a_tree_each)
 
 TEST(a_poll_that_is_asked_for_too_answers_and_is_kept)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 	struct test_requester requester;
 
-	test_task_init(&task, NULL);
 	test_ask(&requester, task.handle);
 	test_task_poll(&task);
 	ck_assert_uint_eq(test_answer(&requester)->leaves, 1);
 	ck_assert_uint_eq(tdt_trace_info(requester.trace)->age_ns, 0);
 	ck_assert_uint_eq(polls_since(task.handle), 0);
 	test_requester_fini(&requester);
-	test_task_fini(&task);
 }
 
 TEST(what_makes_no_sense_is_refused)
 {
-	errno = 0;
-	ck_assert_ptr_null(tdt_backtrace_last(NULL));
-	ck_assert_int_eq(errno, EINVAL);
-	errno = 0;
-	ck_assert_int_eq(tdt_watch(-1, NULL), -EINVAL);
-	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_ptr_fails(tdt_backtrace_last(NULL), EINVAL);
+	ck_assert_fails(tdt_watch(-1, NULL), EINVAL);
 	ck_assert_uint_eq(tdt__registry.watch_ns, INT64_MAX);
 }
 
 /* 0 would say that nobody watches, and polls would be captured no more. */
 TEST(the_number_of_an_epoch_wraps_and_is_never_0)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 99);
 	unsigned before = tdt__epoch_now(), wraps = 0;
 
-	test_task_init(&task, NULL);
 	for (unsigned i = 0; i <= INT16_MAX; i++) {
 		unsigned now;
 
@@ -297,7 +265,6 @@ TEST(the_number_of_an_epoch_wraps_and_is_never_0)
 		before = now;
 	}
 	ck_assert_uint_eq(wraps, 1);
-	test_task_fini(&task);
 }
 
 /* --- How much is kept ------------------------------------------------------------------------ */
@@ -358,11 +325,10 @@ TEST(a_tree_may_grow)
 	const int depths[] = { 1, 9, 10, 30, 7, 100, 3, 250, 2 };
 	struct deep deep = { 1, 1 };
 	struct tdt_future child = deep_future(&deep);
-	struct test_task task = { 0 };
 	size_t around;
 	enum tdt_cut cut;
+	TEST_TASK(task, &child);
 
-	test_task_init(&task, &child);
 	test_task_poll(&task);
 	around = frames_of(task.handle, NULL) - 1;
 	for (size_t i = 0; i < sizeof depths / sizeof depths[0]; i++) {
@@ -373,32 +339,28 @@ TEST(a_tree_may_grow)
 		ck_assert_uint_eq(frames_of(task.handle, &cut), (size_t)depths[i] + around);
 		ck_assert_int_eq(cut, TDT_CUT_NOT);
 	}
-	test_task_fini(&task);
 }
 
 TEST(a_stack_that_is_too_deep_is_cut_and_marked)
 {
 	struct deep deep = { 2 * TDT_MAX_FRAMES, 1 };
 	struct tdt_future child = deep_future(&deep);
-	struct test_task task = { 0 };
 	enum tdt_cut cut;
+	TEST_TASK(task, &child);
 
-	test_task_init(&task, &child);
 	test_task_poll(&task);
 	ck_assert_uint_eq(frames_of(task.handle, &cut), TDT_MAX_FRAMES);
 	ck_assert_int_eq(cut, TDT_CUT_LIMIT);
-	test_task_fini(&task);
 }
 
 TEST(a_tree_that_is_too_large_is_cut_and_says_how_many_leaves_it_lacks)
 {
 	struct deep deep = { 100, 20 };
 	struct tdt_future child = deep_future(&deep);
-	struct test_task task = { 0 };
 	struct tdt_trace *trace;
 	enum tdt_cut cut;
+	TEST_TASK(task, &child);
 
-	test_task_init(&task, &child);
 	test_task_poll(&task);
 	trace = last_of(task.handle);
 	ck_assert_uint_eq(tdt_trace_info(trace)->leaves, 6);
@@ -408,7 +370,6 @@ TEST(a_tree_that_is_too_large_is_cut_and_says_how_many_leaves_it_lacks)
 	tdt_trace_stack(trace, 5, NULL, 0, &cut);
 	ck_assert_int_eq(cut, TDT_CUT_LIMIT);
 	tdt_trace_free(trace);
-	test_task_fini(&task);
 }
 
 /* A requester on another thread, which wants more, or less. */
@@ -451,28 +412,25 @@ TEST(a_requester_may_get_more_than_is_kept)
 {
 	struct deep deep = { 3 * TDT__LAST_TREE_MAX, 1 };
 	struct tdt_future child = deep_future(&deep);
-	struct test_task task = { 0 };
 	struct tdt_trace *trace;
 	enum tdt_cut cut;
+	TEST_TASK(task, &child);
 
-	test_task_init(&task, &child);
 	trace = poll_asked(&task, 4 * TDT__LAST_TREE_MAX);
 	ck_assert_uint_gt(tdt_trace_stack(trace, 0, NULL, 0, &cut), 3 * TDT__LAST_TREE_MAX);
 	ck_assert_int_eq(cut, TDT_CUT_NOT);
 	ck_assert_uint_eq(frames_of(task.handle, &cut), TDT__LAST_TREE_MAX);
 	ck_assert_int_eq(cut, TDT_CUT_LIMIT);
 	tdt_trace_free(trace);
-	test_task_fini(&task);
 }
 
 TEST(a_requester_who_wants_less_leaves_the_watching_to_the_next_poll)
 {
 	struct deep deep = { 20, 1 };
 	struct tdt_future child = deep_future(&deep);
-	struct test_task task = { 0 };
 	struct tdt_trace *trace;
+	TEST_TASK(task, &child);
 
-	test_task_init(&task, &child);
 	trace = poll_asked(&task, 1);
 	ck_assert_uint_eq(tdt_trace_stack(trace, 0, NULL, 0, NULL), 1);
 	expect_none(task.handle);
@@ -480,7 +438,6 @@ TEST(a_requester_who_wants_less_leaves_the_watching_to_the_next_poll)
 	ck_assert_uint_eq(polls_since(task.handle), 0);
 	ck_assert_uint_gt(frames_of(task.handle, NULL), 20);
 	tdt_trace_free(trace);
-	test_task_fini(&task);
 }
 
 #if TDT_WALK_RULES
@@ -520,20 +477,18 @@ CALLS(new_19, new_18)
 
 static tdt_poll_t new_poll(void *state, struct tdt_context *cx)
 {
-	(void)state;
 	new_19(cx);
 	return TDT_PENDING;
 }
 
 TEST(a_watched_poll_learns_a_little_and_the_next_goes_on_from_there)
 {
-	struct test_task task = { 0 };
 	struct tdt_future child = { NULL, new_poll, drop_nothing };
 	size_t before = 0;
 	enum tdt_cut cut;
 	int epochs = 0;
+	TEST_TASK(task, &child);
 
-	test_task_init(&task, &child);
 	do {
 		size_t frames;
 
@@ -550,17 +505,15 @@ TEST(a_watched_poll_learns_a_little_and_the_next_goes_on_from_there)
 	} while (cut != TDT_CUT_NOT);
 	ck_assert_uint_ge(before, 21);
 	ck_assert_int_gt(epochs, 2);
-	test_task_fini(&task);
 }
 
 TEST(who_asks_learns_all_at_once_for_those_who_watch_too)
 {
-	struct test_task task = { 0 };
 	struct tdt_future child = { NULL, new_poll, drop_nothing };
 	struct test_requester requester;
 	enum tdt_cut cut;
+	TEST_TASK(task, &child);
 
-	test_task_init(&task, &child);
 	test_ask(&requester, task.handle);
 	test_task_poll(&task);
 	ck_assert_uint_eq(test_answer(&requester)->leaves, 1);
@@ -571,11 +524,8 @@ TEST(who_asks_learns_all_at_once_for_those_who_watch_too)
 	ck_assert_uint_ge(frames_of(task.handle, &cut), 21);
 	ck_assert_int_eq(cut, TDT_CUT_NOT);
 	test_requester_fini(&requester);
-	test_task_fini(&task);
 }
 #endif
-
-/* --- Pools ------------------------------------------------------------------------------------ */
 
 #define ENOUGH 256 /* captures that a few ticks never make */
 
@@ -599,11 +549,10 @@ CASE(pools, .setup = watch_by_hand, .teardown = watch_no_more)
 
 TEST(with_no_capture_left_a_task_is_left_out_until_the_next_epoch)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 99);
 	struct tdt__capture *taken[ENOUGH];
 	int n;
 
-	test_task_init(&task, NULL);
 	test_task_poll(&task);
 	tdt__watch_pass(TDT__WATCH_LONGEST);
 	n = take_all_captures(taken);
@@ -615,22 +564,19 @@ TEST(with_no_capture_left_a_task_is_left_out_until_the_next_epoch)
 	tdt__watch_pass(TDT__WATCH_LONGEST);
 	test_task_poll(&task);
 	ck_assert_uint_eq(polls_since(task.handle), 0);
-	test_task_fini(&task);
 }
 
 TEST(with_no_capture_left_a_task_without_a_tree_is_captured_in_the_next_poll)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 99);
 	struct tdt__capture *taken[ENOUGH];
 	int n = take_all_captures(taken);
 
-	test_task_init(&task, NULL);
 	test_task_poll(&task);
 	expect_none(task.handle);
 	give_back(taken, n);
 	test_task_poll(&task);
 	ck_assert_uint_eq(polls_since(task.handle), 0);
-	test_task_fini(&task);
 }
 
 TEST(captures_that_were_missed_are_there_the_next_time)
@@ -850,22 +796,19 @@ CASE(often, .setup = watch_by_hand, .teardown = watch_no_more)
 
 TEST(of_few_tasks_each_is_captured_in_every_interval)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 999, .yield = true } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 999, .yield = true);
 
-	test_task_init(&task, NULL);
 	test_task_poll(&task);
 	for (int i = 0; i < 5; i++) {
 		poll_new_tasks(FEW - 1);
 		ck_assert_int_eq(intervals_until_watched(&task), 1);
 	}
-	test_task_fini(&task);
 }
 
 TEST(of_more_tasks_each_is_captured_as_much_less_often)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 999, .yield = true } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 999, .yield = true);
 
-	test_task_init(&task, NULL);
 	test_task_poll(&task);
 	poll_new_tasks(FEW);
 	ck_assert_int_eq(intervals_until_watched(&task), 2);
@@ -873,29 +816,23 @@ TEST(of_more_tasks_each_is_captured_as_much_less_often)
 	ck_assert_int_eq(intervals_until_watched(&task), 7);
 	/* What an epoch took is its own affair. */
 	ck_assert_int_eq(intervals_until_watched(&task), 1);
-	test_task_fini(&task);
 }
 
 TEST(of_any_number_of_tasks_each_is_captured_within_a_second)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 999, .yield = true } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 999, .yield = true);
 
-	test_task_init(&task, NULL);
 	test_task_poll(&task);
 	poll_new_tasks(TDT__WATCH_MOST + TDT__WATCH_MOST / 10);
 	ck_assert_int_eq(intervals_until_watched(&task), SECOND / INTERVAL);
-	test_task_fini(&task);
 }
-
-/* --- On and off ------------------------------------------------------------------------------- */
 
 CASE(on, .setup = watch_by_hand, .teardown = watch_no_more)
 
 TEST(off_it_captures_no_more_and_on_again_it_does)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 99);
 
-	test_task_init(&task, NULL);
 	test_task_poll(&task);
 	ck_assert_int_eq(tdt_watch(0, NULL), 0);
 	ck_assert_uint_eq(tdt__registry.watch_ns, 0);
@@ -908,7 +845,6 @@ TEST(off_it_captures_no_more_and_on_again_it_does)
 	watch_by_hand();
 	test_task_poll(&task);
 	ck_assert_uint_eq(polls_since(task.handle), 0);
-	test_task_fini(&task);
 }
 
 /* Poll until there is a tree of a poll that began from here on. */
@@ -931,9 +867,8 @@ static void poll_until_watched(struct test_task *task)
 
 TEST(a_ticker_advances_the_epoch_with_whatever_interval_is_set)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 1000000, .yield = true } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 1000000, .yield = true);
 
-	test_task_init(&task, NULL);
 	for (int i = 0; i < 3; i++) {
 		ck_assert_int_eq(tdt_watch(1, NULL), 0);
 		ck_assert_uint_eq(tdt__registry.watch_ns, TDT_WATCH_MIN_NS);
@@ -942,7 +877,6 @@ TEST(a_ticker_advances_the_epoch_with_whatever_interval_is_set)
 		ck_assert_int_eq(tdt_watch(i == 0 ? 3600 * SECOND : 0, NULL), 0);
 	}
 	ck_assert_int_eq(threads_named("tdt-watch"), 1);
-	test_task_fini(&task);
 }
 
 TEST(a_child_of_fork_is_not_watched_until_it_says_so)
@@ -978,8 +912,6 @@ TEST(a_child_of_fork_is_not_watched_until_it_says_so)
 	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	test_task_fini(&task);
 }
-
-/* --- The environment -------------------------------------------------------------------------- */
 
 CASE(environment)
 
@@ -1038,10 +970,7 @@ static void expect_of_environment(const char *text, int64_t first, uint64_t ns)
 
 TEST(the_environment_has_tasks_watched_from_the_first_one_on)
 {
-	if (tdt__registry.slabs != 0) {
-		printf("# not tried: a future was traced already\n");
-		return;
-	}
+	NOT_TRIED_IF(tdt__registry.slabs != 0, "a future was traced already");
 	expect_of_environment("20ms", -1, 20000000);
 	expect_of_environment("1ns", -1, TDT_WATCH_MIN_NS);
 	expect_of_environment("", -1, 0);
@@ -1050,8 +979,6 @@ TEST(the_environment_has_tasks_watched_from_the_first_one_on)
 	expect_of_environment("20ms", 5 * SECOND, 5 * SECOND);
 	expect_of_environment("20ms", 0, 0);
 }
-
-/* --- For readers outside ---------------------------------------------------------------------- */
 
 CASE(kept)
 
@@ -1115,9 +1042,8 @@ static const struct tdt_registry_tree *tree_of(const struct tdt_handle *task)
 
 TEST(a_tree_has_the_gap_before_its_poll_and_the_tick_in_force)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 
-	test_task_init(&task, NULL);
 	tdt_worker_now(1000);
 	test_task_poll(&task);
 	tdt_worker_now(4000);
@@ -1133,5 +1059,4 @@ TEST(a_tree_has_the_gap_before_its_poll_and_the_tick_in_force)
 	ck_assert_uint_eq(tree_of(task.handle)->gap, 1000);
 	ck_assert_uint_eq(tree_of(task.handle)->tick, 3 * SECOND);
 	tdt_worker_now(0);
-	test_task_fini(&task);
 }

@@ -8,24 +8,13 @@
 #include <config.h>
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <linux/seccomp.h>
-#include <pthread.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <tdt/integrate/hooks.h>
-#include <tdt/tdt.h>
-#include <tdt/watch.h>
 
-#include "lib/idle.h"
-#include "lib/must.h"
-#include "lib/no_memory.h"
+#include "lib/no_threads.h"
 #include "lib/test.h"
 #include "watch/watch.h"
 
@@ -85,7 +74,6 @@ static uint64_t polls_since(struct tdt_traced *task)
 static __thread volatile int locks; /* taken by this thread */
 
 int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
-int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
 
 int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
 {
@@ -171,19 +159,11 @@ TEST(a_watched_poll_makes_no_system_call)
 	int status;
 	pid_t child;
 
-	if (!no_memory_possible()) {
-		printf("# not tried: sanitizers and valgrind make system calls of their own\n");
-		return;
-	}
-	if (!TDT_WALK_RULES) {
-		printf("# not tried: libunwind, by which the slow walk goes, blocks signals by a "
-		       "system call\n");
-		return;
-	}
-	if (prctl(PR_GET_SECCOMP) != 0) {
-		printf("# not tried: a filter of system calls is in force already\n");
-		return;
-	}
+	NOT_TRIED_IF(!no_memory_possible(),
+		     "sanitizers and valgrind make system calls of their own");
+	NOT_TRIED_IF(!TDT_WALK_RULES,
+		     "libunwind, by which the slow walk goes, blocks signals by a system call");
+	NOT_TRIED_IF(prctl(PR_GET_SECCOMP) != 0, "a filter of system calls is in force already");
 	family_init(&family);
 	child = fork();
 	ck_assert_int_ge(child, 0);
@@ -195,8 +175,6 @@ TEST(a_watched_poll_makes_no_system_call)
 	family_end(&family);
 }
 
-/* --- No memory -------------------------------------------------------------------------------- */
-
 CASE(memory)
 
 TEST(without_memory_watching_does_not_begin_and_can_later)
@@ -204,8 +182,7 @@ TEST(without_memory_watching_does_not_begin_and_can_later)
 	int depth = 3, error, first = 0;
 	struct tdt_traced task;
 
-	if (!no_memory_possible())
-		return;
+	NEEDS_FAILING_MEMORY();
 	task = tdt_traced(((struct tdt_future){ &depth, deep_poll, drop_nothing }));
 	do {
 		errno = 0;
@@ -229,31 +206,16 @@ TEST(without_memory_watching_does_not_begin_and_can_later)
 
 /* --- No thread -------------------------------------------------------------------------------- */
 
-static bool no_threads;
-
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
-			  void *argument);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
-			  void *argument);
-
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
-			  void *argument)
-{
-	return no_threads ? EAGAIN : __real_pthread_create(thread, attr, start, argument);
-}
-
 TEST(without_a_thread_watching_does_not_begin_and_can_later)
 {
-	no_threads = true;
+	threads_left = 0;
 	for (int i = 0; i < 3; i++) {
-		errno = 0;
-		ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), -EAGAIN);
-		ck_assert_int_eq(errno, EAGAIN);
+		ck_assert_fails(tdt_watch(INT64_MAX, NULL), EAGAIN);
 		ck_assert_uint_eq(tdt__registry.watch_ns, 0);
 		ck_assert_uint_eq(tdt__epoch_now(), 0);
 	}
 	ck_assert_int_eq(tdt_watch(0, NULL), 0);
-	no_threads = false;
+	threads_left = -1;
 	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	ck_assert_uint_eq(tdt__registry.watch_ns, INT64_MAX);
 }
@@ -267,8 +229,7 @@ TEST(a_ticker_without_memory_has_tasks_left_out_and_goes_on_later)
 	static struct tdt_traced task[TASKS];
 	int depth = 3, there = 0;
 
-	if (!no_memory_possible())
-		return;
+	NEEDS_FAILING_MEMORY();
 	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	for (int i = 0; i < TASKS; i++)
 		task[i] = tdt_traced(((struct tdt_future){ &depth, deep_poll, drop_nothing }));
@@ -318,8 +279,6 @@ TEST(reading_reports_every_lack_of_memory)
 	no_memory_each(read_last, &task, 3);
 	end_traced(&task);
 }
-
-/* --- Modules ---------------------------------------------------------------------------------- */
 
 static int guessed_nodes(struct tdt_traced *task)
 {

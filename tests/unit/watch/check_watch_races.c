@@ -5,22 +5,8 @@
  * task that it is reported of.
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <tdt/tdt.h>
-#include <tdt/watch.h>
-
 #include "base/pool.h"
 #include "capture/capture.h"
-#include "lib/idle.h"
-#include "lib/must.h"
-#include "lib/seeded.h"
 #include "lib/test.h"
 #include "watch/watch.h"
 
@@ -138,7 +124,6 @@ static int check_tree(struct tdt_handle *handle, const struct tdt_task_info *inf
 	enum tdt_cut cut;
 	size_t n;
 
-	(void)argument;
 	if (trace == NULL) {
 		MUST(errno == ENODATA);
 		return 0;
@@ -274,8 +259,7 @@ TEST(a_tree_that_is_written_over_or_given_to_another_is_read_again)
 	ck_assert_int_eq(pthread_create(&thread[0], NULL, keep_them, &seeds[0]), 0);
 	for (int i = 1; i < 3; i++)
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, read_alone, &seeds[i]), 0);
-	for (int i = 0; i < 3; i++)
-		pthread_join(thread[i], NULL);
+	threads_join(thread, 3);
 	for (int i = 0; i < OWNERS; i++)
 		end_traced(&owner[i]);
 }
@@ -303,8 +287,7 @@ TEST(it_is_started_and_stopped_by_several_threads_at_once)
 	for (int i = 0; i < 2; i++)
 		ck_assert_int_eq(pthread_create(&thread[1 + i], NULL, turn_on_and_off, &seeds[i]),
 				 0);
-	for (int i = 0; i < 3; i++)
-		pthread_join(thread[i], NULL);
+	threads_join(thread, 3);
 	ck_assert_int_eq(tdt_watch(0, NULL), 0);
 	ck_assert_uint_eq(tdt__epoch_now(), 0);
 }
@@ -362,8 +345,7 @@ TEST(what_is_in_a_pool_is_given_to_one_at_a_time_and_never_lost)
 		seeds[i] = seed + i;
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, take_and_give, &seeds[i]), 0);
 	}
-	for (int i = 0; i < 4; i++)
-		pthread_join(thread[i], NULL);
+	threads_join(thread, 4);
 	ck_assert_uint_eq(atomic_load(&pool.stock), ITEMS);
 	while (tdt__pool_take(&pool) != NULL)
 		left++;
@@ -397,8 +379,7 @@ TEST(a_spare_capture_is_in_use_by_one_thread_at_a_time_and_never_lost)
 	MUST(tdt__watch_stock_spares());
 	for (int i = 0; i < 4; i++)
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, take_captures, &taken[i]), 0);
-	for (int i = 0; i < 4; i++)
-		pthread_join(thread[i], NULL);
+	threads_join(thread, 4);
 	while ((taken[n] = tdt__spare_take()) != NULL)
 		n++;
 	ck_assert_int_eq(n, 64);
