@@ -4,41 +4,15 @@
  * keep their argument; what happens without threads: pthread_create() is wrapped (--wrap).
  */
 
-#include <config.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <tdt/rt/blocking.h>
 #include <tdt/rt/runtime.h>
-#include <tdt/tasks.h>
-#include <tdt/tdt.h>
-#include <tdt/tree.h>
 
-#include "lib/idle.h"
 #include "lib/leaf.h"
-#include "lib/must.h"
-#include "lib/no_memory.h"
+#include "lib/no_threads.h"
 #include "lib/requester.h"
 #include "lib/test.h"
 
 #define THREADS 128
-
-static atomic_bool no_threads;
-
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
-			  void *arg);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
-			  void *arg);
-
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
-			  void *arg)
-{
-	return no_threads ? EAGAIN : __real_pthread_create(thread, attr, start, arg);
-}
 
 static struct tdt_rt *rt;
 
@@ -265,10 +239,10 @@ TEST(without_a_runtime_it_panics)
 
 TEST(without_a_thread_it_panics)
 {
-	no_threads = true;
+	threads_left = 0;
 	ck_assert_int_eq(outcome_of(spawn(&work[0])), -ENOTRECOVERABLE);
 	UNTIL(work[0].freed == 1);
-	no_threads = false;
+	threads_left = -1;
 	let_go(&work[0]);
 	init(&work[1]);
 	let_go(&work[1]);
@@ -280,7 +254,7 @@ TEST(without_another_thread_it_waits_for_one)
 	struct tdt_handle *first = spawn(&work[0]), *second;
 
 	UNTIL(work[0].begun);
-	no_threads = true;
+	threads_left = 0;
 	second = spawn(&work[1]);
 	let_go(&work[0]);
 	let_go(&work[1]);
