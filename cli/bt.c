@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "cli/answer.h"
-#include "cli/named.h"
-#include "cli/work.h"
+#include "cli/tdt.h"
+#include "cli/last.h"
 #include "reader/last_dump.h"
 #include "symbolize/modules.h"
 #include "tree-printer/dumps.h"

@@ -5,7 +5,7 @@
  * are read in a child process with limits (apart.h).
  */
 
-#include "cli/diff.h"
+#include "cli/compare.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -18,7 +18,7 @@
  * Text has the first places of each part.  JSON has all of them; tdt(1) describes it.
  */
 
-#include "cli/diff.h"
+#include "cli/compare.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Printing what has names in it: see named.h. */
 
-#include "cli/named.h"
+#include "cli/tdt.h"
 
 #include <errno.h>
 #include <stdlib.h>

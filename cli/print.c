@@ -5,7 +5,7 @@
  * tdt-tree.  A link of that name still does the same.
  */
 
-#include "cli/print.h"
+#include "cli/tdt.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,9 +14,8 @@
 
 #include <tdt/dump.h>
 
-#include "cli/named.h"
 #include "cli/read_json.h"
-#include "cli/record.h"
+#include "cli/recordings.h"
 #include "symbolize/debugfile.h"
 #include "tree-printer/terminal.h"
 

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "cli/named.h"
+#include "cli/tdt.h"
 #include "cli/profile.h"
 #include "cli/wait.h"
 #include "reader/door.h"

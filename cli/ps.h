@@ -27,9 +27,6 @@ int ps_dot(struct tdt__out *out, const struct listing *listing);
 int ps_json(struct tdt__out *out, const struct listing *listing);
 int ps_threads(struct tdt__out *out, const struct listing *listing);
 
-/* The array of the threads.  Lack of memory is kept in the `out` of `json`. */
-void ps_json_threads(struct tdt__json *json, const struct listing *listing);
-
 /* "waiting", "polling", "ended (ready)": the word for the task's state. */
 void ps_state(struct tdt__string *string, const struct tdt__seen_task *task);
 

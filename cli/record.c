@@ -4,7 +4,8 @@
  * for Perfetto, or as a summary.
  */
 
-#include "cli/record.h"
+#include "cli/recordings.h"
+#include "cli/tdt.h"
 #include "cli/wait.h"
 
 #include <errno.h>

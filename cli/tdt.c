@@ -2,7 +2,6 @@
 /* tdt: look at the tasks of any process from outside, and at what was saved of them. */
 
 #include "cli/tdt.h"
-#include "cli/print.h"
 
 #include <locale.h>
 #include <string.h>

@@ -23,7 +23,6 @@
 #include "cli/tdt.h"
 #include "cli/top_look.h"
 #include "cli/top_screen.h"
-#include "cli/top_terminal.h"
 #include "tree-printer/terminal.h"
 
 #define PLAIN_LINES 40 /* of a round that goes to no terminal */

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/top_places.h"
 #include "reader/dump.h"
 #include "reader/history.h"
 #include "reader/recorded.h"

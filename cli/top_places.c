@@ -11,7 +11,7 @@
  * from the addresses in the tree, and the next round takes it from this one.
  */
 
-#include "cli/top_places.h"
+#include "cli/top_look.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The terminal of tdt top: see top_terminal.h. */
 
-#include "cli/top_terminal.h"
+#include "cli/top_screen.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -6,10 +6,7 @@
  * the others know one part of the trace each:
  *
  *	export_tracks.c     the tracks, the names of tasks, and how an event is written
- *	export_phases.c     the phases of tasks, and what they wait for
- *	export_counters.c   how many tasks are in each phase
- *	export_user.c       the program's own events
- *	export_losses.c     what is not in the recording
+ *	export_phases.c     the phases of tasks, what they wait for, and how many tasks are in each
  *	packets.h           the bytes
  *
  * No call reports an error: the first one is kept with the packets.
@@ -124,9 +121,3 @@ void tdt__export_counters(struct tdt__exporter *exporter);
 /* Write the samples that are due up to `ns`. */
 void tdt__export_samples(struct tdt__exporter *exporter, uint64_t ns);
 void tdt__export_count(struct tdt__exporter *exporter, const struct tdt__step *step);
-
-void tdt__export_user(struct tdt__exporter *exporter, const struct tdt__recorded_item *item);
-
-/* Say what is lost: at the beginning, and at the times up to `ns` from which on it is not. */
-void tdt__export_losses(struct tdt__exporter *exporter);
-void tdt__export_losses_until(struct tdt__exporter *exporter, uint64_t ns);

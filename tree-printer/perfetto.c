@@ -15,15 +15,190 @@
 #include "perfetto.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <tdt/future.h>
 
+#include "base/array.h"
 #include "exporter.h"
+#include "recording/recording.h"
 
 /* The clocks of the system are told again when CLOCK_BOOTTIME has moved by this, ns. */
 #define BOOT_MOVED 1000000
+
+/* --- What is not in the recording: slices up to the oldest events, and marks --- */
+
+static int by_time(const void *a, const void *b)
+{
+	const struct tdt__loss *x = a, *y = b;
+
+	return (x->until > y->until) - (x->until < y->until);
+}
+
+/* Begin a slice on the track of the ring's thread. */
+static void begin_loss(struct tdt__exporter *exporter, const struct tdt__recorded_ring *ring)
+{
+	struct tdt__loss loss = { .until = ring->from };
+
+	if (ring->lost == 0 || (ring->kind != TDT_RING_POLLS && ring->kind != TDT_RING_OTHERS) ||
+	    ring->slots == 0)
+		return;
+	loss.track = tdt__export_thread(exporter, ring->first_thread);
+	tdt__export_put(exporter, tdt__recording_from(exporter->recording), TDT__PACKET_BEGIN,
+			loss.track,
+			tdt__packets_name(&exporter->packets, TDT__EVENT_NAMES, "events are lost"));
+	exporter->loss[exporter->n_losses++] = loss;
+}
+
+static void begin_losses(struct tdt__exporter *exporter)
+{
+	const struct tdt__recorded_ring *rings;
+	size_t n;
+
+	rings = tdt__recording_rings(exporter->recording, &n);
+	exporter->loss = calloc(n + 1, sizeof(*exporter->loss));
+	if (exporter->loss == NULL) {
+		tdt__packets_fail(&exporter->packets);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		begin_loss(exporter, &rings[i]);
+	qsort(exporter->loss, exporter->n_losses, sizeof(*exporter->loss), by_time);
+}
+
+/* Say what is lost, at the beginning. */
+static void export_losses(struct tdt__exporter *exporter)
+{
+	const struct tdt_recording *header = tdt__recording_header(exporter->recording);
+	uint64_t from = tdt__recording_from(exporter->recording);
+	uint32_t stacks = tdt__recording_stacks_lost(exporter->recording);
+
+	if (header->missed != 0) {
+		tdt__export_annotate(exporter, "events", header->missed);
+		tdt__export_annotate(exporter, "polls", header->missed_polls);
+		tdt__export_mark(exporter, from, exporter->process,
+				 "events were not recorded: there was no ring for their thread");
+	}
+	if (stacks != 0) {
+		tdt__export_annotate(exporter, "stacks", stacks);
+		tdt__export_mark(exporter, from, exporter->process,
+				 "stacks were not recorded: their table was full, or no capture "
+				 "was left");
+	}
+	begin_losses(exporter);
+}
+
+/* The times up to `ns` from which on nothing is lost. */
+static void export_losses_until(struct tdt__exporter *exporter, uint64_t ns)
+{
+	while (exporter->next_loss < exporter->n_losses &&
+	       exporter->loss[exporter->next_loss].until <= ns) {
+		const struct tdt__loss *loss = &exporter->loss[exporter->next_loss++];
+
+		tdt__export_put(exporter, loss->until, TDT__PACKET_END, loss->track, 0);
+	}
+}
+
+/* --- The program's own events: marks and slices on the tracks of tasks --- */
+
+/* The arguments of an end have names of their own: a slice has those of its beginning, too. */
+static void annotate_arguments(struct tdt__exporter *exporter, struct tdt__recorded_user *user,
+			       bool ends)
+{
+	struct tdt__packets *packets = &exporter->packets;
+	struct tdt__string *to = &exporter->annotations;
+	struct tdt__recorded_argument argument;
+	char name[32];
+
+	for (unsigned i = 1; tdt__recorded_user_next(user, &argument); i++) {
+		snprintf(name, sizeof(name), ends ? "argument %u of the end" : "argument %u", i);
+		if (argument.type == TDT_USER_INT)
+			tdt__packets_annotate_int(packets, to, name, argument.i);
+		else if (argument.type == TDT_USER_UINT)
+			tdt__packets_annotate(packets, to, name, argument.u);
+		else if (argument.type == TDT_USER_DOUBLE)
+			tdt__packets_annotate_double(packets, to, name, argument.d);
+		else
+			tdt__packets_annotate_text(packets, to, name, argument.text);
+	}
+}
+
+/* The track of the slices of this name (valid UTF-8) on a track.  NULL: no memory. */
+static struct tdt__user_track *user_track(struct tdt__exporter *exporter, uint64_t parent,
+					  const char *text, size_t n)
+{
+	uint32_t name = tdt__packets_intern(&exporter->packets, TDT__EVENT_NAMES, text, n), i;
+	uint32_t hash = (uint32_t)tdt__mix(parent, name);
+	struct tdt__user_track track = { .parent = parent, .name = name };
+
+	TDT__INDEX_EACH (i, &exporter->user_table.index, hash)
+		if (exporter->user[i].parent == parent && exporter->user[i].name == name)
+			return &exporter->user[i];
+	track.uuid = tdt__export_track(exporter, parent, text, n);
+	i = tdt__table_add(&exporter->user_table, hash, &track, sizeof track);
+	if (i != TDT__INDEX_NONE)
+		return &exporter->user[i];
+	tdt__packets_fail(&exporter->packets);
+	return NULL;
+}
+
+/* An end without a beginning is a mark: the beginning was overwritten. */
+static void put_slice(struct tdt__exporter *exporter, uint64_t ns, uint64_t parent, bool begins)
+{
+	struct tdt__user_track *track =
+	    user_track(exporter, parent, exporter->text.bytes, exporter->text.n);
+	enum tdt__packet_type type;
+
+	if (track == NULL)
+		return;
+	type = begins		  ? TDT__PACKET_BEGIN
+	       : track->open != 0 ? TDT__PACKET_END
+				  : TDT__PACKET_INSTANT;
+	track->open += begins ? 1u : 0u;
+	track->open -= type == TDT__PACKET_END ? 1u : 0u;
+	tdt__export_put(exporter, ns, type, track->uuid, type == TDT__PACKET_END ? 0 : track->name);
+}
+
+/* If `text` ends with `end`, cut that off. */
+static bool cut_end(struct tdt__string *text, const char *end)
+{
+	size_t n = strlen(end);
+
+	if (text->failed || text->n <= n || memcmp(text->bytes + text->n - n, end, n) != 0)
+		return false;
+	text->n -= n;
+	return true;
+}
+
+static void export_user(struct tdt__exporter *exporter, const struct tdt__recorded_item *item)
+{
+	uint32_t task = tdt__recording_task(exporter->recording, item->event.task);
+	char payload[TDT__PAYLOAD_MAX + 1];
+	size_t n = tdt__recording_payload(exporter->recording, item, payload);
+	struct tdt__recorded_user user;
+	uint64_t track;
+	bool begins, ends;
+
+	if (!tdt__recorded_user(&user, &item->event, payload, n))
+		return;
+	track = item->event.task == 0 || task == TDT__RECORDED_NONE
+		    ? tdt__export_thread(exporter, item->thread)
+		    : tdt__export_task(exporter, task);
+	exporter->text.n = 0;
+	tdt__string_escape(&exporter->text, user.provider, true, '\0');
+	tdt__string_puts(&exporter->text, ":");
+	tdt__string_escape(&exporter->text, user.name, true, '\0');
+	begins = cut_end(&exporter->text, "__start");
+	ends = cut_end(&exporter->text, "__end");
+	annotate_arguments(exporter, &user, ends);
+	if (begins || ends)
+		put_slice(exporter, item->ns, track, begins);
+	else
+		tdt__export_put(exporter, item->ns, TDT__PACKET_INSTANT, track,
+				tdt__export_text(exporter));
+}
 
 /* --- The items, by kind --- */
 
@@ -229,7 +404,7 @@ static void put_step(struct tdt__exporter *exporter, const struct tdt__step *ste
 		put_remark(exporter, item, "had lost a wake-up");
 		break;
 	case TDT_EVENT_USER:
-		tdt__export_user(exporter, item);
+		export_user(exporter, item);
 		break;
 	case TDT_EVENT_CLOCK:
 		put_clock(exporter, item);
@@ -250,7 +425,7 @@ static void put_all_steps(struct tdt__exporter *exporter)
 	struct tdt__step step;
 
 	while (exporter->packets.error == 0 && tdt__timeline_next(&exporter->timeline, &step)) {
-		tdt__export_losses_until(exporter, step.item.ns);
+		export_losses_until(exporter, step.item.ns);
 		tdt__export_samples(exporter, step.item.ns);
 		put_step(exporter, &step);
 		tdt__export_phase(exporter, &step);
@@ -276,7 +451,7 @@ static void write_packets(struct tdt__exporter *exporter)
 	exporter->parked = tdt__packets_name(&exporter->packets, TDT__EVENT_NAMES, "parked");
 	tdt__export_phase_names(exporter);
 	tdt__export_counters(exporter);
-	tdt__export_losses(exporter);
+	export_losses(exporter);
 	put_all_steps(exporter);
 }
 

@@ -12,7 +12,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "cli/print.h"
+#include "cli/tdt.h"
 #include "cli/program.h"
 #include "dump/dump_variable.h"
 #include "fuzz.h"

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "cli/diff.h"
+#include "cli/compare.h"
 #include "cli/read_json.h"
 #include "cli/stacks.h"
 #include "fuzz.h"
