@@ -40,12 +40,13 @@ struct bt_printing {
 static int print_last_title(FILE *file, const struct bt_printing *printing)
 {
 	struct tdt__out out = { .file = file };
-	struct tdt__string string = { 0 };
+	struct tdt__string string = { .options = printing->print };
 
-	last_title(&string, printing->last, printing->print);
+	last_title(&string, printing->last);
 	tdt__string_puts(&string, "\n");
 	last_missing(&string, printing->last);
-	return tdt__out_end(&out, tdt__out_take(&out, &string));
+	tdt__out_take(&out, &string);
+	return tdt__out_end(&out);
 }
 
 static int print_snapshot(FILE *out, void *arg)

@@ -81,6 +81,6 @@ struct diff_result {
 	const struct tdt_print_options *print; /* without TDT_PRINT_AUTO */
 };
 
-/* The forms return 0 or -ENOMEM; errors of writing are kept in `out`. */
-int diff_text(struct tdt__out *out, const struct diff_result *result);
-int diff_json(struct tdt__out *out, const struct diff_result *result);
+/* Errors are kept in `out`. */
+void diff_text(struct tdt__out *out, const struct diff_result *result);
+void diff_json(struct tdt__out *out, const struct diff_result *result);

@@ -200,15 +200,14 @@ static int print_stacks(const struct options *options, FILE *file, const struct 
 {
 	const struct tdt_print_options *print = &options->print;
 	struct tdt__out out = { .file = file };
-	int error;
 
 	if (print->format == TDT_PRINT_JSON)
-		error = stacks_json(&out, stacks);
+		stacks_json(&out, stacks);
 	else if (print->format == TDT_PRINT_FOLDED)
-		error = stacks_folded(&out, stacks, print);
+		stacks_folded(&out, stacks, print);
 	else
-		error = stacks_text(&out, stacks, print);
-	return output_status(tdt__out_end(&out, error));
+		stacks_text(&out, stacks, print);
+	return output_status(tdt__out_end(&out));
 }
 
 static int print_comparison(const struct options *options, FILE *file,
@@ -228,10 +227,12 @@ static int print_comparison(const struct options *options, FILE *file,
 		return report_trouble("the first answer is later than the second one");
 	if (error != 0)
 		return report_no_memory();
-	error = options->print.format == TDT_PRINT_JSON ? diff_json(&out, &result)
-							: diff_text(&out, &result);
+	if (options->print.format == TDT_PRINT_JSON)
+		diff_json(&out, &result);
+	else
+		diff_text(&out, &result);
 	comparison_fini(&comparison);
-	return output_status(tdt__out_end(&out, error));
+	return output_status(tdt__out_end(&out));
 }
 
 static int print_folded(const struct options *options, FILE *file,

@@ -51,12 +51,6 @@ struct joined_text {
 	size_t indented[TDT__LEVELS_MAX + 2];
 };
 
-static void colored(struct joined_text *text, const char *color, const char *word)
-{
-	tdt__string_printf(&text->line, "%s%s%s", tdt__color_of(color, &text->options), word,
-			   tdt__color_of(TDT__PLAIN, &text->options));
-}
-
 static void times(struct joined_text *text, uint64_t n)
 {
 	tdt__string_printf(&text->line, "%s%" PRIu64, tdt__glyphs(&text->options)->times, n);
@@ -71,7 +65,8 @@ static void marks(struct joined_text *text, const struct tally *tally, uint64_t 
 		bool running = tdt_trace_info(text->joined->trace)->state == TDT_TASK_RUNNING;
 
 		tdt__string_puts(&text->line, separator);
-		colored(text, running ? TDT__GREEN : TDT__YELLOW, running ? "running" : "waiting");
+		tdt__colored(&text->line, running ? TDT__GREEN : TDT__YELLOW,
+			     running ? "running" : "waiting");
 		if (leaves > 1)
 			times(text, leaves);
 		separator = ", ";
@@ -80,7 +75,7 @@ static void marks(struct joined_text *text, const struct tally *tally, uint64_t 
 		if (tally->seen[kind] == 0)
 			continue;
 		tdt__string_puts(&text->line, separator);
-		colored(text, kind_colors[kind], ustack_kind_words[kind]);
+		tdt__colored(&text->line, kind_colors[kind], ustack_kind_words[kind]);
 		times(text, tally->seen[kind]);
 		separator = ", ";
 	}
@@ -138,7 +133,7 @@ static void frame_line(struct joined_text *text, uint32_t row)
 	const struct tdt_frame *frame = tdt_node_frame(shown->node);
 
 	indent_row(text, row);
-	tdt__frame_line(&text->line, frame, &text->options);
+	tdt__frame_line(&text->line, frame);
 	if (frame->guessed)
 		tdt__string_puts(&text->line, " (callers may be missing)");
 	marks(text, &text->tally[row], shown->leaves, "  ");
@@ -210,7 +205,9 @@ static int print_rows(struct joined_text *text, FILE *out)
 static int print_text(const struct joined *joined, FILE *out,
 		      const struct tdt_print_options *options)
 {
-	struct joined_text text = { .joined = joined, .options = *options };
+	struct joined_text text = { .joined = joined,
+				    .options = *options,
+				    .line.options = options };
 	const struct tdt_node *root = tdt_trace_root(joined->trace);
 	int err = tdt__view_make(&text.view, root, &text.options, NULL);
 
@@ -257,7 +254,8 @@ static int print_json(const struct joined *joined, FILE *file)
 	}
 	tdt__json_end(&json, ']');
 	free(nodes);
-	return tdt__out_end(&out, tdt__json_finish(&json));
+	tdt__json_finish(&json);
+	return tdt__out_end(&out);
 }
 
 int joined_print(const struct joined *joined, FILE *out, const struct tdt_print_options *options)

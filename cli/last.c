@@ -37,13 +37,12 @@ static uint64_t end_of_last(const struct last *last)
 	return last->states.tasks.now + tdt__recording_real(last->read.recording);
 }
 
-void last_title(struct tdt__string *string, const struct last *last,
-		const struct tdt_print_options *options)
+void last_title(struct tdt__string *string, const struct last *last)
 {
 	const struct tdt_recording *header = tdt__recording_header(last->read.recording);
 
 	tdt__string_printf(string, "process %" PRIu32 " \"", header->pid);
-	tdt__string_escape(string, header->program, options->utf8 == TDT_PRINT_YES, '"');
+	tdt__string_quoted(string, header->program);
 	tdt__string_printf(string, "\", recorded until %s",
 			   TDT__WALL_CLOCK(end_of_last(last), true));
 }

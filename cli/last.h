@@ -21,8 +21,7 @@ int last_open(struct last *last, const struct options *options);
 void last_close(struct last *last);
 
 /* Write "process 4711 "bank", recorded until 2026-11-22 20:53:09.204". */
-void last_title(struct tdt__string *string, const struct last *last,
-		const struct tdt_print_options *options);
+void last_title(struct tdt__string *string, const struct last *last);
 
 /* If states of tasks are unknown, write a line that says why. */
 void last_missing(struct tdt__string *string, const struct last *last);

@@ -293,7 +293,8 @@ static int print_json_page(FILE *file, const struct metrics_page *page)
 		json_durations(&json, "wake_to_poll", &page->latencies);
 	}
 	tdt__json_end(&json, '}');
-	return tdt__out_end(&out, tdt__json_finish(&json));
+	tdt__json_finish(&json);
+	return tdt__out_end(&out);
 }
 
 static int print_metrics(FILE *out, void *arg)

@@ -232,12 +232,15 @@ static int print_in_form(struct profile_result *result, FILE *file)
 	case PROFILE_PPROF:
 		return profile_pprof(file, result);
 	case TDT_PRINT_JSON:
-		return tdt__out_end(&out, profile_json(&out, result));
+		profile_json(&out, result);
+		break;
 	case TDT_PRINT_FOLDED:
-		return tdt__out_end(&out, profile_folded(&out, result));
+		profile_folded(&out, result);
+		break;
 	default:
-		return tdt__out_end(&out, profile_text(&out, result));
+		profile_text(&out, result);
 	}
+	return tdt__out_end(&out);
 }
 
 /* An apart_fn: look up the names, and print. */

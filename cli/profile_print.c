@@ -135,7 +135,7 @@ static void json_recorded(struct tdt__json *json, const struct profile_result *r
 	tdt__json_end(json, '}');
 }
 
-int profile_json(struct tdt__out *out, const struct profile_result *result)
+void profile_json(struct tdt__out *out, const struct profile_result *result)
 {
 	struct tdt__json json = tdt__json_document(out);
 
@@ -146,7 +146,7 @@ int profile_json(struct tdt__out *out, const struct profile_result *result)
 		if (profile_has_place(result, &result->places->place[i]))
 			json_place(&json, result, &result->places->place[i]);
 	tdt__json_end(&json, ']');
-	return tdt__json_finish(&json);
+	tdt__json_finish(&json);
 }
 
 /* --- Folded stacks ------------------------------------------------------------------------ */
@@ -164,61 +164,54 @@ static size_t list_shown(const struct profile_tree *tree, const struct tdt_node 
 	return n;
 }
 
-static int add_stack(struct tdt__string *line, struct profile_shown *shown,
-		     const struct tdt__profile_place *place)
+static void add_stack(struct tdt__string *line, struct profile_shown *shown,
+		      const struct tdt__profile_place *place)
 {
 	const struct tdt_node *stack[TDT__TREE_FRAMES_MAX];
 	const struct profile_tree *tree;
 	size_t n, at;
-	int error;
 
 	if (place->leaf == NULL) {
 		tdt__string_puts(line, ";(unknown)");
-		return 0;
+		return;
 	}
-	error = profile_shown_tree(shown, place, &tree);
-	if (error != 0)
-		return error;
+	if (profile_shown_tree(shown, place, &tree) != 0) {
+		line->failed = true;
+		return;
+	}
 	for (n = list_shown(tree, place->leaf, stack, TDT__TREE_FRAMES_MAX); n > 0; n--) {
 		tdt__string_puts(line, ";");
 		at = line->n;
-		tdt__frame_name(line, tdt_node_frame(stack[n - 1]), shown->result->print);
+		tdt__frame_name(line, tdt_node_frame(stack[n - 1]));
 		tdt__string_protect(line, at);
 	}
-	return 0;
 }
 
-static int folded_line(struct tdt__out *out, struct profile_shown *shown,
-		       const struct tdt__profile_place *place)
+static void folded_line(struct tdt__out *out, struct profile_shown *shown,
+			const struct tdt__profile_place *place)
 {
 	const struct profile_result *result = shown->result;
 	const char *name = name_of_place(result, place), *kind = kind_of_place(place);
-	struct tdt__string line = { 0 };
-	int error;
+	struct tdt__string line = { .options = result->print };
 
-	tdt__string_escape(&line, name[0] != '\0' ? name : "(no name)",
-			   result->print->utf8 == TDT_PRINT_YES, '\0');
+	tdt__string_text(&line, name[0] != '\0' ? name : "(no name)");
 	tdt__string_protect(&line, 0);
 	tdt__string_printf(&line, ";%s%s%s", task_states[place->group->state],
 			   kind != NULL ? ": " : "", kind != NULL ? kind : "");
-	error = add_stack(&line, shown, place);
+	add_stack(&line, shown, place);
 	tdt__string_printf(&line, " %" PRIu64 "\n", (uint64_t)place->ns);
-	if (error == 0)
-		return tdt__out_take(out, &line);
-	tdt__string_free(&line);
-	return error;
+	tdt__out_take(out, &line);
 }
 
-int profile_folded(struct tdt__out *out, const struct profile_result *result)
+void profile_folded(struct tdt__out *out, const struct profile_result *result)
 {
 	struct profile_shown shown;
-	int error = profile_shown_init(&shown, result, false);
 
-	for (size_t i = 0; i < result->places->n && error == 0; i++)
+	out->no_memory |= profile_shown_init(&shown, result, false) != 0;
+	for (size_t i = 0; i < result->places->n && !out->no_memory; i++)
 		if (profile_has_place(result, &result->places->place[i]))
-			error = folded_line(out, &shown, &result->places->place[i]);
+			folded_line(out, &shown, &result->places->place[i]);
 	profile_shown_fini(&shown);
-	return error;
 }
 
 /* --- pprof -------------------------------------------------------------------------------- */
@@ -283,7 +276,7 @@ int profile_shown_init(struct profile_shown *shown, const struct profile_result 
 {
 	*shown = (struct profile_shown){ .result = result,
 					 .folds = folds,
-					 .frames.options = result->print };
+					 .frames.string.options = result->print };
 	shown->tree = calloc(result->profile->sum.trees.n + 1, sizeof shown->tree[0]);
 	return shown->tree != NULL ? 0 : -ENOMEM;
 }

@@ -203,9 +203,9 @@ static void add_numbers(struct tdt__string *string, const struct profile_result 
 {
 	struct tdt__string time = { 0 };
 
-	tdt__string_printf(string, "%s%5.1f %%%s", tdt__color_of(TDT__BOLD, result->print),
-			   percent(row->ns, profile_total(result)),
-			   tdt__color_of(TDT__PLAIN, result->print));
+	tdt__color(string, TDT__BOLD);
+	tdt__string_printf(string, "%5.1f %%", percent(row->ns, profile_total(result)));
+	tdt__color(string, TDT__PLAIN);
 	tdt__string_puts(&time, TDT__DURATION((uint64_t)row->ns));
 	add_padded(string, &time, 12);
 	tdt__string_printf(string, " %8.2f  ", result->ns > 0 ? row->ns / result->ns : 0);
@@ -227,63 +227,42 @@ static void add_name(struct tdt__string *string, const struct profile_result *re
 	if (name[0] == '\0')
 		tdt__string_puts(string, "-");
 	else
-		tdt__string_escape(string, name, result->print->utf8 == TDT_PRINT_YES, '\0');
+		tdt__string_text(string, name);
 	tdt__string_puts(string, "\n");
 }
 
-static void indent_frame(struct tdt__out *out)
+static void frame_lines(struct tdt__string *string, const struct profile_table *table,
+			const struct profile_row *row)
 {
-	static const char blanks[] = "                             ";
-
-	tdt__out_add(out, blanks, sizeof blanks - 1);
-}
-
-static void write_frames(struct tdt__out *out, const struct profile_table *table,
-			 const struct profile_row *row)
-{
-	static const char unknown[] = "the place is unknown\n", more[] = "...\n";
-	static const char guessed[] = " (callers may be missing)";
-
-	if (row->n == 0) {
-		indent_frame(out);
-		tdt__out_add(out, unknown, sizeof unknown - 1);
-	}
+	if (row->n == 0)
+		tdt__string_printf(string, "%29sthe place is unknown\n", "");
 	for (size_t i = 0; i < row->n; i++) {
-		indent_frame(out);
-		tdt__frames_write(out, &table->shown.frames, row->text[i]);
-		if (row->guessed[i])
-			tdt__out_add(out, guessed, sizeof guessed - 1);
-		tdt__out_add(out, "\n", 1);
+		tdt__string_printf(string, "%29s", "");
+		tdt__frames_add(string, &table->shown.frames, row->text[i]);
+		tdt__string_puts(string, row->guessed[i] ? " (callers may be missing)\n" : "\n");
 	}
-	if (row->more) {
-		indent_frame(out);
-		tdt__out_add(out, more, sizeof more - 1);
-	}
+	if (row->more)
+		tdt__string_printf(string, "%29s...\n", "");
 }
 
-static int write_rows(struct tdt__out *out, const struct profile_table *table)
+static void write_rows(struct tdt__out *out, const struct profile_table *table)
 {
 	const struct profile_result *result = table->result;
-	struct tdt__string string = { 0 };
+	struct tdt__string string = { .options = result->print };
 	size_t n = table->n < result->rows ? table->n : result->rows;
-	int error;
 
 	tdt__string_puts(&string, "\n  SHARE        TIME    TASKS  STATE     WAITS FOR  TASK\n");
-	error = tdt__out_take(out, &string);
-	for (size_t i = 0; i < n && error == 0; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct profile_row *row = &table->row[i];
 
 		add_numbers(&string, result, row);
 		add_kind(&string, row->place->group);
 		add_name(&string, result, row->place->group);
-		error = tdt__out_take(out, &string);
-		write_frames(out, table, row);
+		frame_lines(&string, table, row);
 	}
-	if (n < table->n && error == 0) {
+	if (n < table->n)
 		tdt__string_printf(&string, "and %zu more places (--rows)\n", table->n - n);
-		error = tdt__out_take(out, &string);
-	}
-	return error;
+	tdt__out_take(out, &string);
 }
 
 /* --- What was recorded -------------------------------------------------------------------- */
@@ -303,13 +282,13 @@ static void add_recorded_row(struct tdt__string *string, const struct profile_re
 	add_name(string, result, &alike);
 }
 
-static int write_recorded(struct tdt__out *out, const struct profile_result *result)
+static void write_recorded(struct tdt__out *out, const struct profile_result *result)
 {
 	const struct tdt__profile_times *times = result->times;
-	struct tdt__string string = { 0 };
+	struct tdt__string string = { .options = result->print };
 
 	if (times == NULL || times->n == 0)
-		return 0;
+		return;
 	tdt__string_printf(
 	    &string,
 	    "\nrecorded, in %s of it:\n        TIME      TIMES  STATE     WAITS FOR  TASK\n",
@@ -317,25 +296,24 @@ static int write_recorded(struct tdt__out *out, const struct profile_result *res
 	for (size_t i = 0; i < times->n && i < result->rows; i++)
 		if ((result->states & 1u << times->time[i].state) != 0)
 			add_recorded_row(&string, result, &times->time[i]);
-	return tdt__out_take(out, &string);
+	tdt__out_take(out, &string);
 }
 
-int profile_text(struct tdt__out *out, const struct profile_result *result)
+void profile_text(struct tdt__out *out, const struct profile_result *result)
 {
 	struct profile_table table = { .result = result };
-	struct tdt__string head = { 0 };
-	int error = make_profile_rows(&table);
+	struct tdt__string head = { .options = result->print };
 
-	if (error == 0) {
+	if (make_profile_rows(&table) == 0) {
 		add_head(&head, result);
-		error = tdt__out_take(out, &head);
+		tdt__out_take(out, &head);
+		if (table.n != 0)
+			write_rows(out, &table);
+		write_recorded(out, result);
+	} else {
+		out->no_memory = true;
 	}
-	if (error == 0 && table.n != 0)
-		error = write_rows(out, &table);
-	if (error == 0)
-		error = write_recorded(out, result);
 	profile_shown_fini(&table.shown);
 	free(table.row);
 	tdt__index_fini(&table.index);
-	return error;
 }

@@ -82,22 +82,23 @@ static void seen_misuse_line(struct tdt__string *string, const struct listing *l
 	struct tdt__seen_misuse seen;
 
 	if (tdt__history_misuse(listing->tasks, &seen))
-		tdt__misuse_line(string, &seen.misuse, listing->print);
+		tdt__misuse_line(string, &seen.misuse);
 }
 
-static int seen_futurelock_lines(struct tdt__string *string, const struct listing *listing)
+/* False: no memory. */
+static bool seen_futurelock_lines(struct tdt__string *string, const struct listing *listing)
 {
 	struct tdt__stuck_locks locks;
-	int error = tdt__stuck_locks_collect(&locks, &listing->found);
+	bool enough = tdt__stuck_locks_collect(&locks, &listing->found) == 0;
 	struct tdt__names *names = locks.n != 0 ? tdt__names_new(&listing->found) : NULL;
 
 	for (size_t i = 0; i < locks.n; i++) {
-		tdt__stuck_lock_line(string, &locks.lock[i], names, listing->print);
+		tdt__stuck_lock_line(string, &locks.lock[i], names);
 		tdt__string_puts(string, "\n");
 	}
 	tdt__names_free(names);
 	free(locks.lock);
-	return error;
+	return enough;
 }
 
 uint32_t ps_pid(const struct listing *listing)
@@ -108,14 +109,13 @@ uint32_t ps_pid(const struct listing *listing)
 						      : listing->tasks->registry.pid;
 }
 
-int ps_summary(struct tdt__out *out, const struct listing *listing)
+void ps_summary(struct tdt__out *out, const struct listing *listing)
 {
 	const struct tdt_registry *registry = &listing->tasks->registry;
-	struct tdt__string string = { 0 };
-	int error, written;
+	struct tdt__string string = { .options = listing->print };
 
 	if (listing->last != NULL)
-		last_title(&string, listing->last, listing->print);
+		last_title(&string, listing->last);
 	else
 		tdt__string_printf(&string, "process %" PRIu32, ps_pid(listing));
 	tdt__string_puts(&string, ", libtdt ");
@@ -134,23 +134,20 @@ int ps_summary(struct tdt__out *out, const struct listing *listing)
 	untraced_line(&string, listing);
 	if (tdt__tasks_at_least(listing->tasks))
 		tdt__string_puts(&string, TDT__AT_LEAST);
-	error = seen_futurelock_lines(&string, listing);
+	out->no_memory |= !seen_futurelock_lines(&string, listing);
 	for (size_t i = 0; i < listing->tasks->n; i++)
 		if (listing->tasks->task[i].member.info.busy_polls != 0) {
-			tdt__busy_line(&string, &listing->tasks->task[i].member.info,
-				       listing->print);
+			tdt__busy_line(&string, &listing->tasks->task[i].member.info);
 			tdt__string_puts(&string, "\n");
 		}
 	for (size_t i = 0; i < listing->found.n_lost_wakeups; i++)
-		tdt__lost_line(&string, listing->found.lost_wakeups[i]->tasks[0], 0, NULL,
-			       listing->print);
+		tdt__lost_line(&string, listing->found.lost_wakeups[i]->tasks[0], 0, NULL);
 	for (size_t i = 0; i < listing->found.n_cycles; i++) {
-		tdt__ring_line(&string, listing->found.cycles[i], SIZE_MAX, listing->print);
+		tdt__ring_line(&string, listing->found.cycles[i], SIZE_MAX);
 		tdt__string_puts(&string, "\n");
 	}
 	tdt__string_puts(&string, "\n");
-	written = tdt__out_take(out, &string);
-	return error != 0 ? error : written;
+	tdt__out_take(out, &string);
 }
 
 /* --- Options ------------------------------------------------------------------------ */
@@ -251,7 +248,7 @@ static int check_listing(struct check check, const struct listing *listing)
 
 /* --- Printing ----------------------------------------------------------------------- */
 
-static int (*form_of(const struct options *options))(struct tdt__out *, const struct listing *)
+static void (*form_of(const struct options *options))(struct tdt__out *, const struct listing *)
 {
 	return options->print.format == TDT_PRINT_JSON ? ps_json
 	       : options->threads		       ? ps_threads
@@ -263,9 +260,10 @@ static int (*form_of(const struct options *options))(struct tdt__out *, const st
 static int print_listing(const struct options *options, const struct listing *listing)
 {
 	struct tdt__out out = { .file = stdout };
-	int error = form_of(options)(&out, listing);
+	int error;
 
-	error = tdt__out_end(&out, error);
+	form_of(options)(&out, listing);
+	error = tdt__out_end(&out);
 	if (error == -ENOMEM)
 		return report_no_memory();
 	if (error != 0) {

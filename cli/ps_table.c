@@ -33,26 +33,14 @@ static const struct text_column columns[COLUMNS] = {
 
 /* --- The table ---------------------------------------------------------------------- */
 
-static void add_place(struct tdt__string *text, const struct tdt_task_info *info,
-		      const struct tdt_print_options *options)
-{
-	if (info->file == NULL)
-		return;
-	tdt__string_escape(text, info->file, options->utf8 == TDT_PRINT_YES, '\0');
-	if (info->line != 0)
-		tdt__string_printf(text, ":%" PRIu32, info->line);
-}
-
-static void add_task_row(struct text_table *table, const struct tdt__seen_task *task,
-			 const struct listing *listing)
+static void add_task_row(struct text_table *table, const struct tdt__seen_task *task)
 {
 	const struct tdt_task_info *info = &task->member.info;
 	struct tdt__string *text = &table->text;
 
 	tdt__string_printf(text, "%" PRIu64, info->id);
 	text_table_cell(table);
-	if (info->name != NULL)
-		tdt__string_escape(text, info->name, listing->print->utf8 == TDT_PRINT_YES, '\0');
+	tdt__string_text(text, info->name != NULL ? info->name : "");
 	text_table_cell(table);
 	ps_state(text, task);
 	text_table_cell(table);
@@ -60,31 +48,33 @@ static void add_task_row(struct text_table *table, const struct tdt__seen_task *
 	text_table_cell(table);
 	tdt__string_puts(text, TDT__DURATION_CELL(info->spawned_ns));
 	text_table_cell(table);
-	tdt__count(text, info->polls);
+	tdt__string_puts(text, TDT__NUMBER(info->polls));
 	text_table_cell(table);
 	if (info->woken_by != 0)
 		tdt__string_printf(text, "%" PRIu64, info->woken_by);
 	text_table_cell(table);
 	if (info->n_waits != 0)
-		tdt__waited_for(text, &task->wait, info->id, NULL, listing->print);
+		tdt__waited_for(text, &task->wait, info->id, NULL);
 	else if (tdt__has_no_tree(info))
 		tdt__string_puts(text, TDT__NO_TREE);
 	text_table_cell(table);
-	add_place(text, info, listing->print);
+	tdt__string_text(text, info->file != NULL ? info->file : "");
+	if (info->file != NULL && info->line != 0)
+		tdt__string_printf(text, ":%" PRIu32, info->line);
 	text_table_cell(table);
 }
 
-int ps_table(struct tdt__out *out, const struct listing *listing)
+void ps_table(struct tdt__out *out, const struct listing *listing)
 {
 	struct text_table table;
-	int error = ps_summary(out, listing), table_error;
 
+	ps_summary(out, listing);
 	text_table_begin(&table, columns, COLUMNS, listing->n);
 	table.most = listing->width;
+	table.text.options = listing->print;
 	for (size_t i = 0; i < listing->n && !table.text.failed; i++)
-		add_task_row(&table, listing->shown[i], listing);
-	table_error = text_table_end(&table, out);
-	return error != 0 ? error : table_error;
+		add_task_row(&table, listing->shown[i]);
+	text_table_end(&table, out);
 }
 
 /* --- The threads that poll ----------------------------------------------------------------- */
@@ -110,40 +100,39 @@ static uint64_t thread_ns(const struct tdt__known_thread *thread)
 	return thread->polls != NULL ? thread->polls->member.info.state_ns : thread->parked_ns;
 }
 
-static void add_thread_row(struct text_table *table, const struct tdt__known_thread *thread,
-			   const struct tdt_print_options *options)
+static void add_thread_row(struct text_table *table, const struct tdt__known_thread *thread)
 {
 	tdt__string_printf(&table->text, "%" PRIu32, thread->id);
 	text_table_cell(table);
-	tdt__string_escape(&table->text, thread->name, options->utf8 == TDT_PRINT_YES, '\0');
+	tdt__string_text(&table->text, thread->name);
 	text_table_cell(table);
 	tdt__string_puts(&table->text, thread_state(thread));
 	text_table_cell(table);
-	if (thread_ns(thread) != 0)
-		tdt__string_puts(&table->text, TDT__DURATION_CELL(thread_ns(thread)));
+	tdt__string_puts(&table->text, TDT__DURATION_CELL(thread_ns(thread)));
 	text_table_cell(table);
 	if (thread->polls != NULL)
 		tdt__task_name(&table->text, thread->polls->member.info.id,
-			       thread->polls->member.info.name, options);
+			       thread->polls->member.info.name);
 	text_table_cell(table);
 }
 
-int ps_threads(struct tdt__out *out, const struct listing *listing)
+void ps_threads(struct tdt__out *out, const struct listing *listing)
 {
 	struct tdt__thread_table threads;
 	struct text_table table;
-	int error = ps_summary(out, listing);
 
-	if (error == 0)
-		error = tdt__thread_table_read(&threads, listing->tasks);
-	if (error != 0)
-		return error;
+	ps_summary(out, listing);
+	if (tdt__thread_table_read(&threads, listing->tasks) != 0) {
+		out->no_memory = true;
+		return;
+	}
 	text_table_begin(&table, thread_columns, 5, threads.n);
 	table.most = listing->width;
+	table.text.options = listing->print;
 	for (size_t i = 0; i < threads.n && !table.text.failed; i++)
-		add_thread_row(&table, &threads.thread[i], listing->print);
+		add_thread_row(&table, &threads.thread[i]);
 	tdt__thread_table_fini(&threads);
-	return text_table_end(&table, out);
+	text_table_end(&table, out);
 }
 
 /* --- JSON --------------------------------------------------------------------------- */
@@ -212,7 +201,7 @@ static void json_threads(struct tdt__json *json, const struct listing *listing)
 	tdt__thread_table_fini(&threads);
 }
 
-int ps_json(struct tdt__out *out, const struct listing *listing)
+void ps_json(struct tdt__out *out, const struct listing *listing)
 {
 	struct tdt__json json = tdt__json_document(out);
 
@@ -234,5 +223,5 @@ int ps_json(struct tdt__out *out, const struct listing *listing)
 		tdt__json_end(&json, '}');
 	}
 	tdt__json_end(&json, ']');
-	return tdt__json_finish(&json);
+	tdt__json_finish(&json);
 }

@@ -196,8 +196,7 @@ int stacks_read_profile(struct reader *reader, const struct json_t *object)
 #define MOST_STACKS 20 /* rows of the table */
 
 /* Text of plain characters may have escapes already, and is not escaped again. */
-static void add_harmless(struct tdt__string *string, const char *text,
-			 const struct tdt_print_options *options)
+static void add_harmless(struct tdt__string *string, const char *text)
 {
 	const char *at = text;
 
@@ -206,7 +205,7 @@ static void add_harmless(struct tdt__string *string, const char *text,
 	if (*at == '\0')
 		tdt__string_puts(string, text);
 	else
-		tdt__string_escape(string, text, options->utf8 == TDT_PRINT_YES, '\0');
+		tdt__string_text(string, text);
 }
 
 /* --- The table ---------------------------------------------------------------------- */
@@ -255,7 +254,7 @@ static void stacks_heading(struct tdt__string *string, const struct stacks *stac
 }
 
 static void add_stack_row(struct text_table *table, const struct stacks *stacks,
-			  const struct stack *stack, const struct tdt_print_options *options)
+			  const struct stack *stack)
 {
 	double change = change_of(stacks, stack);
 
@@ -269,13 +268,13 @@ static void add_stack_row(struct text_table *table, const struct stacks *stacks,
 		tdt__string_printf(&table->text, "%.1f %%", share_of(stacks, stack, side));
 		text_table_cell(table);
 	}
-	add_harmless(&table->text, stack->text, options);
+	add_harmless(&table->text, stack->text);
 	text_table_cell(table);
 }
 
-static int stacks_table(struct tdt__out *out, const struct stacks *stacks,
-			const struct stack *const *sorted, size_t n,
-			const struct tdt_print_options *options)
+static void stacks_table(struct tdt__out *out, const struct stacks *stacks,
+			 const struct stack *const *sorted, size_t n,
+			 const struct tdt_print_options *options)
 {
 	static const struct text_column columns[] = {
 		{ "CHANGE", true }, { "BEFORE", true }, { "AFTER", true }, { "STACK", false }
@@ -283,32 +282,29 @@ static int stacks_table(struct tdt__out *out, const struct stacks *stacks,
 	struct text_table table;
 
 	text_table_begin(&table, columns, 4, n);
+	table.text.options = options;
 	for (size_t i = 0; i < n && !table.text.failed; i++)
-		add_stack_row(&table, stacks, sorted[i], options);
-	return text_table_end(&table, out);
+		add_stack_row(&table, stacks, sorted[i]);
+	text_table_end(&table, out);
 }
 
-int stacks_text(struct tdt__out *out, const struct stacks *stacks,
-		const struct tdt_print_options *options)
+void stacks_text(struct tdt__out *out, const struct stacks *stacks,
+		 const struct tdt_print_options *options)
 {
 	const struct stack **sorted = calloc(stacks->n + 1, sizeof *sorted);
-	size_t n = stacks->n < MOST_STACKS ? stacks->n : MOST_STACKS;
 	struct tdt__string string = { 0 };
-	int error;
 
 	stacks_heading(&string, stacks);
-	error = tdt__out_take(out, &string);
-	if (sorted == NULL)
-		error = -ENOMEM;
-	if (error == 0) {
-		for (size_t i = 0; i < stacks->n; i++)
-			sorted[i] = &stacks->stack[i];
-		qsort_r(sorted, stacks->n, sizeof *sorted, by_change,
-			(void *)(uintptr_t)stacks);
-		error = stacks_table(out, stacks, sorted, n, options);
+	tdt__out_take(out, &string);
+	out->no_memory |= sorted == NULL;
+	for (size_t i = 0; i < stacks->n && sorted != NULL; i++)
+		sorted[i] = &stacks->stack[i];
+	if (sorted != NULL) {
+		qsort_r(sorted, stacks->n, sizeof *sorted, by_change, (void *)(uintptr_t)stacks);
+		stacks_table(out, stacks, sorted, stacks->n < MOST_STACKS ? stacks->n : MOST_STACKS,
+			     options);
 	}
 	free(sorted);
-	return error;
 }
 
 /* --- JSON --------------------------------------------------------------------------- */
@@ -319,7 +315,7 @@ static void json_counts(struct tdt__json *json, const uint64_t counts[2])
 	tdt__json_u64(json, "after", counts[1]);
 }
 
-int stacks_json(struct tdt__out *out, const struct stacks *stacks)
+void stacks_json(struct tdt__out *out, const struct stacks *stacks)
 {
 	struct tdt__json json = tdt__json_document(out);
 
@@ -334,24 +330,22 @@ int stacks_json(struct tdt__out *out, const struct stacks *stacks)
 		tdt__json_end(&json, '}');
 	}
 	tdt__json_end(&json, ']');
-	return tdt__json_finish(&json);
+	tdt__json_finish(&json);
 }
 
 /* --- Folded stacks ------------------------------------------------------------------ */
 
-int stacks_folded(struct tdt__out *out, const struct stacks *stacks,
-		  const struct tdt_print_options *options)
+void stacks_folded(struct tdt__out *out, const struct stacks *stacks,
+		   const struct tdt_print_options *options)
 {
-	struct tdt__string line = { 0 };
-	int error = 0;
+	struct tdt__string line = { .options = options };
 
-	for (size_t i = 0; i < stacks->n && error == 0 && out->error == 0; i++) {
+	for (size_t i = 0; i < stacks->n && out->error == 0; i++) {
 		const struct stack *stack = &stacks->stack[i];
 
-		add_harmless(&line, stack->text, options);
+		add_harmless(&line, stack->text);
 		tdt__string_printf(&line, " %" PRIu64 " %" PRIu64 "\n", stack->count[0],
 				   stack->count[1]);
-		error = tdt__out_take(out, &line);
+		tdt__out_take(out, &line);
 	}
-	return error;
 }

@@ -106,14 +106,12 @@ static void write_cells(struct tdt__out *out, const struct text_table *table)
 	}
 }
 
-int text_table_end(struct text_table *table, struct tdt__out *out)
+void text_table_end(struct text_table *table, struct tdt__out *out)
 {
-	bool failed = table->text.failed;
-
 	fit_columns(table);
-	if (!failed && table->n > table->columns)
+	out->no_memory |= table->text.failed;
+	if (!table->text.failed && table->n > table->columns)
 		write_cells(out, table);
 	tdt__string_free(&table->text);
 	free(table->end);
-	return failed ? -ENOMEM : 0;
 }

@@ -349,11 +349,14 @@ static int print_round(const struct top_command *command)
 	struct tdt__string text = { 0 };
 	struct tdt__out out = { .file = stdout };
 
-	if (command->options.print.format == TDT_PRINT_JSON)
-		return tdt__out_end(&out, top_json(&out, command->taken));
-	top_draw(&text, &command->choice, command->taken, &size, &command->options.print);
-	tdt__string_puts(&text, "\n");
-	return tdt__out_end(&out, tdt__out_take(&out, &text));
+	if (command->options.print.format == TDT_PRINT_JSON) {
+		top_json(&out, command->taken);
+	} else {
+		top_draw(&text, &command->choice, command->taken, &size, &command->options.print);
+		tdt__string_puts(&text, "\n");
+		tdt__out_take(&out, &text);
+	}
+	return tdt__out_end(&out);
 }
 
 /* What went wrong in a look is said at once; without a first round, it is the end. */

@@ -102,11 +102,7 @@ void top_end_line(struct screen *screen)
 
 void top_put_line(struct screen *screen, const char *color, const char *text)
 {
-	if (color != NULL)
-		tdt__color(&screen->line, color, screen->print);
-	tdt__string_puts(&screen->line, text);
-	if (color != NULL)
-		tdt__color(&screen->line, TDT__PLAIN, screen->print);
+	tdt__colored(&screen->line, color, text);
 	top_end_line(screen);
 }
 
@@ -186,13 +182,14 @@ void top_rate_cell(struct screen *screen, double rate, unsigned width)
 
 void top_end_titles(struct screen *screen, const char *last)
 {
-	tdt__string_printf(&screen->line, "%s%s", last, tdt__color_of(TDT__PLAIN, screen->print));
+	tdt__string_puts(&screen->line, last);
+	tdt__color(&screen->line, TDT__PLAIN);
 	top_end_line(screen);
 }
 
 void top_begin_titles(struct screen *screen)
 {
-	tdt__color(&screen->line, TDT__BOLD, screen->print);
+	tdt__color(&screen->line, TDT__BOLD);
 }
 
 /* --- Rows --------------------------------------------------------------------------- */

@@ -45,11 +45,10 @@ struct round_look {
 
 static void keep_escaped(const struct round_look *looking, char to[TOP_TEXT], const char *text)
 {
-	struct tdt__string string = { 0 };
+	struct tdt__string string = { .options = &looking->look->options->print };
 
 	if (text != NULL)
-		tdt__string_escape(&string, text,
-				   looking->look->options->print.utf8 == TDT_PRINT_YES, '\0');
+		tdt__string_text(&string, text);
 	top_keep_text(to, &string);
 }
 
@@ -59,7 +58,7 @@ static void look_at_process(struct round_look *looking)
 {
 	struct top_round *round = looking->round;
 	struct tdt__seen_misuse seen;
-	struct tdt__string string = { 0 };
+	struct tdt__string string = { .options = &looking->look->options->print };
 
 	round->pid = (uint32_t)looking->outside.target.pid;
 	round->state = tdt__target_state(&looking->outside.target);
@@ -67,7 +66,7 @@ static void look_at_process(struct round_look *looking)
 	keep_escaped(looking, round->library, looking->tasks.registry.library);
 	if (!tdt__history_misuse(&looking->tasks, &seen))
 		return;
-	tdt__misuse_line(&string, &seen.misuse, &looking->look->options->print);
+	tdt__misuse_line(&string, &seen.misuse);
 	if (string.n > 0)
 		string.n--; /* the end of the line */
 	top_keep_text(round->misuse, &string);
@@ -119,12 +118,12 @@ static void show_rings(struct round_look *looking, bool deadlocks)
 	const struct tdt_print_options plain = plain_options(looking);
 
 	for (size_t i = 0; i < snapshot->n_cycles; i++) {
-		struct tdt__string string = { 0 };
+		struct tdt__string string = { .options = &plain };
 
 		if ((snapshot->cycles[i]->deadlock != 0) != deadlocks)
 			continue;
 		looking->round->deadlocks += deadlocks;
-		tdt__ring_line(&string, snapshot->cycles[i], TOP_TEXT, &plain);
+		tdt__ring_line(&string, snapshot->cycles[i], TOP_TEXT);
 		keep_ring(looking->round, &string);
 	}
 }
@@ -136,9 +135,9 @@ static int show_futurelocks(struct round_look *looking)
 	int error = tdt__stuck_locks_collect(&locks, &looking->findings->public);
 
 	for (size_t i = 0; i < locks.n; i++) {
-		struct tdt__string string = { 0 };
+		struct tdt__string string = { .options = &plain };
 
-		tdt__stuck_lock_line(&string, &locks.lock[i], looking->names, &plain);
+		tdt__stuck_lock_line(&string, &locks.lock[i], looking->names);
 		keep_ring(looking->round, &string);
 		looking->round->deadlocks++;
 	}
@@ -152,10 +151,9 @@ static void show_lost_wakeups(struct round_look *looking)
 	const struct tdt_print_options plain = plain_options(looking);
 
 	for (size_t i = 0; i < snapshot->n_lost_wakeups; i++) {
-		struct tdt__string string = { 0 };
+		struct tdt__string string = { .options = &plain };
 
-		tdt__lost_line(&string, snapshot->lost_wakeups[i]->tasks[0], 0, looking->names,
-			       &plain);
+		tdt__lost_line(&string, snapshot->lost_wakeups[i]->tasks[0], 0, looking->names);
 		if (string.n > 0)
 			string.n--; /* the end of the line */
 		keep_ring(looking->round, &string);
@@ -168,11 +166,11 @@ static void show_busy_loops(struct round_look *looking)
 	const struct tdt_print_options plain = plain_options(looking);
 
 	for (size_t i = 0; i < looking->tasks.n; i++) {
-		struct tdt__string string = { 0 };
+		struct tdt__string string = { .options = &plain };
 
 		if (looking->tasks.task[i].member.info.busy_polls == 0)
 			continue;
-		tdt__busy_line(&string, &looking->tasks.task[i].member.info, &plain);
+		tdt__busy_line(&string, &looking->tasks.task[i].member.info);
 		keep_ring(looking->round, &string);
 	}
 }
@@ -267,15 +265,14 @@ static void where_of(const struct round_look *looking, const struct chosen *chos
 	shown = *wait;
 	if (shown.name[0] != '\0')
 		shown.object = 0; /* the name says which one */
-	tdt__waited_for(string, &shown, info->id, tdt__names_find(looking->names, wait->owner),
-			&looking->look->options->print);
+	tdt__waited_for(string, &shown, info->id, tdt__names_find(looking->names, wait->owner));
 }
 
 static void show_task(const struct round_look *looking, const struct chosen *chosen,
 		      struct top_task *to)
 {
 	const struct tdt_task_info *info = chosen->task;
-	struct tdt__string string = { 0 };
+	struct tdt__string string = { .options = &looking->look->options->print };
 
 	*to = (struct top_task){
 		.id = info->id,

@@ -42,11 +42,9 @@ static void title_line(struct screen *screen)
 	tdt__string_printf(line, "process %" PRIu32 ", libtdt %s", round->pid, round->library);
 	if (round->copies > 1)
 		tdt__string_printf(line, " (1 of %" PRIu32 " copies)", round->copies);
-	if (screen->choice->ended || round->state == 'T' || round->state == 't') {
-		tdt__string_printf(line, "%s%s%s", tdt__color_of(TDT__RED, screen->print),
-				   screen->choice->ended ? ": it has ended" : ": stopped",
-				   tdt__color_of(TDT__PLAIN, screen->print));
-	}
+	if (screen->choice->ended || round->state == 'T' || round->state == 't')
+		tdt__colored(line, TDT__RED,
+			     screen->choice->ended ? ": it has ended" : ": stopped");
 	tdt__string_puts(line, screen->choice->paused ? "; paused" : "; a round each ");
 	if (!screen->choice->paused)
 		tdt__string_puts(line, TDT__DURATION_CELL(screen->choice->interval));
@@ -81,10 +79,11 @@ static void rates_line(struct screen *screen)
 	top_add_rate(line, round->has_rates ? round->end_rate : -1);
 	tdt__string_puts(line, " ended/s; in all ");
 	if (round->panicked > 0)
-		tdt__color(line, TDT__RED, screen->print);
-	tdt__string_printf(line, "%s panicked%s, %s spawned, %s ended",
-			   TDT__NUMBER(round->panicked), tdt__color_of(TDT__PLAIN, screen->print),
-			   TDT__NUMBER(round->spawned), TDT__NUMBER(round->ended));
+		tdt__color(line, TDT__RED);
+	tdt__string_printf(line, "%s panicked", TDT__NUMBER(round->panicked));
+	tdt__color(line, TDT__PLAIN);
+	tdt__string_printf(line, ", %s spawned, %s ended", TDT__NUMBER(round->spawned),
+			   TDT__NUMBER(round->ended));
 	if (round->held > 0) {
 		tdt__string_printf(line, ", %s still held", TDT__NUMBER(round->held));
 	}
@@ -246,10 +245,10 @@ static void state_cell(struct screen *screen, const struct top_task *task, bool 
 	const char *color = colored ? tdt__task_color(&info, task->deadlock) : NULL;
 
 	if (color != NULL)
-		tdt__color(&screen->line, color, screen->print);
+		tdt__color(&screen->line, color);
 	top_add_cell(screen, word_of_state(task->state), 8, false);
 	if (color != NULL)
-		tdt__color(&screen->line, TDT__PLAIN, screen->print);
+		tdt__color(&screen->line, TDT__PLAIN);
 }
 
 static void task_row(struct screen *screen, const struct top_task *task, bool selected)
@@ -499,7 +498,7 @@ static void view_tree(struct screen *screen)
 			skip--;
 		} else {
 			tdt__string_add(&screen->line, round->tree + begin, i - begin);
-			tdt__color(&screen->line, TDT__PLAIN, screen->print);
+			tdt__color(&screen->line, TDT__PLAIN);
 			top_end_line(screen);
 		}
 		begin = i + 1;
@@ -582,9 +581,12 @@ void top_draw(struct tdt__string *to, const struct top_choice *choice,
 	      const struct top_round *round, const struct top_size *size,
 	      const struct tdt_print_options *print)
 {
-	struct screen screen = {
-		.to = to, .choice = choice, .round = round, .size = size, .print = print
-	};
+	struct screen screen = { .to = to,
+				 .choice = choice,
+				 .round = round,
+				 .size = size,
+				 .print = print,
+				 .line.options = print };
 
 	if (size->screen && (size->height < LEAST_HEIGHT || size->width < LEAST_WIDTH)) {
 		top_put_line(&screen, NULL, "too small");

@@ -72,8 +72,8 @@ void top_draw(struct tdt__string *to, const struct top_choice *choice,
 	      const struct top_round *round, const struct top_size *size,
 	      const struct tdt_print_options *print);
 
-/* Write the round as a JSON object.  Returns 0 or the first error of `out`. */
-int top_json(struct tdt__out *out, const struct top_round *round);
+/* Write the round as a JSON object.  Errors are kept in `out`. */
+void top_json(struct tdt__out *out, const struct top_round *round);
 
 /* --- The terminal, by curses: its size, its keys, and lines of text with colours ----------- */
 

@@ -141,17 +141,17 @@ static void ages(struct tdt__string *string, const struct facts *facts)
 }
 
 static void one(struct tdt__string *string, const struct tdt_task_info *info,
-		const struct facts *facts, const struct tdt__dump *dump)
+		const struct facts *facts)
 {
-	tdt__string_printf(string, " %s", tdt__color_of(TDT__BOLD, dump->options));
-	tdt__task_name(string, info->id, info->name, dump->options);
-	tdt__color(string, TDT__PLAIN, dump->options);
+	tdt__string_puts(string, " ");
+	tdt__color(string, TDT__BOLD);
+	tdt__task_name(string, info->id, info->name);
+	tdt__color(string, TDT__PLAIN);
 	if (info->thread != 0)
 		tdt__string_printf(string, " on thread %" PRIu32, info->thread);
 	if (!facts->same_syscall && info->syscall != NULL) {
 		tdt__string_puts(string, " in ");
-		tdt__string_escape(string, info->syscall, dump->options->utf8 == TDT_PRINT_YES,
-				   '\0');
+		tdt__string_text(string, info->syscall);
 		tdt__string_puts(string, "()");
 	}
 }
@@ -168,7 +168,7 @@ static void some(struct tdt__string *string, const struct tdt_snapshot_group *gr
 
 		if (i > 0)
 			tdt__string_puts(string, i == group->n - 1 ? " and" : ",");
-		one(string, &info, facts, dump);
+		one(string, &info, facts);
 	}
 	if (shown < group->n) {
 		tdt__string_printf(string, " and %s more", TDT__NUMBER(group->n - shown));
@@ -182,7 +182,7 @@ static void head(struct tdt__string *string, const struct tdt_snapshot_group *gr
 	const struct tdt_task_info *first = &facts->first;
 
 	tdt__string_puts(string, TDT__COUNTED(group->n, "task"));
-	tdt__task_state(string, first, deadlock, dump->options);
+	tdt__task_state(string, first, deadlock);
 	if (facts->state_ns.high == 0) {
 		tdt__task_time(string, first);
 	} else {
@@ -190,7 +190,7 @@ static void head(struct tdt__string *string, const struct tdt_snapshot_group *gr
 		duration_range(string, &facts->state_ns);
 	}
 	if (facts->same_syscall)
-		tdt__task_syscall(string, first->syscall, dump->options);
+		tdt__task_syscall(string, first->syscall);
 	if (group->answer == TDT_ANSWER_FRESH && first->state == TDT_TASK_WAITING &&
 	    first->leaves == 0 && first->leaves_elsewhere == 0 && first->leaves_lost == 0)
 		tdt__no_leaves(string, first);
@@ -203,7 +203,7 @@ static void head(struct tdt__string *string, const struct tdt_snapshot_group *gr
 		ages(string, facts);
 	some(string, group, facts, dump);
 	if (facts->same_place)
-		tdt__task_place(string, first, dump->options);
+		tdt__task_place(string, first);
 	if (facts->same_place && facts->same_parent)
 		tdt__task_parent(string, first);
 	tdt__string_puts(string, "\n");
@@ -308,8 +308,7 @@ static const char *wait_verb(const struct tdt_snapshot_group *group, uint64_t ta
 
 /* "200 wait for a channel each".  Returns how many different waits the line stands for. */
 static uint32_t write_single_waits(struct tdt__string *string, struct table *table,
-				   enum tdt_wait_kind kind, const struct tdt_snapshot_group *group,
-				   const struct tdt__dump *dump)
+				   enum tdt_wait_kind kind, const struct tdt_snapshot_group *group)
 {
 	const struct tdt_wait wait = { .kind = kind };
 	uint32_t n = take_single_waits(table, kind);
@@ -317,7 +316,7 @@ static uint32_t write_single_waits(struct tdt__string *string, struct table *tab
 	if (n == 0)
 		return 0;
 	tdt__string_printf(string, "   %s%s", TDT__NUMBER(n), wait_verb(group, n));
-	tdt__wait_for(string, &wait, 0, NULL, dump->options);
+	tdt__wait_for(string, &wait, 0, NULL);
 	tdt__string_puts(string, n == 1 ? "\n" : " each\n");
 	return n;
 }
@@ -327,15 +326,15 @@ static void write_waits(struct tdt__string *string, struct table *table,
 {
 	uint32_t n = table->n;
 
-	n -= write_single_waits(string, table, TDT_WAIT_MUTEX, group, dump);
-	n -= write_single_waits(string, table, TDT_WAIT_CHANNEL, group, dump);
+	n -= write_single_waits(string, table, TDT_WAIT_MUTEX, group);
+	n -= write_single_waits(string, table, TDT_WAIT_CHANNEL, group);
 	for (uint32_t i = 0; i < n && i < TDT__WAITS_SHOWN && !string->failed; i++) {
 		struct awaited awaited = take(table);
 
 		tdt__string_printf(string, "   %s%s", TDT__NUMBER(awaited.times),
 				   wait_verb(group, awaited.times));
 		tdt__wait_for(string, &awaited.wait, awaited.times == 1 ? awaited.self : 0,
-			      tdt__names_find(dump->names, awaited.wait.owner), dump->options);
+			      tdt__names_find(dump->names, awaited.wait.owner));
 		tdt__string_puts(string, "\n");
 	}
 	if (n > TDT__WAITS_SHOWN) {

@@ -150,7 +150,7 @@ static void all_groups(struct tdt__json *json, const struct tdt_snapshot *snapsh
 	tdt__json_end(json, ']');
 }
 
-int tdt__dump_json(struct tdt__out *out, const struct tdt__dump *dump)
+void tdt__dump_json(struct tdt__out *out, const struct tdt__dump *dump)
 {
 	const struct tdt_snapshot *snapshot = dump->snapshot;
 	struct tdt__json json = tdt__json_document(out);
@@ -162,5 +162,5 @@ int tdt__dump_json(struct tdt__out *out, const struct tdt__dump *dump)
 	all_groups(&json, snapshot);
 	groups_array(&json, "before", snapshot->before, snapshot->n_before);
 	groups_array(&json, "panics", snapshot->panics, snapshot->n_panics);
-	return tdt__json_finish(&json);
+	tdt__json_finish(&json);
 }

@@ -35,10 +35,11 @@ static uint32_t print_wait(struct tdt__exporter *exporter, const struct tdt__rec
 			   bool sure, uint64_t self)
 {
 	exporter->text.n = 0;
+	exporter->text.options = &print_options;
 	tdt__string_puts(&exporter->text, "waiting ");
 	if (waits->n != 0)
 		tdt__wait_for(&exporter->text, &waits->main, self,
-			      owner_name(exporter, waits->main.owner), &print_options);
+			      owner_name(exporter, waits->main.owner));
 	if (waits->n > 1)
 		tdt__string_printf(&exporter->text, " and %" PRIu32 " more", waits->n - 1);
 	if (waits->n == 0)

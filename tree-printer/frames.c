@@ -118,7 +118,7 @@ static void add_library_text(struct tdt__frames *frames, const struct tdt_frame 
 	if (directory.failed || function.failed)
 		frames->string.failed = true;
 	else
-		tdt__frame_line(&frames->string, &shown, frames->options);
+		tdt__frame_line(&frames->string, &shown);
 	tdt__string_free(&function);
 	tdt__string_free(&directory);
 }
@@ -135,7 +135,7 @@ static void add_object_text(struct tdt__frames *frames, const struct tdt_frame *
 	if (name.failed)
 		frames->string.failed = true;
 	else
-		tdt__frame_name(&frames->string, &shown, frames->options);
+		tdt__frame_name(&frames->string, &shown);
 	tdt__string_puts(&frames->string, ")");
 	tdt__string_free(&name);
 }
@@ -144,7 +144,7 @@ static void add_text_as(struct tdt__frames *frames, const struct tdt_frame *fram
 			enum tdt__role role)
 {
 	if (role == TDT__ROLE_OWN)
-		tdt__frame_line(&frames->string, frame, frames->options);
+		tdt__frame_line(&frames->string, frame);
 	else if (role == TDT__ROLE_OBJECT)
 		add_object_text(frames, frame);
 	else
@@ -223,4 +223,11 @@ void tdt__frames_write(struct tdt__out *out, const struct tdt__frames *frames, u
 	const struct tdt__frame_text *text = &frames->text[number];
 
 	tdt__out_add(out, frames->string.bytes + text->at, text->size);
+}
+
+void tdt__frames_add(struct tdt__string *to, const struct tdt__frames *frames, uint32_t number)
+{
+	const struct tdt__frame_text *text = &frames->text[number];
+
+	tdt__string_add(to, frames->string.bytes + text->at, text->size);
 }

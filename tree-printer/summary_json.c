@@ -231,7 +231,7 @@ static void lists_json(const struct summary_json *of)
 	JSON_LIST(of, "rings", rings, ring_json);
 }
 
-int tdt__summary_json(struct tdt__out *out, const struct tdt__summary_form *form)
+void tdt__summary_json(struct tdt__out *out, const struct tdt__summary_form *form)
 {
 	struct tdt__json json = tdt__json_document(out);
 	struct summary_json all = { .json = &json, .form = form, .summary = form->summary };
@@ -243,5 +243,5 @@ int tdt__summary_json(struct tdt__out *out, const struct tdt__summary_form *form
 	head_json(&all);
 	tdt__json_end(&json, '}');
 	lists_json(&all);
-	return tdt__json_finish(&json);
+	tdt__json_finish(&json);
 }

@@ -60,13 +60,11 @@ struct summary_lines {
 	struct tdt__out *out;
 	const struct tdt__summary_form *form;
 	const struct tdt__summary *summary;
-	const struct tdt_print_options *options;
 	const struct tdt__recorded_task *tasks;
 	const struct tdt__recorded_thread *threads;
 	struct tdt__string line; /* the lines of one entry */
 	struct tdt__string part; /* the next part of them */
-	size_t column;           /* where the last of these lines ends */
-	int error;
+	size_t column;		 /* where the last of these lines ends */
 };
 
 /* The functions of words.h want NULL for a name that is not known. */
@@ -125,10 +123,10 @@ static void add_right(struct summary_lines *text, size_t columns, const char *co
 {
 	size_t n = columns_of(&text->part);
 
-	tdt__string_printf(&text->line, "%*s%s", n < columns ? (int)(columns - n) : 0, "",
-			   tdt__color_of(color, text->options));
+	tdt__string_printf(&text->line, "%*s", n < columns ? (int)(columns - n) : 0, "");
+	tdt__color(&text->line, color);
 	tdt__string_add(&text->line, text->part.bytes, text->part.n);
-	tdt__color(&text->line, TDT__PLAIN, text->options);
+	tdt__color(&text->line, TDT__PLAIN);
 	text->part.n = 0;
 }
 
@@ -136,7 +134,7 @@ static void add_right(struct summary_lines *text, size_t columns, const char *co
 static void end_lines(struct summary_lines *text)
 {
 	if (text->line.failed || text->part.failed) {
-		text->error = -ENOMEM;
+		text->out->no_memory = true;
 		tdt__string_free(&text->line);
 		tdt__string_free(&text->part);
 		return;
@@ -151,7 +149,7 @@ static void summary_task(struct summary_lines *text, struct tdt__string *string,
 {
 	const struct tdt__recorded_task *task = &text->tasks[index];
 
-	tdt__task_name(string, task->id, name_or_null(task->name), text->options);
+	tdt__task_name(string, task->id, name_or_null(task->name));
 }
 
 /* ---- Around the entries of a list ---- */
@@ -159,8 +157,8 @@ static void summary_task(struct summary_lines *text, struct tdt__string *string,
 static void section_heading(struct summary_lines *text, const char *words)
 {
 	begin_lines(text);
-	tdt__string_printf(&text->line, "\n%s%s%s", tdt__color_of(TDT__BOLD, text->options), words,
-			   tdt__color_of(TDT__PLAIN, text->options));
+	tdt__string_puts(&text->line, "\n");
+	tdt__colored(&text->line, TDT__BOLD, words);
 	end_lines(text);
 }
 
@@ -195,10 +193,12 @@ static void head_counts(struct summary_lines *text)
 	tdt__string_printf(&text->line, "%s, %s, %s", TDT__COUNTED(summary->polls, "poll"),
 			   TDT__COUNTED(summary->wakes, "wake-up"),
 			   TDT__COUNTED(summary->tasks, "task"));
-	if (summary->panicked != 0)
-		tdt__string_printf(
-		    &text->line, ", %s%s panicked%s", tdt__color_of(TDT__RED, text->options),
-		    TDT__NUMBER(summary->panicked), tdt__color_of(TDT__PLAIN, text->options));
+	if (summary->panicked != 0) {
+		tdt__string_puts(&text->line, ", ");
+		tdt__color(&text->line, TDT__RED);
+		tdt__string_printf(&text->line, "%s panicked", TDT__NUMBER(summary->panicked));
+		tdt__color(&text->line, TDT__PLAIN);
+	}
 	end_lines(text);
 }
 
@@ -256,11 +256,12 @@ static void summary_head(struct summary_lines *text)
 	struct tdt__string *line = &text->line;
 
 	begin_lines(text);
-	tdt__color(line, TDT__BOLD, text->options);
-	tdt__string_escape(line, header->program, text->options->utf8 == TDT_PRINT_YES, '\0');
+	tdt__color(line, TDT__BOLD);
+	tdt__string_text(line, header->program);
+	tdt__string_printf(line, "[%" PRIu32 "]", header->pid);
+	tdt__color(line, TDT__PLAIN);
 	tdt__string_printf(
-	    line, "[%" PRIu32 "]%s: %s until %s", header->pid,
-	    tdt__color_of(TDT__PLAIN, text->options),
+	    line, ": %s until %s",
 	    TDT__DURATION(tdt__recording_time(summary->recording, summary->start, summary->end)),
 	    TDT__WALL_CLOCK(summary->end + summary->real, true));
 	if (header->recording == 0)
@@ -284,7 +285,7 @@ static void task_part(struct summary_lines *text, uint32_t index)
 	end_part(text);
 	if (task->name[0] != '\0' || task->file[0] == '\0')
 		return;
-	tdt__spawn_place(&text->part, task->file, task->line, task->column, text->options);
+	tdt__spawn_place(&text->part, task->file, task->line, task->column);
 	end_part(text);
 }
 
@@ -350,13 +351,9 @@ static const char *users_module(const struct tdt__view *view)
 /* Add a frame to the part: with its place if it is in the user's code. */
 static void one_frame(struct summary_lines *text, const struct tdt_frame *frame, bool users)
 {
-	struct tdt_print_options plain = *text->options;
-
-	plain.color = TDT_PRINT_NO;
+	tdt__frame_name(&text->part, frame);
 	if (users)
-		tdt__frame_line(&text->part, frame, &plain);
-	else
-		tdt__frame_name(&text->part, frame, &plain);
+		tdt__frame_place(&text->part, frame);
 }
 
 /*
@@ -383,45 +380,39 @@ static void innermost_frames(struct summary_lines *text, const struct tdt__view 
 	}
 }
 
-static int short_stack(struct summary_lines *text, const struct tdt_node *root)
+static void short_stack(struct summary_lines *text, const struct tdt_node *root)
 {
 	struct tdt__view view;
-	int err = tdt__view_make(&view, root, text->options, NULL);
 
-	if (err != 0)
-		return err;
+	if (tdt__view_make(&view, root, text->form->options, NULL) != 0) {
+		text->out->no_memory = true;
+		return;
+	}
 	innermost_frames(text, &view);
 	free(view.row);
-	return 0;
 }
 
 /* Write the whole stack below the entry. */
-static int whole_stack(struct summary_lines *text, const struct tdt_node *root)
+static void whole_stack(struct summary_lines *text, const struct tdt_node *root)
 {
-	struct tdt_print_options options = *text->options;
-	struct tdt__frames frames = { .options = &options };
-	int err;
+	struct tdt_print_options options = *text->form->options;
+	struct tdt__frames frames = { .string.options = &options };
 
 	options.full = 1;
-	err = tdt__print_tree(text->out, NULL, root, &frames, NULL);
-
+	tdt__print_tree(text->out, NULL, root, &frames, NULL);
 	tdt__frames_fini(&frames);
-	return err;
 }
 
 /* Write the entry, with the stack `stack` (0: there is none). */
 static void end_entry(struct summary_lines *text, uint32_t stack)
 {
 	const struct tdt_node *root = tdt__summary_root(text->form, stack);
-	int err = 0;
 
 	if (root != NULL && !text->form->full)
-		err = short_stack(text, root);
+		short_stack(text, root);
 	end_lines(text);
 	if (root != NULL && text->form->full)
-		err = whole_stack(text, root);
-	if (err != 0)
-		text->error = err;
+		whole_stack(text, root);
 }
 
 /* ---- The sections ---- */
@@ -472,7 +463,7 @@ static void wait_parts(struct summary_lines *text, const struct tdt__summary_wai
 
 	if (what.kind == TDT_WAIT_UNKNOWN && what.object == 0 && what.owner == 0)
 		return;
-	tdt__wait_for(&text->part, &what, text->tasks[wait->task].id, owner, text->options);
+	tdt__wait_for(&text->part, &what, text->tasks[wait->task].id, owner);
 	end_part(text);
 }
 
@@ -604,7 +595,7 @@ static void name_with_numbers(struct summary_lines *text, const char *name)
 			plain[n++] = digit ? '#' : *name;
 	}
 	plain[n] = '\0';
-	tdt__string_escape(&text->part, plain, text->options->utf8 == TDT_PRINT_YES, '"');
+	tdt__string_quoted(&text->part, plain);
 }
 
 /* The name of a family; the place where its tasks were spawned, if they have no name. */
@@ -613,15 +604,12 @@ static void family_name(struct summary_lines *text, const struct tdt__summary_la
 	const struct tdt__recorded_task *task = &text->tasks[family->task];
 
 	if (task->name[0] != '\0') {
-		tdt__string_puts(&text->part, "\"");
 		if (family->several)
 			name_with_numbers(text, task->name);
 		else
-			tdt__string_escape(&text->part, task->name,
-					   text->options->utf8 == TDT_PRINT_YES, '"');
-		tdt__string_puts(&text->part, "\"");
+			tdt__string_quoted(&text->part, task->name);
 	} else if (task->file[0] != '\0') {
-		tdt__spawn_place(&text->part, task->file, task->line, task->column, text->options);
+		tdt__spawn_place(&text->part, task->file, task->line, task->column);
 	} else {
 		tdt__string_puts(&text->part, "(unknown tasks)");
 	}
@@ -666,7 +654,7 @@ static void worker_row(struct summary_lines *text, const struct tdt__summary_wor
 	double polling = (double)worker->polling / (double)worker->recorded;
 	double parked = (double)worker->parked / (double)worker->recorded;
 
-	tdt__task_name(&text->part, worker->thread, name_or_null(worker->name), text->options);
+	tdt__task_name(&text->part, worker->thread, name_or_null(worker->name));
 	name_cell(text);
 	share_cell(text, polling);
 	share_cell(text, parked);
@@ -681,7 +669,7 @@ static void ring_row(struct summary_lines *text, const struct tdt__recorded_ring
 					     "  of the recorder" };
 	const struct tdt__recorded_thread *thread = &text->threads[ring->thread];
 
-	tdt__task_name(&text->part, thread->id, name_or_null(thread->name), text->options);
+	tdt__task_name(&text->part, thread->id, name_or_null(thread->name));
 	name_cell(text);
 	duration_cell(text, text->summary->end - ring->from);
 	count_cell(text, ring->slots);
@@ -725,12 +713,14 @@ static void summary_tables(struct summary_lines *text)
 
 /* ---- All of it ---- */
 
-int tdt__summary_text(struct tdt__out *out, const struct tdt__summary_form *form)
+void tdt__summary_text(struct tdt__out *out, const struct tdt__summary_form *form)
 {
 	const struct tdt__summary *summary = form->summary;
-	struct summary_lines text = {
-		.out = out, .form = form, .summary = summary, .options = form->options
-	};
+	struct summary_lines text = { .out = out,
+				      .form = form,
+				      .summary = summary,
+				      .line.options = form->options,
+				      .part.options = form->options };
 	size_t n;
 
 	text.tasks = tdt__recording_tasks(summary->recording, &n);
@@ -741,5 +731,4 @@ int tdt__summary_text(struct tdt__out *out, const struct tdt__summary_form *form
 	summary_tables(&text);
 	tdt__string_free(&text.line);
 	tdt__string_free(&text.part);
-	return text.error;
 }

@@ -15,16 +15,15 @@
 #include "terminal.h"
 #include "tree/trace.h"
 
-static void state(struct tdt__string *string, const struct tdt_task_info *info, bool deadlock,
-		  const struct tdt_print_options *options)
+static void state(struct tdt__string *string, const struct tdt_task_info *info, bool deadlock)
 {
-	tdt__task_state(string, info, deadlock, options);
+	tdt__task_state(string, info, deadlock);
 	tdt__task_time(string, info);
 	if (info->moved != 0)
 		tdt__string_puts(string, ", and moved when it was asked");
 	if (info->thread != 0)
 		tdt__string_printf(string, " on thread %" PRIu32, info->thread);
-	tdt__task_syscall(string, info->syscall, options);
+	tdt__task_syscall(string, info->syscall);
 	if (info->state == TDT_TASK_UNKNOWN && info->polls != 0) {
 		tdt__string_printf(string, ", last polled %s before the end",
 				   TDT__DURATION(info->polled_ns));
@@ -113,12 +112,13 @@ static void woken(struct tdt__string *string, const struct tdt_task_info *info)
 }
 
 void tdt__task_line(struct tdt__string *string, const struct tdt_task_info *info,
-		    struct tdt__task_kind kind, const struct tdt_print_options *options)
+		    struct tdt__task_kind kind)
 {
-	tdt__string_printf(string, "task %s", tdt__color_of(TDT__BOLD, options));
-	tdt__task_name(string, info->id, info->name, options);
-	tdt__color(string, TDT__PLAIN, options);
-	state(string, info, kind.deadlock, options);
+	tdt__string_puts(string, "task ");
+	tdt__color(string, TDT__BOLD);
+	tdt__task_name(string, info->id, info->name);
+	tdt__color(string, TDT__PLAIN);
+	state(string, info, kind.deadlock);
 	if (kind.answer != TDT_ANSWER_NONE)
 		task_leaves(string, info);
 	tdt__task_answer(string, info, kind);
@@ -129,36 +129,33 @@ void tdt__task_line(struct tdt__string *string, const struct tdt_task_info *info
 	else
 		age(string, info);
 	woken(string, info);
-	tdt__task_place(string, info, options);
+	tdt__task_place(string, info);
 	tdt__task_parent(string, info);
 	tdt__string_puts(string, "\n");
 }
 
-void tdt__busy_line(struct tdt__string *string, const struct tdt_task_info *info,
-		    const struct tdt_print_options *options)
+void tdt__busy_line(struct tdt__string *string, const struct tdt_task_info *info)
 {
-	tdt__string_printf(string, "%sbusy loop%s: task ", tdt__color_of(TDT__RED, options),
-			   tdt__color_of(TDT__PLAIN, options));
-	tdt__task_name(string, info->id, info->name, options);
+	tdt__colored(string, TDT__RED, "busy loop");
+	tdt__string_puts(string, ": task ");
+	tdt__task_name(string, info->id, info->name);
 	tdt__string_printf(string, "%s%s times in %s",
 			   info->woken_by == info->id ? " woke itself " : " was polled ",
 			   TDT__NUMBER(info->busy_polls), TDT__DURATION(info->busy_ns));
 }
 
 void tdt__lost_line(struct tdt__string *string, const struct tdt_task_info *info, uint64_t took_ns,
-		    const struct tdt__names *names, const struct tdt_print_options *options)
+		    const struct tdt__names *names)
 {
-	tdt__color(string, TDT__RED, options);
-	tdt__string_puts(string, "lost wake-up");
-	tdt__color(string, TDT__PLAIN, options);
+	tdt__colored(string, TDT__RED, "lost wake-up");
 	tdt__string_puts(string, ": task ");
-	tdt__task_name(string, info->id, info->name, options);
+	tdt__task_name(string, info->id, info->name);
 	tdt__string_puts(string, " waited");
 	tdt__task_time(string, info);
 	for (uint32_t i = 0; i < info->n_waits; i++) {
 		tdt__string_puts(string, " ");
 		tdt__wait_for(string, info->waits[i], info->id,
-			      tdt__names_find(names, info->waits[i]->owner), options);
+			      tdt__names_find(names, info->waits[i]->owner));
 	}
 	tdt__string_puts(string, ", and went on when it was polled for ");
 	if (info->age_ns <= took_ns) {
@@ -227,7 +224,7 @@ static void several_leaves(struct tdt__string *string, uint64_t n)
 }
 
 void tdt__wait_lines(struct tdt__string *string, const struct tdt_task_info *info,
-		     const struct tdt__names *names, const struct tdt_print_options *options)
+		     const struct tdt__names *names)
 {
 	struct joined_wait joined[TDT__WAITS_SHOWN];
 	uint64_t others;
@@ -240,7 +237,7 @@ void tdt__wait_lines(struct tdt__string *string, const struct tdt_task_info *inf
 			owner = tdt__names_find(names, joined[i].wait.owner);
 		tdt__string_puts(string, info->state == TDT_TASK_UNKNOWN ? "   waited "
 									 : "   waits ");
-		tdt__wait_for(string, &joined[i].wait, info->id, owner, options);
+		tdt__wait_for(string, &joined[i].wait, info->id, owner);
 		if (joined[i].leaves > 1)
 			several_leaves(string, joined[i].leaves);
 		tdt__string_puts(string, "\n");

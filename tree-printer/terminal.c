@@ -30,11 +30,19 @@ void tdt__terminal_choose(struct tdt_print_options *options, FILE *out)
 	options->color = resolve(options->color, wants_color(out));
 }
 
-void tdt__color(struct tdt__string *string, const char *sequence,
-		const struct tdt_print_options *options)
+void tdt__color(struct tdt__string *string, const char *sequence)
 {
-	if (options->color == TDT_PRINT_YES)
+	if (string->options != NULL && string->options->color == TDT_PRINT_YES)
 		tdt__string_puts(string, sequence);
+}
+
+void tdt__colored(struct tdt__string *string, const char *sequence, const char *text)
+{
+	if (sequence != NULL)
+		tdt__color(string, sequence);
+	tdt__string_puts(string, text);
+	if (sequence != NULL)
+		tdt__color(string, TDT__PLAIN);
 }
 
 const struct tdt__glyphs *tdt__glyphs(const struct tdt_print_options *options)

@@ -25,16 +25,10 @@ void tdt__terminal_choose(struct tdt_print_options *options, FILE *out);
 #define TDT__CYAN "\033[36m"
 #define TDT__PLAIN "\033[0m"
 
-/* `sequence`, or "" if `options` want no colours. */
-static inline const char *tdt__color_of(const char *sequence,
-					const struct tdt_print_options *options)
-{
-	return options->color == TDT_PRINT_YES ? sequence : "";
-}
-
-/* Add the same. */
-void tdt__color(struct tdt__string *string, const char *sequence,
-		const struct tdt_print_options *options);
+/* Add `sequence`, unless the options of the string want no colours; and a text in that colour;
+ * NULL: in none.  */
+void tdt__color(struct tdt__string *string, const char *sequence);
+void tdt__colored(struct tdt__string *string, const char *sequence, const char *text);
 
 enum {
 	/* How many levels of a tree are indented; on deeper ones a number says the level. */

@@ -324,23 +324,21 @@ static uint64_t hash_tree(const struct text *text)
 	return hash;
 }
 
-int tdt__print_tree(struct tdt__out *out, const struct tdt__string *head,
-		    const struct tdt_node *root, struct tdt__frames *frames,
-		    struct tdt__reading *reading)
+void tdt__print_tree(struct tdt__out *out, const struct tdt__string *head,
+		     const struct tdt_node *root, struct tdt__frames *frames,
+		     struct tdt__reading *reading)
 {
-	struct text text = { .options = frames->options, .frames = frames };
-	int err = -ENOMEM;
+	const struct tdt_print_options *options = frames->string.options;
+	struct text text = { .options = options, .frames = frames };
+	bool enough;
 
-	text.folded = tdt__fold(root, frames, frames->options->full != 0);
-	if (text.folded != NULL)
-		err = tdt__view_make(&text.view, root, frames->options, text.folded);
-	if (err == 0)
-		err = allocate_lines(&text);
-	if (err == 0)
+	text.folded = tdt__fold(root, frames, options->full != 0);
+	enough = text.folded != NULL &&
+		 tdt__view_make(&text.view, root, options, text.folded) == 0 &&
+		 allocate_lines(&text) == 0;
+	if (enough)
 		do_rows(&text);
-	if (err == 0 && text.string.failed)
-		err = -ENOMEM;
-	if (err == 0) {
+	if (enough && !text.string.failed) {
 		if (head != NULL)
 			tdt__out_add(out, head->bytes, head->n);
 		draw(out, &text);
@@ -348,28 +346,28 @@ int tdt__print_tree(struct tdt__out *out, const struct tdt__string *head,
 			*reading = (struct tdt__reading){ .hash = hash_tree(&text),
 							  .partial = text.view.n < root->tree->n };
 	}
+	out->no_memory |= !enough || text.string.failed;
 	tdt__string_free(&text.string);
 	tdt__index_fini(&text.index);
 	free(text.shape);
 	free(text.line);
 	free(text.view.row);
 	free(text.folded);
-	return err;
 }
 
-int tdt__print_text(struct tdt__out *out, const struct tdt_trace *trace,
-		    const struct tdt_node *root, const struct tdt_print_options *options)
+void tdt__print_text(struct tdt__out *out, const struct tdt_trace *trace,
+		     const struct tdt_node *root, const struct tdt_print_options *options)
 {
 	const struct tdt_task_info *info = tdt_trace_info(trace);
-	struct tdt__frames frames = { .options = options };
-	struct tdt__string head = { 0 };
-	int err;
+	struct tdt__frames frames = { .string.options = options };
+	struct tdt__string head = { .options = options };
 
-	tdt__task_line(&head, info, (struct tdt__task_kind){ 0 }, options);
+	tdt__task_line(&head, info, (struct tdt__task_kind){ 0 });
 	tdt__unsure_line(&head, info);
-	tdt__wait_lines(&head, info, NULL, options);
-	err = head.failed ? -ENOMEM : tdt__print_tree(out, &head, root, &frames, NULL);
+	tdt__wait_lines(&head, info, NULL);
+	out->no_memory |= head.failed;
+	if (!head.failed)
+		tdt__print_tree(out, &head, root, &frames, NULL);
 	tdt__string_free(&head);
 	tdt__frames_fini(&frames);
-	return err;
 }
