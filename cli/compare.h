@@ -71,8 +71,6 @@ int compare(struct comparison *comparison, const struct tdt_snapshot *before,
 	    const struct tdt_snapshot *after);
 void comparison_fini(struct comparison *comparison);
 
-/* --- The forms in which tdt diff prints a comparison (diff_print.c) ------------------------ */
-
 struct tdt__out;
 
 struct diff_result {

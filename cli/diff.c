@@ -28,44 +28,21 @@ struct diff_command {
 	FILE *file[2];
 };
 
-/* --- Options ------------------------------------------------------------------------ */
-
-static int diff_files(struct diff_command *command, int argc, char **argv)
+static void open_files(struct diff_command *command, int argc, char **argv)
 {
 	const struct options *options = &command->options;
 
 	if (options->target != NULL || options->debug_dir != NULL || options->no_request ||
 	    options->ptrace || options->no_symbols)
-		return bad_usage("options for a process need --after=TIME", "");
+		bad_usage("options for a process need --after=TIME", "");
 	if (argc != 2)
-		return bad_usage("two files are needed, or --after=TIME and a process", "");
+		bad_usage("two files are needed, or --after=TIME and a process", "");
 	for (int i = 0; i < 2; i++) {
 		command->name[i] = argv[i];
 		command->file[i] = program_open(&outside_program, &command->name[i]);
 		if (command->file[i] == NULL)
-			return TDT_TROUBLE;
+			exit(TDT_TROUBLE);
 	}
-	return PROGRAM_GOES_ON;
-}
-
-static int diff_options(struct diff_command *command, int argc, char **argv)
-{
-	struct options *options = &command->options;
-	int status = options_read(&outside_program, COMMAND_DIFF, options, &argc, &argv);
-
-	if (status != PROGRAM_GOES_ON)
-		return status;
-	if (options->after == 0)
-		return diff_files(command, argc, argv);
-	status = take_target(options, &argc, &argv, true);
-	return status == PROGRAM_GOES_ON ? read_choice(&command->choice, argc, argv) : status;
-}
-
-static void close_both(struct diff_command *command)
-{
-	for (int i = 0; i < 2; i++)
-		if (command->file[i] != NULL)
-			program_close(command->file[i]);
 }
 
 /* --- Reading the answers ------------------------------------------------------------ */
@@ -433,18 +410,31 @@ static int compare_answers_apart(struct diff_command *command)
 	return report_trouble("comparing the answers %s", why);
 }
 
+static int diff_twice(struct diff_command *command, int argc, char **argv)
+{
+	int status;
+
+	take_target(&command->options, &argc, &argv, true);
+	read_choice(&command->choice, argc, argv);
+	outside_bound(&command->options, command->options.after);
+	status = outside_apart(compare_twice, command, &command->options, true);
+	free((void *)(uintptr_t)command->choice.ids);
+	return status;
+}
+
 int command_diff(int argc, char **argv)
 {
 	struct diff_command command = { .options.max_requests = 1000 };
-	int status = diff_options(&command, argc, argv);
+	int status;
 
+	options_read(&outside_program, COMMAND_DIFF, &command.options, &argc, &argv);
 	tdt__terminal_choose(&command.options.print, stdout);
-	outside_bound(&command.options, command.options.after);
-	if (status == PROGRAM_GOES_ON)
-		status = command.options.after != 0
-			     ? outside_apart(compare_twice, &command, &command.options, true)
-			     : compare_answers_apart(&command);
-	close_both(&command);
-	free((void *)(uintptr_t)command.choice.ids);
+	if (command.options.after != 0)
+		return diff_twice(&command, argc, argv);
+	open_files(&command, argc, argv);
+	outside_bound(&command.options, 0);
+	status = compare_answers_apart(&command);
+	for (int i = 0; i < 2; i++)
+		program_close(command.file[i]);
 	return status;
 }

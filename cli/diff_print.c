@@ -36,8 +36,6 @@
 /* In the order of enum compare_fate. */
 static const char *const fate_words[] = { "stuck", "returned", "moved", "came", "went" };
 
-/* --- Text --------------------------------------------------------------------------- */
-
 struct diff_printing {
 	struct tdt__out *out;
 	const struct diff_result *result;
@@ -244,8 +242,6 @@ void diff_text(struct tdt__out *out, const struct diff_result *result)
 	other_part(&printing, "went", FATE_WENT);
 	tdt__names_free(printing.names);
 }
-
-/* --- JSON --------------------------------------------------------------------------- */
 
 static void diff_head(struct tdt__json *json, const struct diff_result *result)
 {

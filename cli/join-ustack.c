@@ -31,22 +31,15 @@ struct join_command {
 	char **stacks;
 };
 
-/* Returns PROGRAM_GOES_ON or an exit status. */
-static int parse_join_options(struct join_command *command, int argc, char **argv)
+static void parse_join_options(struct join_command *command, int argc, char **argv)
 {
-	int status = options_read(&join_program, COMMAND_JOIN, &command->options, &argc, &argv);
-
-	if (status != PROGRAM_GOES_ON)
-		return status;
+	options_read(&join_program, COMMAND_JOIN, &command->options, &argc, &argv);
 	if (argc < 2)
-		return program_bad_usage(&join_program,
-					 "a file of traces and one of stacks are wanted", "");
+		program_bad_usage(&join_program, "a file of traces and one of stacks are wanted",
+				  "");
 	command->traces = argv[0];
 	command->stacks = argv + 1;
-	return PROGRAM_GOES_ON;
 }
-
-/* --- Input ----------------------------------------------------------------- */
 
 struct tasks {
 	struct joined *task; /* sorted by id as soon as all traces are read */
@@ -248,8 +241,6 @@ static int read_stacks(struct tasks *tasks, const char *name)
 	return status;
 }
 
-/* --- Output ---------------------------------------------------------------- */
-
 static int print_tasks(const struct tasks *tasks, const struct tdt_print_options *options)
 {
 	int err = 0;
@@ -294,9 +285,7 @@ int main(int argc, char **argv)
 	int status;
 
 	setlocale(LC_ALL, "");
-	status = parse_join_options(&command, argc, argv);
-	if (status != PROGRAM_GOES_ON)
-		return status;
+	parse_join_options(&command, argc, argv);
 	tdt__terminal_choose(&command.options.print, stdout);
 	status = join(&tasks, &command);
 	for (size_t i = 0; i < tasks.n; i++)

@@ -99,8 +99,6 @@ void last_json(struct tdt__json *json, const struct last *last)
 	tdt__json_end(json, '}');
 }
 
-/* --- The work of a command ------------------------------------------------------------ */
-
 static int do_registries(FILE *out, void *arg)
 {
 	const struct work *work = arg;

@@ -366,8 +366,9 @@ static int report_listening(int listener)
 static int report_cannot_listen(const char *where, int error)
 {
 	if (error == -EINVAL)
-		return bad_usage("not a port, or an address and a port, as 127.0.0.1:9777 or "
-				 "[::1]:9777: ", where);
+		bad_usage("not a port, or an address and a port, as 127.0.0.1:9777 or "
+			  "[::1]:9777: ",
+			  where);
 	return report_trouble("%s: %s", where, strerror(-error));
 }
 
@@ -396,10 +397,8 @@ int command_metrics(int argc, char **argv)
 {
 	struct options options = { .max_requests = 0 };
 	struct scrape scrape = { .options = &options };
-	int status = read_command_line(COMMAND_METRICS, &options, &argc, &argv, false);
 
-	if (status != PROGRAM_GOES_ON)
-		return status;
+	read_command_line(COMMAND_METRICS, &options, &argc, &argv, false);
 	if (options.listen != NULL)
 		return serve_metrics(&options);
 	scrape.form = options.page;

@@ -41,8 +41,6 @@ void profile_json(struct tdt__out *out, const struct profile_result *result);
 void profile_folded(struct tdt__out *out, const struct profile_result *result);
 int profile_pprof(FILE *file, const struct profile_result *result);
 
-/* --- The frames that are shown --------------------------------------------------------- */
-
 /* The result for one tree. */
 struct profile_tree {
 	bool *shown; /* of each node, by its id; NULL: not found out yet */

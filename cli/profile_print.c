@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tree-printer/forms.h"
 #include "tree-printer/frame.h"
@@ -44,8 +43,6 @@ static const char *kind_of_place(const struct tdt__profile_place *place)
 {
 	return profile_kind(place->group->state, place->group->kind);
 }
-
-/* --- JSON --------------------------------------------------------------------------------- */
 
 static void json_number(struct tdt__json *json, const char *key, double number)
 {
@@ -149,8 +146,6 @@ void profile_json(struct tdt__out *out, const struct profile_result *result)
 	tdt__json_finish(&json);
 }
 
-/* --- Folded stacks ------------------------------------------------------------------------ */
-
 /* Add the frames that are shown from `node` on, the innermost first, to `stack`. */
 static size_t list_shown(const struct profile_tree *tree, const struct tdt_node *node,
 			 const struct tdt_node **stack, size_t room)
@@ -214,8 +209,6 @@ void profile_folded(struct tdt__out *out, const struct profile_result *result)
 	profile_shown_fini(&shown);
 }
 
-/* --- pprof -------------------------------------------------------------------------------- */
-
 /* The values of a sample: the time in each state, and the looks. */
 #define LOOKS_VALUE TDT__PROFILE_STATES
 
@@ -269,8 +262,6 @@ int profile_pprof(FILE *file, const struct profile_result *result)
 	free(sample);
 	return error;
 }
-
-/* --- The frames that are shown: the same that a dump shows --------------------------------- */
 
 int profile_shown_init(struct profile_shown *shown, const struct profile_result *result, bool folds)
 {

@@ -40,8 +40,6 @@ struct profile_table {
 	struct tdt__index index;
 };
 
-/* --- Rows --------------------------------------------------------------------------------- */
-
 static enum tdt__role role_of_frame(const struct tdt__folded *folded)
 {
 	if (folded->own)
@@ -134,8 +132,6 @@ static int make_profile_rows(struct profile_table *table)
 	return error;
 }
 
-/* --- Words -------------------------------------------------------------------------------- */
-
 static double percent(double part, double all)
 {
 	return all > 0 ? 100 * part / all : 0;
@@ -186,8 +182,6 @@ static void add_head(struct tdt__string *string, const struct profile_result *re
 	add_states(string, result);
 	add_trust(string, result);
 }
-
-/* --- The table ---------------------------------------------------------------------------- */
 
 static void add_padded(struct tdt__string *string, struct tdt__string *text, int width)
 {
@@ -264,8 +258,6 @@ static void write_rows(struct tdt__out *out, const struct profile_table *table)
 		tdt__string_printf(&string, "and %zu more places (--rows)\n", table->n - n);
 	tdt__out_take(out, &string);
 }
-
-/* --- What was recorded -------------------------------------------------------------------- */
 
 static void add_recorded_row(struct tdt__string *string, const struct profile_result *result,
 			     const struct tdt__profile_time *recorded)

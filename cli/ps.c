@@ -21,8 +21,6 @@
 #include "tree-printer/terminal.h"
 #include "tree-printer/words.h"
 
-/* --- The lines above the tasks, in the text forms ------------------------------------------ */
-
 static void count_state(struct tdt__string *string, size_t n, const char *what)
 {
 	if (n == 0)
@@ -150,20 +148,6 @@ void ps_summary(struct tdt__out *out, const struct listing *listing)
 	tdt__out_take(out, &string);
 }
 
-/* --- Options ------------------------------------------------------------------------ */
-
-static int ps_options(struct options *options, int argc, char **argv)
-{
-	int status = read_command_line(COMMAND_PS, options, &argc, &argv, false);
-
-	if (status == PROGRAM_GOES_ON && options->dir != NULL && options->threads)
-		status = bad_usage("a recording has no list of threads: see tdt record --summary",
-				   "");
-	return status;
-}
-
-/* --- Which tasks, in which order ---------------------------------------------------- */
-
 static unsigned state_index(const struct tdt__seen_task *task)
 {
 	if (task->outcome != NULL)
@@ -231,8 +215,6 @@ static int choose_shown(struct options *options, struct listing *listing)
 	return 0;
 }
 
-/* --- The check ---------------------------------------------------------------------- */
-
 /* The exit status by what --check finds. */
 static int check_listing(struct check check, const struct listing *listing)
 {
@@ -245,8 +227,6 @@ static int check_listing(struct check check, const struct listing *listing)
 			return TDT_CHECK_FOUND;
 	return check_report(&check);
 }
-
-/* --- Printing ----------------------------------------------------------------------- */
 
 static void (*form_of(const struct options *options))(struct tdt__out *, const struct listing *)
 {
@@ -379,10 +359,10 @@ int command_ps(int argc, char **argv)
 			     .command = &options,
 			     .registry = list_registry,
 			     .recording = list_recording };
-	int status = ps_options(&options, argc, argv);
 
-	if (status != PROGRAM_GOES_ON)
-		return status;
+	read_command_line(COMMAND_PS, &options, &argc, &argv, false);
+	if (options.dir != NULL && options.threads)
+		bad_usage("a recording has no list of threads: see tdt record --summary", "");
 	tdt__terminal_choose(&options.print, stdout);
 	options.width = terminal_width();
 	return work_apart(&work);

@@ -72,8 +72,6 @@ static int family_init(struct family *family, const struct listing *listing)
 	return 0;
 }
 
-/* --- The tree ----------------------------------------------------------------------- */
-
 static void add_child(struct family *family, uint32_t child)
 {
 	uint64_t id = family->listing->shown[child]->member.info.parent;
@@ -181,8 +179,6 @@ void ps_tree(struct tdt__out *out, const struct listing *listing)
 			write_tree(out, &family, i);
 	family_fini(&family);
 }
-
-/* --- The graph ---------------------------------------------------------------------- */
 
 /* The task that a task waits for; NO_TASK: none, or one that is not shown. */
 static uint32_t waits_for(const struct family *family, uint32_t task)

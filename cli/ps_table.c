@@ -13,8 +13,6 @@
 #include "cli/ps.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli/text_table.h"
 #include "facts/record.h"
@@ -30,8 +28,6 @@ static const struct text_column columns[COLUMNS] = {
 	{ "FOR", true },     { "AGE", true },	    { "POLLS", true },
 	{ "WOKEN BY", true }, { "WAITS FOR", false }, { "SPAWNED AT", false },
 };
-
-/* --- The table ---------------------------------------------------------------------- */
 
 static void add_task_row(struct text_table *table, const struct tdt__seen_task *task)
 {
@@ -76,8 +72,6 @@ void ps_table(struct tdt__out *out, const struct listing *listing)
 		add_task_row(&table, listing->shown[i]);
 	text_table_end(&table, out);
 }
-
-/* --- The threads that poll ----------------------------------------------------------------- */
 
 static const struct text_column thread_columns[] = {
 	{ "THREAD", true }, { "NAME", false }, { "STATE", false },
@@ -134,8 +128,6 @@ void ps_threads(struct tdt__out *out, const struct listing *listing)
 	tdt__thread_table_fini(&threads);
 	text_table_end(&table, out);
 }
-
-/* --- JSON --------------------------------------------------------------------------- */
 
 static void json_head(struct tdt__json *json, const struct listing *listing)
 {

@@ -2,7 +2,6 @@
 /* Reads a snapshot or a list of many tasks from JSON: see read_json.c. */
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -389,8 +388,6 @@ int reader_dump(struct reader *reader, json_t *object, struct dump **result)
 	*result = dump;
 	return 1;
 }
-
-/* ---- Lists ---- */
 
 /* Add a task of a list to its only group, unless the task has ended. */
 static int read_list_entry(struct reader *reader, const json_t *object, struct dump *dump)

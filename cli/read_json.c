@@ -86,8 +86,6 @@ static int read_trace(struct reader *reader, const json_t *object, struct tdt_tr
 	return *trace != NULL ? 1 : -1;
 }
 
-/* ---- Traces and dumps ---- */
-
 static int read_object(struct reader *reader, json_t *object, struct tdt_trace **trace,
 		       struct dump **dump)
 {

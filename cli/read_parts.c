@@ -11,8 +11,6 @@
 #include "tree-printer/schema.h"
 #include "tree/waits.h"
 
-/* --- Members -------------------------------------------------------------------------- */
-
 int reader_fail(struct reader *reader, const char *message)
 {
 	snprintf(reader->message, sizeof(reader->message), "%s", message);

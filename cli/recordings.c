@@ -46,8 +46,6 @@ static const char *error_text(int err)
 	}
 }
 
-/* ---- Directories ---- */
-
 /* Read the header of the file, and its owner.  False: it is no recording that can be read. */
 static bool read_header(const char *path, struct tdt_recording *header, uid_t *owner)
 {
@@ -193,8 +191,6 @@ void recordings_free(struct recording_files *files)
 	*files = (struct recording_files){ 0 };
 }
 
-/* ---- The list ---- */
-
 static void file_line(struct tdt__string *line, const struct recording_file *file, bool chosen)
 {
 	const char *name = strrchr(file->path, '/');
@@ -270,8 +266,6 @@ void recordings_say_chosen(const struct program *program, const struct recording
 		fprintf(stderr, "%s: of %zu recordings, this one is read: %s%s\n", program->name,
 			files->n, chosen->path, owner_words(chosen, words));
 }
-
-/* ---- Reading ---- */
 
 /* Copy from the file.  What lies beyond its end is missing. */
 static int read_recording_file(void *data, uint64_t address, void *to, size_t n)

@@ -76,8 +76,6 @@ int recording_read_chosen(const struct program *program, const char *path,
 			  struct recording_read *read);
 void recording_read_free(struct recording_read *read);
 
-/* --- The forms in which a recording is written, by tdt record and tdt print --- */
-
 struct options;
 
 /*

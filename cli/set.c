@@ -32,8 +32,6 @@ struct set_doors {
 	nfds_t n;
 };
 
-/* --- Options ------------------------------------------------------------------------------ */
-
 /* Read a number of bytes, as "16M".  False: it is none, or it is 0. */
 static bool parse_size(const char *text, uint64_t *size)
 {
@@ -56,41 +54,20 @@ static bool parse_size(const char *text, uint64_t *size)
 	return true;
 }
 
-static int set_setting(struct set_command *command, const char *setting)
+static void set_setting(struct set_command *command, const char *setting)
 {
+	bool known = false;
+
 	if (tdt__starts_with(setting, "watch=")) {
-		int status = set_duration(&outside_program, &command->watch_ns,
-					  setting + strlen("watch="));
-
-		if (status != PROGRAM_GOES_ON || command->watch_ns != 0)
-			return status;
+		set_duration(&outside_program, &command->watch_ns, setting + strlen("watch="));
+		known = command->watch_ns != 0;
+	} else if (tdt__starts_with(setting, "record=")) {
+		known = parse_size(setting + strlen("record="), &command->ring_size);
 	}
-	if (tdt__starts_with(setting, "record=") &&
-	    parse_size(setting + strlen("record="), &command->ring_size))
-		return PROGRAM_GOES_ON;
-	return bad_usage("neither watch=TIME, as watch=10ms, nor record=SIZE, as record=16M: ",
-			 setting);
+	if (!known)
+		bad_usage("neither watch=TIME, as watch=10ms, nor record=SIZE, as record=16M: ",
+			  setting);
 }
-
-static int set_settings(struct set_command *command, int argc, char **argv)
-{
-	int status = PROGRAM_GOES_ON;
-
-	if (argc == 0)
-		return bad_usage("what is to be set is missing: watch=TIME or record=SIZE", "");
-	for (int i = 0; i < argc && status == PROGRAM_GOES_ON; i++)
-		status = set_setting(command, argv[i]);
-	return status;
-}
-
-static int set_options(struct set_command *command, int argc, char **argv)
-{
-	int status = read_command_line(COMMAND_SET, &command->options, &argc, &argv, true);
-
-	return status == PROGRAM_GOES_ON ? set_settings(command, argc, argv) : status;
-}
-
-/* --- Requests ----------------------------------------------------------------------------- */
 
 /* The watch and the recording that are in force, as the library has answered. */
 struct in_force {
@@ -162,8 +139,6 @@ static int set_one(const struct set_command *command, struct set_doors *doors,
 	return error;
 }
 
-/* --- Waiting ------------------------------------------------------------------------------ */
-
 /* A descriptor that is ready when the user wants to end, by any of the usual signals. */
 static int open_signals(void)
 {
@@ -211,8 +186,6 @@ static int stay(const struct set_command *command, const struct set_doors *doors
 	return report_trouble("the process has ended, or has broken off the connection");
 }
 
-/* --- The command -------------------------------------------------------------------------- */
-
 static int set_all(const struct set_command *command, const struct outside *outside)
 {
 	struct set_doors doors = { .n = 0 };
@@ -239,10 +212,13 @@ int command_set(int argc, char **argv)
 {
 	struct set_command command = { .watch_ns = 0 };
 	struct outside outside;
-	int status = set_options(&command, argc, argv);
+	int status;
 
-	if (status != PROGRAM_GOES_ON)
-		return status;
+	read_command_line(COMMAND_SET, &command.options, &argc, &argv, true);
+	if (argc == 0)
+		bad_usage("what is to be set is missing: watch=TIME or record=SIZE", "");
+	for (int i = 0; i < argc; i++)
+		set_setting(&command, argv[i]);
 	outside_bound(&command.options, 0);
 	status = outside_open(&outside, &command.options);
 	if (status != PROGRAM_GOES_ON)

@@ -41,13 +41,13 @@ int print_as_tdt_tree(int argc, char **argv);
 /*
  * Read the command line of a command that has a target: options_read(), and the target from the
  * arguments behind the options, unless an option gave it.  `more`: arguments may follow the target;
- * they are left in `*argc` and `*argv`.  Returns PROGRAM_GOES_ON or an exit status.
+ * they are left in `*argc` and `*argv`.
  */
-int read_command_line(enum command_number command, struct options *options, int *argc,
-		      char ***argv, bool more);
+void read_command_line(enum command_number command, struct options *options, int *argc,
+		       char ***argv, bool more);
 
 /* The part of read_command_line() behind options_read(). */
-int take_target(struct options *options, int *argc, char ***argv, bool more);
+void take_target(struct options *options, int *argc, char ***argv, bool more);
 
 /* --- Checks ---------------------------------------------------------------------------- */
 

@@ -3,7 +3,6 @@
 
 #include "cli/text_table.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 /* Characters of a text that contains only printable ones. */

@@ -50,16 +50,14 @@ struct top_command {
 
 /* --- Options ------------------------------------------------------------------------ */
 
-static int top_options(struct top_command *command, int argc, char **argv)
+static void top_options(struct top_command *command, int argc, char **argv)
 {
 	struct options *options = &command->options;
 	struct top_question *question = &command->choice.question;
-	int status = read_command_line(COMMAND_TOP, options, &argc, &argv, false);
 
-	if (status != PROGRAM_GOES_ON)
-		return status;
+	read_command_line(COMMAND_TOP, options, &argc, &argv, false);
 	if (options->name != NULL && strlen(options->name) >= sizeof question->filter)
-		return bad_usage("too long a name: ", options->name);
+		bad_usage("too long a name: ", options->name);
 	if (options->name != NULL)
 		strcpy(question->filter, options->name);
 	question->view = (enum top_view)options->view;
@@ -69,7 +67,6 @@ static int top_options(struct top_command *command, int argc, char **argv)
 	question->id = question->open ? options->task : 0;
 	command->choice.interval = options->interval;
 	command->choice.watch = options->keeps_watch;
-	return PROGRAM_GOES_ON;
 }
 
 /* --- Looks -------------------------------------------------------------------------- */
@@ -474,10 +471,10 @@ int command_top(int argc, char **argv)
 	struct top_command command = { .options = { .task = TASK_NOT_GIVEN,
 						    .interval = TDT__SECOND },
 				       .process = -1 };
-	int status = top_options(&command, argc, argv);
+	int status;
 
-	if (status == PROGRAM_GOES_ON)
-		status = open_process(&command);
+	top_options(&command, argc, argv);
+	status = open_process(&command);
 	if (status != PROGRAM_GOES_ON)
 		return status;
 	tdt__terminal_choose(&command.options.print, stdout);

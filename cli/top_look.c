@@ -95,96 +95,59 @@ static void count_tasks(struct round_look *looking)
 
 /* --- Rings -------------------------------------------------------------------------- */
 
-static void keep_ring(struct top_round *round, struct tdt__string *string)
+/* Keep a line, without its end.  `stuck`: it is of what cannot go on. */
+static void keep_ring(struct round_look *looking, struct tdt__string *string, bool stuck)
 {
+	struct top_round *round = looking->round;
+
+	if (string->n > 0 && string->bytes[string->n - 1] == '\n')
+		string->n--;
+	round->deadlocks += stuck;
 	if (round->n_rings < TOP_RINGS)
 		top_keep_text(round->ring[round->n_rings++], string);
 	tdt__string_free(string);
 }
 
-/* The whole line of a ring or a futurelock has a colour. */
-static struct tdt_print_options plain_options(const struct round_look *looking)
-{
-	struct tdt_print_options plain = looking->look->options->print;
-
-	plain.color = TDT_PRINT_NO;
-	return plain;
-}
-
 /* The rings that are deadlocks, or those that are not. */
-static void show_rings(struct round_look *looking, bool deadlocks)
+static void show_rings(struct round_look *looking, struct tdt__string *string, bool deadlocks)
 {
 	const struct tdt_snapshot *snapshot = &looking->findings->public;
-	const struct tdt_print_options plain = plain_options(looking);
 
 	for (size_t i = 0; i < snapshot->n_cycles; i++) {
-		struct tdt__string string = { .options = &plain };
-
 		if ((snapshot->cycles[i]->deadlock != 0) != deadlocks)
 			continue;
-		looking->round->deadlocks += deadlocks;
-		tdt__ring_line(&string, snapshot->cycles[i], TOP_TEXT);
-		keep_ring(looking->round, &string);
+		tdt__ring_line(string, snapshot->cycles[i], TOP_TEXT);
+		keep_ring(looking, string, deadlocks);
 	}
 }
 
-static int show_futurelocks(struct round_look *looking)
-{
-	const struct tdt_print_options plain = plain_options(looking);
-	struct tdt__stuck_locks locks;
-	int error = tdt__stuck_locks_collect(&locks, &looking->findings->public);
-
-	for (size_t i = 0; i < locks.n; i++) {
-		struct tdt__string string = { .options = &plain };
-
-		tdt__stuck_lock_line(&string, &locks.lock[i], looking->names);
-		keep_ring(looking->round, &string);
-		looking->round->deadlocks++;
-	}
-	free(locks.lock);
-	return error;
-}
-
-static void show_lost_wakeups(struct round_look *looking)
+/* What cannot go on comes first.  The whole line has a colour, so its parts have none. */
+static int look_at_waits(struct round_look *looking)
 {
 	const struct tdt_snapshot *snapshot = &looking->findings->public;
-	const struct tdt_print_options plain = plain_options(looking);
+	struct tdt_print_options plain = looking->look->options->print;
+	struct tdt__string string = { .options = &plain };
+	struct tdt__stuck_locks locks;
+	int error = tdt__stuck_locks_collect(&locks, snapshot);
 
-	for (size_t i = 0; i < snapshot->n_lost_wakeups; i++) {
-		struct tdt__string string = { .options = &plain };
-
-		tdt__lost_line(&string, snapshot->lost_wakeups[i]->tasks[0], 0, looking->names);
-		if (string.n > 0)
-			string.n--; /* the end of the line */
-		keep_ring(looking->round, &string);
-		looking->round->deadlocks++;
+	plain.color = TDT_PRINT_NO;
+	show_rings(looking, &string, true);
+	for (size_t i = 0; i < locks.n; i++) {
+		tdt__stuck_lock_line(&string, &locks.lock[i], looking->names);
+		keep_ring(looking, &string, true);
 	}
-}
-
-static void show_busy_loops(struct round_look *looking)
-{
-	const struct tdt_print_options plain = plain_options(looking);
-
+	free(locks.lock);
+	for (size_t i = 0; i < snapshot->n_lost_wakeups; i++) {
+		tdt__lost_line(&string, snapshot->lost_wakeups[i]->tasks[0], 0, looking->names);
+		keep_ring(looking, &string, true);
+	}
 	for (size_t i = 0; i < looking->tasks.n; i++) {
-		struct tdt__string string = { .options = &plain };
-
 		if (looking->tasks.task[i].member.info.busy_polls == 0)
 			continue;
 		tdt__busy_line(&string, &looking->tasks.task[i].member.info);
-		keep_ring(looking->round, &string);
+		keep_ring(looking, &string, false);
 	}
-}
-
-/* What cannot go on comes first. */
-static int look_at_waits(struct round_look *looking)
-{
-	int error;
-
-	show_rings(looking, true);
-	error = show_futurelocks(looking);
-	show_lost_wakeups(looking);
-	show_busy_loops(looking);
-	show_rings(looking, false);
+	show_rings(looking, &string, false);
 	return error;
 }
 

@@ -25,8 +25,6 @@ int top_look(FILE *out, void *look);
  */
 int top_watch(FILE *out, void *arg);
 
-/* --- Where the tasks wait or run ---------------------------------------------------------- */
-
 struct top_places;
 
 /*

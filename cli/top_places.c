@@ -51,8 +51,6 @@ struct top_places {
 	uint32_t (*of_group)[2]; /* by `older`; NO_PLACE: no task of the group has such a tree */
 };
 
-/* --- Keys --------------------------------------------------------------------------- */
-
 static uint64_t key_of_stacks(const struct tdt__stacks *stacks, uint64_t unloads)
 {
 	uint64_t key = tdt__mix(stacks->n, unloads);
@@ -79,8 +77,6 @@ static uint64_t key_of_record(const struct tdt_task_info *info)
 				  info->waits[0]->name);
 	return info->file != NULL ? key_of_text(key, info->file) : key;
 }
-
-/* --- Finding them ------------------------------------------------------------------- */
 
 static uint32_t place_with_key(const struct top_places *places, uint64_t key)
 {
@@ -163,8 +159,6 @@ static bool count_groups(struct top_places *places)
 			return false;
 	return true;
 }
-
-/* --- Naming them -------------------------------------------------------------------- */
 
 /* The only row below `row`; 0: there is none, or there are several. */
 static uint32_t only_child(const struct tdt__view *view, uint32_t row)
@@ -344,8 +338,6 @@ static bool name_top_places(struct top_places *places)
 	free(sorted);
 	return true;
 }
-
-/* --- All of it ---------------------------------------------------------------------- */
 
 struct top_places *top_places_find(const struct top_look *look, const struct outside *outside,
 				   const struct tdt_snapshot *snapshot)

@@ -10,8 +10,6 @@
 #define FASTEST (TDT__SECOND / 10)
 #define SLOWEST (60 * TDT__SECOND)
 
-/* --- Moving ------------------------------------------------------------------------- */
-
 static size_t lines_of_tree(const struct top_round *round)
 {
 	size_t n = 0;
@@ -68,8 +66,6 @@ void top_follow(struct top_choice *choice, const struct top_round *round)
 	if (choice->at >= n)
 		choice->at = n > 0 ? n - 1 : 0;
 }
-
-/* --- Other questions ---------------------------------------------------------------- */
 
 static void ask_anew(struct top_choice *choice)
 {
@@ -143,8 +139,6 @@ static void change_interval(struct top_choice *choice, bool faster)
 	if (interval >= FASTEST && interval <= SLOWEST)
 		choice->interval = interval;
 }
-
-/* --- Keys --------------------------------------------------------------------------- */
 
 static void type_filter(struct top_choice *choice, int key)
 {

@@ -75,8 +75,6 @@ void top_draw(struct tdt__string *to, const struct top_choice *choice,
 /* Write the round as a JSON object.  Errors are kept in `out`. */
 void top_json(struct tdt__out *out, const struct top_round *round);
 
-/* --- The terminal, by curses: its size, its keys, and lines of text with colours ----------- */
-
 /*
  * Take over the terminal on standard input and output.  False: there is none that curses knows;
  * then nothing has changed.

@@ -76,8 +76,6 @@ void top_terminal_size(struct top_size *size)
 	size->screen = true;
 }
 
-/* --- Lines -------------------------------------------------------------------------- */
-
 static void set_look(const char *sequence, size_t n)
 {
 	if (n == strlen(TDT__PLAIN) && memcmp(sequence, TDT__PLAIN, n) == 0) {
@@ -133,8 +131,6 @@ void top_terminal_show(const char *text, size_t n)
 	}
 	refresh();
 }
-
-/* --- Keys --------------------------------------------------------------------------- */
 
 int top_terminal_key(void)
 {

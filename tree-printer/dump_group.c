@@ -209,8 +209,6 @@ static void head(struct tdt__string *string, const struct tdt_snapshot_group *gr
 	tdt__string_puts(string, "\n");
 }
 
-/* ---- What the tasks wait for ---- */
-
 struct awaited {
 	struct tdt_wait wait;
 	uint64_t self; /* the first task that waits so */

@@ -18,8 +18,6 @@ static const struct tdt_print_options print_options = { .size = sizeof(print_opt
 							.utf8 = TDT_PRINT_YES,
 							.color = TDT_PRINT_NO };
 
-/* --- What tasks wait for --- */
-
 /* The name of the task that a wait depends on; NULL: it has none, or it is unknown. */
 static const char *owner_name(const struct tdt__exporter *exporter, uint64_t owner)
 {
@@ -71,8 +69,6 @@ static uint32_t name_wait(struct tdt__exporter *exporter, uint32_t number,
 	*last = waited;
 	return waited.printed;
 }
-
-/* --- Phases --- */
 
 static void begin_slice(struct tdt__exporter *exporter, uint32_t number,
 			const struct tdt__timeline_task *task,

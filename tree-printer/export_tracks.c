@@ -4,7 +4,6 @@
 #include "exporter.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Fields of TrackDescriptor and what it contains. */
@@ -71,8 +70,6 @@ uint64_t tdt__export_track(struct tdt__exporter *exporter, uint64_t parent, cons
 	tdt__string_free(&track);
 	return uuid;
 }
-
-/* --- The names of tasks --- */
 
 /* The name of a task's poll function; "task" if that is unknown. */
 static void add_function(struct tdt__exporter *exporter, const struct tdt__recorded_task *task)
@@ -159,8 +156,6 @@ uint64_t tdt__export_task(struct tdt__exporter *exporter, uint32_t number)
 	}
 	return track->uuid;
 }
-
-/* --- Events --- */
 
 void tdt__export_event(struct tdt__exporter *exporter, uint64_t ns, struct tdt__packet_event event)
 {

@@ -11,7 +11,6 @@
 
 #include "frames.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -216,13 +215,6 @@ uint32_t tdt__frames_text(struct tdt__frames *frames, uint32_t frame, enum tdt__
 	if (seen->text[role] == 0)
 		seen->text[role] = number_text(frames, seen->frame, role) + 1; /* 0: no memory */
 	return seen->text[role] - 1;
-}
-
-void tdt__frames_write(struct tdt__out *out, const struct tdt__frames *frames, uint32_t number)
-{
-	const struct tdt__frame_text *text = &frames->text[number];
-
-	tdt__out_add(out, frames->string.bytes + text->at, text->size);
 }
 
 void tdt__frames_add(struct tdt__string *to, const struct tdt__frames *frames, uint32_t number)

@@ -43,6 +43,5 @@ bool tdt__frames_hides_futures(const struct tdt__frames *frames, uint32_t frame)
 
 /* The number of the text of the frame with this number.  UINT32_MAX: no memory. */
 uint32_t tdt__frames_text(struct tdt__frames *frames, uint32_t frame, enum tdt__role role);
-void tdt__frames_write(struct tdt__out *out, const struct tdt__frames *frames, uint32_t number);
 void tdt__frames_add(struct tdt__string *to, const struct tdt__frames *frames, uint32_t number);
 void tdt__frames_fini(struct tdt__frames *frames);

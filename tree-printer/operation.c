@@ -205,8 +205,6 @@ void tdt__operation_name(struct tdt__string *string, const char *function)
 	tdt__string_add(string, "", 1);
 }
 
-/* --- What is polled ------------------------------------------------------------------------ */
-
 /* The type in `<type as trait>`, and what follows; nothing if the function is not of a trait. */
 static struct piece trait_type(const char *function, struct piece *rest)
 {

@@ -7,7 +7,6 @@
 #include "packets.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "base/array.h"
 

@@ -3,7 +3,6 @@
 
 #include "packets.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"

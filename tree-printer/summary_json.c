@@ -46,8 +46,6 @@ static void stack_member(const struct summary_json *of, uint32_t stack)
 		tdt__json_nodes(of->json, root);
 }
 
-/* ---- Entries ---- */
-
 static void panic_json(const struct summary_json *of, const struct tdt__summary_panic *panic)
 {
 	task_member(of, "task", panic->task);
@@ -177,8 +175,6 @@ static void delay_json(const struct summary_json *of, const struct tdt__summary_
 	tdt__json_u64(of->json, "ns", delay->ns);
 	tdt__json_true(of->json, "going_on", delay->going_on);
 }
-
-/* ---- The whole ---- */
 
 #define JSON_LIST(of, key, list, entry_json)                                                       \
 	TDT__JSON_LIST((of)->json, key, (list).entry, (list).n, entry_json, of)

@@ -33,7 +33,6 @@
 
 #include "summaries.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

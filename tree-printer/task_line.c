@@ -181,8 +181,6 @@ void tdt__unsure_line(struct tdt__string *string, const struct tdt_task_info *in
 				   info->leaves_unsure);
 }
 
-/* ---- What the task waits for ---- */
-
 /* Equal waits of several leaves, which are printed once. */
 struct joined_wait {
 	struct tdt_wait wait;

@@ -42,3 +42,13 @@ struct tdt__glyphs {
 
 /* The glyphs for `options`, whose `utf8` was chosen. */
 const struct tdt__glyphs *tdt__glyphs(const struct tdt_print_options *options);
+
+/* While a tree is drawn: the text that begins the lines of each level. */
+struct tdt__indentation {
+	char bytes[TDT__LEVELS_MAX * sizeof("│  ")];
+	size_t size[TDT__LEVELS_MAX + 2];
+};
+
+/* Begin the line of a node.  `last`: of the last child of its parent. */
+void tdt__indent(struct tdt__string *line, struct tdt__indentation *indentation, uint32_t depth,
+		 bool last);

@@ -96,42 +96,31 @@ static bool say(struct text *text, const struct tdt__row *row, bool has_children
 	       (folded->has == TDT__POLLED_NOTHING || saying->object != 0);
 }
 
-static void write_leaves(struct tdt__out *out, const char *before, uint64_t leaves,
-			 const char *after)
+static void add_saying(struct tdt__string *line, const struct tdt__frames *frames,
+		       const struct saying *saying)
 {
-	char text[48];
-	int n = snprintf(text, sizeof(text), "%s%" PRIu64 " lea%s%s", before, leaves,
-			 leaves == 1 ? "f" : "ves", after);
-
-	tdt__out_add(out, text, (size_t)n);
-}
-
-static void write_saying(struct tdt__out *out, const struct tdt__frames *frames,
-			 const struct saying *saying)
-{
-	static const char guessed[] = " (callers may be missing)";
-	static const char hides_futures[] = " (futures that wait in it are not shown)";
-	char text[48];
-
 	if (saying->frames != 0) {
-		int n = snprintf(text, sizeof(text), "... %" PRIu64 " frame%s", saying->frames,
-				 saying->frames == 1 ? "" : "s");
-
-		tdt__out_add(out, text, (size_t)n);
-		if (saying->leaves != 0)
-			write_leaves(out, " and ", saying->leaves, "");
-		tdt__out_add(out, " below", 6);
+		tdt__string_printf(line, "... %" PRIu64 " frame%s", saying->frames,
+				   saying->frames == 1 ? "" : "s");
+		if (saying->leaves != 0) {
+			tdt__string_puts(line, " and ");
+			tdt__count_leaves(line, saying->leaves);
+		}
+		tdt__string_puts(line, " below");
 		return;
 	}
-	tdt__frames_write(out, frames, saying->text);
+	tdt__frames_add(line, frames, saying->text);
 	if (saying->object != 0)
-		tdt__frames_write(out, frames, saying->object - 1);
+		tdt__frames_add(line, frames, saying->object - 1);
 	if (saying->guessed)
-		tdt__out_add(out, guessed, sizeof(guessed) - 1);
+		tdt__string_puts(line, " (callers may be missing)");
 	if (saying->hides_futures)
-		tdt__out_add(out, hides_futures, sizeof(hides_futures) - 1);
-	if (saying->leaves != 0)
-		write_leaves(out, " (", saying->leaves, ")");
+		tdt__string_puts(line, " (futures that wait in it are not shown)");
+	if (saying->leaves != 0) {
+		tdt__string_puts(line, " (");
+		tdt__count_leaves(line, saying->leaves);
+		tdt__string_puts(line, ")");
+	}
 }
 
 /* Leave out each child of `row` that reads the same as a child before it. */
@@ -235,61 +224,53 @@ static void do_rows(struct text *text)
 		join_repeats(text, 0);
 }
 
-/* While the tree is drawn: the text that begins the lines of each level. */
-struct indentation {
-	char bytes[TDT__LEVELS_MAX * sizeof("│  ")];
-	size_t size[TDT__LEVELS_MAX + 2];
-};
-
-static void out_text(struct tdt__out *out, const char *text)
+void tdt__indent(struct tdt__string *line, struct tdt__indentation *indentation, uint32_t depth,
+		 bool last)
 {
-	tdt__out_add(out, text, strlen(text));
-}
-
-static void indent(struct tdt__out *out, struct indentation *indentation,
-		   const struct tdt__glyphs *glyphs, uint32_t depth, bool last)
-{
+	const struct tdt__glyphs *glyphs = tdt__glyphs(line->options);
 	const char *more = depth == 1 ? " " : last ? glyphs->blank : glyphs->line;
-	char level[16];
 
 	if (depth > TDT__LEVELS_MAX) {
-		tdt__out_add(out, indentation->bytes, indentation->size[TDT__LEVELS_MAX + 1]);
-		snprintf(level, sizeof(level), "[%" PRIu32 "] ", depth);
-		out_text(out, level);
+		tdt__string_add(line, indentation->bytes, indentation->size[TDT__LEVELS_MAX + 1]);
+		tdt__string_printf(line, "[%" PRIu32 "] ", depth);
 		return;
 	}
-	tdt__out_add(out, indentation->bytes, indentation->size[depth]);
-	out_text(out, depth == 1 ? glyphs->root : last ? glyphs->last_child : glyphs->child);
+	indentation->size[1] = 0;
+	tdt__string_add(line, indentation->bytes, indentation->size[depth]);
+	tdt__string_puts(line, depth == 1 ? glyphs->root
+			       : last	  ? glyphs->last_child
+					  : glyphs->child);
 	memcpy(indentation->bytes + indentation->size[depth], more, strlen(more));
 	indentation->size[depth + 1] = indentation->size[depth] + strlen(more);
 }
 
-static void draw_row(struct tdt__out *out, const struct text *text, uint32_t row,
-		     struct indentation *indentation)
+static void draw_row(struct tdt__string *to, const struct text *text, uint32_t row,
+		     struct tdt__indentation *indentation)
 {
-	const struct tdt__glyphs *glyphs = tdt__glyphs(text->options);
 	const struct line *line = &text->line[row];
 	struct saying saying;
-	char times[24];
 
 	memcpy(&saying, text->string.bytes + text->shape[line->shape].at, sizeof(saying));
-	indent(out, indentation, glyphs, text->view.row[row].depth, line->next_sibling == NONE);
-	write_saying(out, text->frames, &saying);
-	if (line->times > 1) {
-		snprintf(times, sizeof(times), "%s%" PRIu32, glyphs->times, line->times);
-		out_text(out, times);
-	}
-	tdt__out_add(out, "\n", 1);
+	tdt__indent(to, indentation, text->view.row[row].depth, line->next_sibling == NONE);
+	add_saying(to, text->frames, &saying);
+	if (line->times > 1)
+		tdt__string_printf(to, "%s%" PRIu32, tdt__glyphs(text->options)->times,
+				   line->times);
+	tdt__string_puts(to, "\n");
 }
 
 static void draw(struct tdt__out *out, const struct text *text)
 {
-	struct indentation indentation;
+	struct tdt__string line = { .options = text->options };
+	struct tdt__indentation indentation;
 	uint32_t row = text->line[0].first_child;
 
-	indentation.size[1] = 0;
 	while (row != NONE && out->error == 0) {
-		draw_row(out, text, row, &indentation);
+		draw_row(&line, text, row, &indentation);
+		out->no_memory |= line.failed;
+		if (!line.failed)
+			tdt__out_add(out, line.bytes, line.n);
+		line.n = 0;
 		if (text->line[row].first_child != NONE) {
 			row = text->line[row].first_child;
 			continue;
@@ -298,6 +279,7 @@ static void draw(struct tdt__out *out, const struct text *text)
 			row = text->view.row[row].parent;
 		row = text->line[row].next_sibling; /* NONE after the task */
 	}
+	tdt__string_free(&line);
 }
 
 static int allocate_lines(struct text *text)
