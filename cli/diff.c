@@ -69,7 +69,7 @@ static int bad_input(const struct diff_side *side, const char *message)
 static int next_object(struct diff_side *side)
 {
 	struct tdt_trace *trace;
-	int result = reader_next_of_both(&side->reader, &trace, &side->dump);
+	int result = reader_next(&side->reader, &trace, &side->dump);
 
 	if (result < 0)
 		bad_input(side, side->reader.message);
@@ -138,7 +138,6 @@ static int read_side(struct diff_side *side)
 	return result == 1 && side->dump == NULL ? rest_of_profile(side) : PROGRAM_GOES_ON;
 }
 
-/* Add the answer as folded stacks. */
 static int fold_answer(const struct options *command, const struct stacks_side *to,
 		       const struct tdt_snapshot *answer)
 {
@@ -226,7 +225,6 @@ static int print_folded(const struct options *options, FILE *file,
 	return status;
 }
 
-/* Returns PROGRAM_GOES_ON or TDT_TROUBLE. */
 static int print_changes(const struct options *options, FILE *file,
 			 const struct tdt_snapshot *before, const struct tdt_snapshot *after)
 {
@@ -244,7 +242,6 @@ struct moment {
 	size_t n;
 };
 
-/* Look up the names that the places are compared by. */
 static void name_answer(const struct answer *answer)
 {
 	const struct tdt_snapshot *snapshot = &answer->findings->public;
@@ -397,11 +394,10 @@ static int compare_answers(FILE *out, void *arg)
 		       ? report_trouble("the files have no answers") : status;
 }
 
-/* Saved answers may be damaged or hostile. */
 static int compare_answers_apart(struct diff_command *command)
 {
 	const char *why = "failed";
-	int status = do_apart(compare_answers, command, UINT_MAX, &why);
+	int status = do_apart(stdout, compare_answers, command, UINT_MAX, &why);
 
 	if (status >= 0)
 		return status;

@@ -115,7 +115,6 @@ static void write_groups(struct diff_printing *printing, const struct compare_gr
 	tdt__dump_groups(printing->out, &dump);
 }
 
-/* Write the groups of one fate, below a diff_heading that has their number. */
 static void fate_part(struct diff_printing *printing, enum compare_fate fate)
 {
 	const struct comparison *comparison = printing->result->comparison;

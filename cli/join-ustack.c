@@ -170,7 +170,7 @@ static int read_traces(struct tasks *tasks, const char *name)
 
 	if (reader.file == NULL)
 		return EXIT_BAD_INPUT;
-	while ((result = reader_next_of_both(&reader, &trace, &dump)) > 0) {
+	while ((result = reader_next(&reader, &trace, &dump)) > 0) {
 		if (dump != NULL ? !add_dump(tasks, dump) : !add_task(tasks, trace)) {
 			program_close(reader.file);
 			return no_memory();
@@ -199,7 +199,6 @@ static struct joined *find_joined(const struct tasks *tasks, uint64_t id)
 	return low < tasks->n && id_of(&tasks->task[low]) == id ? &tasks->task[low] : NULL;
 }
 
-/* Returns 0 or a negative errno. */
 static int join_stack(struct tasks *tasks, const struct ustack *stack)
 {
 	struct joined *task = find_joined(tasks, stack->task);
@@ -211,7 +210,6 @@ static int join_stack(struct tasks *tasks, const struct ustack *stack)
 	return 0;
 }
 
-/* Report what is wrong with the stacks.  Returns an exit status. */
 static int stacks_failed(const char *name, const struct ustack_reader *reader, const char *message)
 {
 	return program_input_failed(&join_program, name, reader->line, -1, message);
@@ -252,7 +250,6 @@ static int print_tasks(const struct tasks *tasks, const struct tdt_print_options
 	return err == 0 ? EXIT_SUCCESS : program_output_failed(&join_program, -err);
 }
 
-/* Say what has been left out. */
 static void report_left_out(const struct tasks *tasks)
 {
 	if (tasks->replaced != 0)

@@ -189,7 +189,6 @@ static int add_inlined(struct joined *joined, const struct tdt_node *node)
 	return err;
 }
 
-/* Returns 0 or -ENOMEM. */
 static int index_node(struct joined *joined, const struct tdt_node *node)
 {
 	const struct tdt_frame *frame = tdt_node_frame(node);
@@ -399,7 +398,6 @@ static bool is_probe(const struct ustack_frame *frame)
 				       tdt__starts_with(frame->name, "tdt_substitute_"));
 }
 
-/* Whether the innermost function is one of tdt. */
 static bool ends_in_plumbing(const struct ustack *stack)
 {
 	return stack->n > 0 && stack->frame[0].name != NULL &&

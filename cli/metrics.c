@@ -264,7 +264,6 @@ static void json_durations(struct tdt__json *json, const char *key,
 	tdt__json_end(json, '}');
 }
 
-/* Returns 0 or a negative errno. */
 static int print_json_page(FILE *file, const struct metrics_page *page)
 {
 	const struct tdt_counts *counts = &page->counts;
@@ -329,7 +328,7 @@ static void put_page(FILE *out, struct scrape *scrape)
 {
 	const struct metrics_page down = { .form = scrape->form };
 	const char *why = "";
-	int status = do_apart_into(out, print_metrics, scrape,
+	int status = do_apart(out, print_metrics, scrape,
 				   timeout_seconds(scrape->options, TIMEOUT_OF_SCRAPE), &why);
 
 	if (status == -ECANCELED && !scrape->quiet)

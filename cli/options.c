@@ -284,7 +284,6 @@ void options_read(const struct program *program, enum command_number command,
 		options->max_requests = 0;
 }
 
-/* The words that the argument may be, or what kind of thing it is. */
 static void print_argument(const struct option_row *row)
 {
 	for (int i = 0; row->words != NULL && row->words[i] != NULL; i++)

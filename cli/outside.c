@@ -246,7 +246,6 @@ static bool is_number(const char *text)
 
 #define NAMESAKES 8 /* so many are listed */
 
-/* Find the processes of that name, but this one.  Returns how many there are. */
 static size_t find_by_name(const char *name, pid_t found[NAMESAKES])
 {
 	DIR *directory = opendir("/proc");
@@ -333,7 +332,7 @@ void outside_bound(const struct options *options, uint64_t wait_ns)
 static int try_apart(apart_fn *work, void *arg)
 {
 	const char *why = "";
-	int status = do_apart(work, arg, UINT_MAX, &why);
+	int status = do_apart(stdout, work, arg, UINT_MAX, &why);
 
 	if (status == -ECANCELED)
 		report_reading(why);

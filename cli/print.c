@@ -32,7 +32,6 @@ static bool reads_recording(const struct print_command *command)
 	return command->options.summary || command->options.perfetto != NULL;
 }
 
-/* Whether the options belong together. */
 static void check_command(const struct print_command *command)
 {
 	const struct options *options = &command->options;
@@ -49,7 +48,6 @@ static void check_command(const struct print_command *command)
 		program_bad_usage(command->program, "--summary has no form ", "folded");
 }
 
-/* Print the trace or the dump, whichever is not NULL, and free it. */
 static int print_one(struct tdt_trace *trace, struct dump *dump,
 		     const struct tdt_print_options *options)
 {
@@ -70,7 +68,7 @@ static int print_all(const struct print_command *command, FILE *file)
 	struct dump *dump;
 	int result;
 
-	while ((result = reader_next_of_both(&reader, &trace, &dump)) > 0) {
+	while ((result = reader_next(&reader, &trace, &dump)) > 0) {
 		int err = print_one(trace, dump, &command->options.print);
 
 		if (err != 0)

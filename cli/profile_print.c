@@ -12,6 +12,7 @@
 #include "tree-printer/pprof.h"
 #include "tree-printer/schema.h"
 #include "tree-printer/view.h"
+#include "tree/tree.h"
 
 bool profile_has_place(const struct profile_result *result, const struct tdt__profile_place *place)
 {
@@ -49,7 +50,6 @@ static void json_number(struct tdt__json *json, const char *key, double number)
 	tdt__json_u64(json, key, (uint64_t)(number + 0.5));
 }
 
-/* The frames, the innermost first. */
 static void json_frames(struct tdt__json *json, const struct tdt_node *node)
 {
 	tdt__json_begin(json, "frames", '[');
@@ -289,16 +289,6 @@ static const struct tdt_node *root_of(const struct tdt_node *node)
 	return node;
 }
 
-static uint32_t count_nodes(const struct tdt_node *root)
-{
-	uint32_t n = 0;
-
-	for (const struct tdt_node *node = root; node != NULL; node = tdt_node_next(node))
-		n++;
-	return n;
-}
-
-/* Mark the nodes that have a row in the view. */
 static int mark_rows(struct profile_tree *tree, const struct tdt_node *root,
 		      const struct tdt_print_options *options)
 {
@@ -307,7 +297,7 @@ static int mark_rows(struct profile_tree *tree, const struct tdt_node *root,
 
 	if (error != 0)
 		return error;
-	tree->shown = calloc(count_nodes(root), sizeof tree->shown[0]);
+	tree->shown = calloc(root->tree->n, sizeof tree->shown[0]);
 	for (uint32_t i = 1; i < view.n && tree->shown != NULL; i++)
 		if (view.row[i].node != NULL)
 			tree->shown[tdt_node_id(view.row[i].node)] = true;

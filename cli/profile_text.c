@@ -35,17 +35,8 @@ struct profile_row {
 struct profile_table {
 	const struct profile_result *result;
 	struct profile_shown shown;
-	struct profile_row *row;
-	size_t n;
-	struct tdt__index index;
+	TDT__TABLE(struct profile_row, row, n);
 };
-
-static enum tdt__role role_of_frame(const struct tdt__folded *folded)
-{
-	if (folded->own)
-		return TDT__ROLE_OWN;
-	return folded->fold == TDT__FOLD_OPERATION ? TDT__ROLE_OPERATION : TDT__ROLE_LIBRARY;
-}
 
 static int set_texts(struct profile_table *table, struct profile_row *row)
 {
@@ -59,7 +50,7 @@ static int set_texts(struct profile_table *table, struct profile_row *row)
 		const struct tdt__folded *folded = &tree->folded[tdt_node_id(node)];
 
 		row->text[row->n] = tdt__frames_text(&table->shown.frames, folded->frame,
-						     role_of_frame(folded));
+						     tdt__role_of(folded));
 		if (row->text[row->n] == UINT32_MAX)
 			return -ENOMEM;
 		row->guessed[row->n++] = tdt_node_frame(node)->guessed != 0;
@@ -97,16 +88,13 @@ static int merge_row(struct profile_table *table, const struct tdt__profile_plac
 	if (error != 0)
 		return error;
 	hash = hash_row(&row);
-	TDT__INDEX_EACH (i, &table->index, hash)
-		if (same_row(&table->row[i], &row))
-			break;
-	if (i != TDT__INDEX_NONE) {
-		table->row[i].ns += row.ns;
-		return 0;
-	}
-	tdt__index_add(&table->index, hash, (uint32_t)table->n);
-	table->row[table->n++] = row;
-	return 0;
+	TDT__INDEX_EACH (i, &table->row_table.index, hash)
+		if (same_row(&table->row[i], &row)) {
+			table->row[i].ns += row.ns;
+			return 0;
+		}
+	i = tdt__table_add(&table->row_table, hash, &row, sizeof row);
+	return i != TDT__INDEX_NONE ? 0 : -ENOMEM;
 }
 
 static int by_time_of_row(const void *a, const void *b)
@@ -121,14 +109,11 @@ static int make_profile_rows(struct profile_table *table)
 	const struct tdt__profile_places *places = table->result->places;
 	int error = profile_shown_init(&table->shown, table->result, true);
 
-	table->row = calloc(places->n + 1, sizeof table->row[0]);
-	if (error != 0 || table->row == NULL ||
-	    tdt__index_reserve(&table->index, places->n + 1) != 0)
-		return -ENOMEM;
 	for (size_t i = 0; i < places->n && error == 0; i++)
 		if (profile_has_place(table->result, &places->place[i]))
 			error = merge_row(table, &places->place[i]);
-	qsort(table->row, table->n, sizeof table->row[0], by_time_of_row);
+	if (table->n > 0)
+		qsort(table->row, table->n, sizeof table->row[0], by_time_of_row);
 	return error;
 }
 
@@ -183,25 +168,13 @@ static void add_head(struct tdt__string *string, const struct profile_result *re
 	add_trust(string, result);
 }
 
-static void add_padded(struct tdt__string *string, struct tdt__string *text, int width)
-{
-	tdt__string_printf(string, "%*s", text->failed ? width : width - (int)text->n, "");
-	if (!text->failed)
-		tdt__string_add(string, text->bytes, text->n);
-	string->failed |= text->failed;
-	tdt__string_free(text);
-}
-
 static void add_numbers(struct tdt__string *string, const struct profile_result *result,
 			const struct profile_row *row)
 {
-	struct tdt__string time = { 0 };
-
 	tdt__color(string, TDT__BOLD);
 	tdt__string_printf(string, "%5.1f %%", percent(row->ns, profile_total(result)));
 	tdt__color(string, TDT__PLAIN);
-	tdt__string_puts(&time, TDT__DURATION((uint64_t)row->ns));
-	add_padded(string, &time, 12);
+	tdt__string_printf(string, "%12s", TDT__DURATION((uint64_t)row->ns));
 	tdt__string_printf(string, " %8.2f  ", result->ns > 0 ? row->ns / result->ns : 0);
 }
 
@@ -265,10 +238,7 @@ static void add_recorded_row(struct tdt__string *string, const struct profile_re
 	const struct tdt__profile_group alike = { .state = recorded->state,
 						  .kind = recorded->kind,
 						  .name = recorded->name };
-	struct tdt__string time = { 0 };
-
-	tdt__string_puts(&time, TDT__DURATION(recorded->ns));
-	add_padded(string, &time, 12);
+	tdt__string_printf(string, "%12s", TDT__DURATION(recorded->ns));
 	tdt__string_printf(string, " %10" PRIu64 "  ", recorded->n);
 	add_kind(string, &alike);
 	add_name(string, result, &alike);
@@ -306,6 +276,5 @@ void profile_text(struct tdt__out *out, const struct profile_result *result)
 		out->no_memory = true;
 	}
 	profile_shown_fini(&table.shown);
-	free(table.row);
-	tdt__index_fini(&table.index);
+	tdt__table_fini(&table.row_table);
 }

@@ -48,7 +48,6 @@ static void count_states(struct tdt__string *string, const struct listing *listi
 	count_state(string, states[TDT_TASK_UNKNOWN], " unknown");
 }
 
-/* The line of text that counts what happened since the library began its work. */
 static void counts_line(struct tdt__string *string, const struct listing *listing)
 {
 	struct tdt_counts counts;
@@ -215,7 +214,6 @@ static int choose_shown(struct options *options, struct listing *listing)
 	return 0;
 }
 
-/* The exit status by what --check finds. */
 static int check_listing(struct check check, const struct listing *listing)
 {
 	bool at_least = tdt__tasks_at_least(listing->tasks);

@@ -145,7 +145,6 @@ static void json_head(struct tdt__json *json, const struct listing *listing)
 	tdt__json_end(json, '}');
 }
 
-/* The members of JSON that count the same, and describe the first misuse. */
 static void json_history(struct tdt__json *json, const struct listing *listing)
 {
 	struct tdt__seen_misuse seen;

@@ -82,7 +82,6 @@ static int open_taken(struct recording_read *read, const struct options *options
 	return error == 0 ? PROGRAM_GOES_ON : report_trouble("the recording is damaged");
 }
 
-/* Write what was asked for.  Returns an exit status. */
 static int write_wanted(struct recording_read *read, const struct options *options)
 {
 	int status;
@@ -145,7 +144,6 @@ static int take_from_target(struct options *options, struct outside *outside)
 
 #define LOOK_EACH (TDT__SECOND / 10)
 
-/* Wait for the time to pass, for Ctrl-C, or for the end of the process. */
 static void wait_recording(const struct outside *outside, uint64_t start, uint64_t duration)
 {
 	uint64_t now = start;

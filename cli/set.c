@@ -120,7 +120,6 @@ static void print_in_force(const struct set_command *command, const struct in_fo
 	tdt__string_free(&text);
 }
 
-/* Connect to one library, and make the requests. */
 static int set_one(const struct set_command *command, struct set_doors *doors,
 		   const struct outside *outside, size_t registry, struct tdt__trouble *trouble)
 {

@@ -115,7 +115,6 @@ static void add_frame_name(struct tdt__string *stack, const char *name)
 	tdt__string_protect(stack, at);
 }
 
-/* Add the frames of a place.  They begin with the innermost one. */
 static int add_frames(const struct json_place *place, struct tdt__string *stack)
 {
 	const json_t *frames = json_object_get(place->object, "frames");
@@ -142,7 +141,6 @@ static int add_frames(const struct json_place *place, struct tdt__string *stack)
 	return 0;
 }
 
-/* Make the stack of a place: the task, its state, and the frames. */
 static int stack_of_place(const struct json_place *place, struct tdt__string *stack, uint64_t *ns)
 {
 	const char *state, *kind, *task;

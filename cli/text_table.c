@@ -45,7 +45,6 @@ void text_table_begin(struct text_table *table, const struct text_column *column
 
 #define LEAST_CUT_WIDTH 8 /* of a column that is cut */
 
-/* Make columns narrower until a row fits. */
 static void fit_columns(struct text_table *table)
 {
 	unsigned all = 2 * (table->columns - 1), widest;

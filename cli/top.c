@@ -113,7 +113,6 @@ static void read_trouble(struct top_command *command, int file)
 	set_trouble(command, words);
 }
 
-/* The round that was made becomes the one that is shown. */
 static void take_round(struct top_command *command)
 {
 	struct top_round *spare = command->last;
@@ -143,7 +142,6 @@ static bool note_crash(struct top_command *command, const char *why, bool too_lo
 	return again;
 }
 
-/* The CPU time of the children that have ended, ns. */
 static uint64_t children_cpu(void)
 {
 	struct rusage usage = { 0 };
@@ -261,7 +259,6 @@ static uint64_t wake_time(const struct top_command *command)
 	return command->choice.paused || command->choice.ended ? UINT64_MAX : command->next;
 }
 
-/* Wait for keys, the child, the target's end, a signal, or the time. */
 static void wait_for_event(struct top_command *command, const sigset_t *waiting)
 {
 	struct pollfd events[3] = {
@@ -339,7 +336,6 @@ static void run_on_terminal(struct top_command *command, const sigset_t *waiting
 
 /* --- As text ------------------------------------------------------------------------ */
 
-/* Print the round.  Returns 0 or a negative errno. */
 static int print_round(const struct top_command *command)
 {
 	const struct top_size size = { .height = PLAIN_LINES };

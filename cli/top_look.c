@@ -108,7 +108,6 @@ static void keep_ring(struct round_look *looking, struct tdt__string *string, bo
 	tdt__string_free(string);
 }
 
-/* The rings that are deadlocks, or those that are not. */
 static void show_rings(struct round_look *looking, struct tdt__string *string, bool deadlocks)
 {
 	const struct tdt_snapshot *snapshot = &looking->findings->public;
@@ -262,7 +261,6 @@ static unsigned rank_of_task(const struct tdt_task_info *task, bool deadlock)
 	return task->state == TDT_TASK_RUNNABLE ? 2 : 3;
 }
 
-/* List the tasks that are wanted.  Returns how many they are. */
 static size_t list_matching(const struct round_look *looking, struct chosen *chosen)
 {
 	const struct tdt_snapshot *snapshot = &looking->findings->public;
@@ -459,7 +457,6 @@ static int count_steps(struct top_times *times, const struct tdt__recording *rec
 	return 0;
 }
 
-/* The first copy of the library that has recorded. */
 static const struct tdt__found *recorded_registry(const struct outside *outside)
 {
 	for (size_t i = 0; i < outside->n_found; i++)

@@ -104,7 +104,6 @@ static void open_selected(struct top_choice *choice, const struct top_round *rou
 		open_task(choice, round->thread[choice->at].task);
 }
 
-/* Open the task that the open one waits for. */
 static void open_holder(struct top_choice *choice, const struct top_round *round)
 {
 	if (round == NULL || !choice->question.open || round->holder == 0)

@@ -257,7 +257,6 @@ static void task_row(struct screen *screen, size_t i, bool selected)
 	tdt__string_puts(&screen->line, task->where);
 }
 
-/* Which tasks are listed, and in which order. */
 static void list_line(struct screen *screen)
 {
 	static const char *const only[] = { "all", "waiting", "runnable", "polling" };

@@ -92,7 +92,6 @@ static void set_look(const char *sequence, size_t n)
 	}
 }
 
-/* Text up to the next sequence. */
 static size_t plain_text(const char *text, size_t n)
 {
 	size_t length = 0;

@@ -65,7 +65,6 @@ void tdt__json_rings(struct tdt__json *json, const struct tdt_snapshot_cycle *co
 	}
 }
 
-/* Write a group; `deadlock` is the number of its deadlock, or NO_DEADLOCK. */
 static void group_json(struct tdt__json *json, const struct tdt_snapshot_group *of, size_t deadlock)
 {
 	const struct tdt_node *root = of->trace != NULL ? tdt_trace_root(of->trace) : NULL;
@@ -88,7 +87,6 @@ static void group_json(struct tdt__json *json, const struct tdt_snapshot_group *
 	tdt__json_end(json, '}');
 }
 
-/* Write the groups from `from` to `end`. */
 static void groups_json(struct tdt__json *json, const struct tdt_snapshot_group *const *groups,
 			size_t from, size_t end, size_t deadlock)
 {

@@ -64,7 +64,6 @@ static void summary_part(struct tdt__string *string, size_t n, const char *what,
 	*before = ", ";
 }
 
-/* ", 2 deadlocks"; nothing if there are none. */
 static void finding(struct tdt__string *string, size_t n, const char *what)
 {
 	if (n == 0)
@@ -94,7 +93,6 @@ static size_t count_busy(const struct tdt_snapshot *snapshot)
 	return n;
 }
 
-/* How many tasks that were asked have answered. */
 static size_t count_asked(const struct tdt_snapshot *snapshot)
 {
 	size_t n = 0;
@@ -378,12 +376,10 @@ static void find_families(struct dump_text *text)
 
 static void children_line(struct dump_text *text, const struct kin *kin)
 {
-	tdt__string_puts(&text->string, "   ");
-	tdt__count(&text->string, kin->shown);
-	tdt__string_puts(&text->string, " of ");
-	tdt__count(&text->string, kin->children);
-	tdt__string_puts(&text->string, kin->children == 1 ? " child is shown below\n"
-							      : " children are shown below\n");
+	tdt__string_printf(&text->string, "   %s of %s%s\n", TDT__NUMBER(kin->shown),
+			   TDT__NUMBER(kin->children),
+			   kin->children == 1 ? " child is shown below"
+					      : " children are shown below");
 	put_lines(text);
 }
 
@@ -408,7 +404,6 @@ static void group(struct dump_text *text, const struct tdt_snapshot_group *of, b
 	out->no_memory |= before;
 }
 
-/* Write a group, and those below it. */
 static void kin_group(struct dump_text *text, uint32_t i, bool deadlock)
 {
 	struct kin *own = text->kin != NULL ? &text->kin[i] : NULL;
@@ -444,7 +439,6 @@ static void rest_of_groups(struct dump_text *text)
 	free(text->kin);
 }
 
-/* Write what was seen of the tasks that went on when they were asked. */
 static void tasks_before(struct dump_text *text)
 {
 	const struct tdt_snapshot *snapshot = text->dump->snapshot;
@@ -458,7 +452,6 @@ static void tasks_before(struct dump_text *text)
 		group(text, snapshot->before[i], false, NULL);
 }
 
-/* Write the last tasks that panicked. */
 static void panicked_tasks(struct dump_text *text)
 {
 	const struct tdt_snapshot *snapshot = text->dump->snapshot;
@@ -467,7 +460,6 @@ static void panicked_tasks(struct dump_text *text)
 		group(text, snapshot->panics[i], false, NULL);
 }
 
-/* Write the line of a cycle, and the groups of a deadlock below it. */
 static void cycle_text(struct dump_text *text, const struct tdt_snapshot_cycle *of)
 {
 	ring(&text->string, of, text->dump);
@@ -477,7 +469,6 @@ static void cycle_text(struct dump_text *text, const struct tdt_snapshot_cycle *
 
 /* ---- Locks that are not given back ---- */
 
-/* What is known of a place, below a headline. */
 static void known_place(struct dump_text *text, const char *what, const struct tdt_node *root)
 {
 	if (root == NULL || tdt_node_first_child(root) == NULL)
@@ -487,7 +478,6 @@ static void known_place(struct dump_text *text, const char *what, const struct t
 	tdt__print_tree(text->out, NULL, root, &text->frames, NULL);
 }
 
-/* The place where an orphaned lock was taken, if it is known. */
 static void place_of_taking(struct dump_text *text, const struct tdt_wait *wait)
 {
 	const struct tdt_snapshot *snapshot = text->dump->snapshot;

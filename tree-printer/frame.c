@@ -46,7 +46,6 @@ static bool has_address(const struct tdt_frame *frame)
 	       (!frame->inlined && (frame->module != NULL || frame->pc != 0));
 }
 
-/* The address as tracers print it. */
 static void address(struct tdt__string *string, const struct tdt_frame *frame)
 {
 	if (frame->symbol != NULL) {

@@ -61,7 +61,6 @@ static uint32_t hash_text(const struct tdt__frames *frames, const struct tdt__fr
 	return tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, bytes, text->size));
 }
 
-/* The index of the frame in `seen`, or TDT__INDEX_NONE. */
 static uint32_t find_seen(const struct tdt__frames *frames, const struct tdt_frame *frame,
 			  uint32_t hash)
 {
@@ -73,7 +72,6 @@ static uint32_t find_seen(const struct tdt__frames *frames, const struct tdt_fra
 	return i;
 }
 
-/* The number of the text that reads like `sought`, or TDT__INDEX_NONE. */
 static uint32_t find_text(const struct tdt__frames *frames, const struct tdt__frame_text *sought,
 			  uint32_t hash)
 {
@@ -101,7 +99,6 @@ static void add_parent(struct tdt__string *string, const struct tdt_frame *frame
 	tdt__string_add(string, "", 1);
 }
 
-/* Add the text of a frame that is not the program's own. */
 static void add_library_text(struct tdt__frames *frames, const struct tdt_frame *frame,
 			     enum tdt__role role)
 {
@@ -122,7 +119,6 @@ static void add_library_text(struct tdt__frames *frames, const struct tdt_frame 
 	tdt__string_free(&directory);
 }
 
-/* Add the remark that names the object which the frame polls. */
 static void add_object_text(struct tdt__frames *frames, const struct tdt_frame *frame)
 {
 	struct tdt__string name = { 0 };

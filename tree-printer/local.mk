@@ -7,9 +7,6 @@ libtdt_core_la_SOURCES += \
 	tree-printer/dump_json.c \
 	tree-printer/dump_text.c \
 	tree-printer/dumps.h \
-	tree-printer/export_phases.c \
-	tree-printer/export_tracks.c \
-	tree-printer/exporter.h \
 	tree-printer/fold.c \
 	tree-printer/fold.h \
 	tree-printer/folded.c \

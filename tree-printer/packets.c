@@ -150,7 +150,6 @@ static void put_packet(struct tdt__packets *packets, const unsigned char *head, 
 		tdt__packets_fail(packets);
 }
 
-/* The fields that all packets begin with. */
 static unsigned char *put_sequence(unsigned char *at, unsigned flags)
 {
 	return tdt__proto_uint(tdt__proto_uint(at, PACKET_SEQUENCE, SEQUENCE), PACKET_FLAGS, flags);

@@ -81,7 +81,6 @@ static bool is_entry(const struct pprof_table *table, uint32_t i, const char *by
 	return entry->n == n && (n == 0 || memcmp(table->bytes.bytes + entry->at, bytes, n) == 0);
 }
 
-/* The index of an entry with these bytes, found or made. */
 static uint64_t find_bytes(struct writing *writing, struct pprof_table *table, const char *bytes,
 			   size_t n)
 {
@@ -228,7 +227,6 @@ static void add_location(struct writing *writing, struct tdt__string *message,
 	tdt__string_free(&location);
 }
 
-/* The location of a text instead of a frame. */
 static uint64_t find_instead(struct writing *writing, const char *text)
 {
 	const struct tdt_frame frame = { .kind = TDT_NODE_FRAME, .function = text };
@@ -313,7 +311,6 @@ static void add_mappings(struct writing *writing)
 		add_mapping(writing, i + 1, &modules->module[i]);
 }
 
-/* Write all messages of a table, each behind its number. */
 static void add_table(struct writing *writing, unsigned field,
 		      const struct pprof_table *table)
 {

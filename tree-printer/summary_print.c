@@ -29,7 +29,6 @@ static void want_stack(struct shown_stacks *shown, uint32_t number)
 		shown->entry[shown->n++].number = number;
 }
 
-/* List each stack once.  Returns 0 or -ENOMEM. */
 static int list_stacks(struct shown_stacks *shown, const struct tdt__summary *summary)
 {
 	size_t most = summary->slow.n + summary->locks.n + summary->waits.n;

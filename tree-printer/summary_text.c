@@ -117,6 +117,12 @@ static void end_part(struct summary_lines *text)
 	text->part.n = 0;
 }
 
+#define ADD_PART(text, ...)                                                                        \
+	do {                                                                                       \
+		tdt__string_printf(&(text)->part, __VA_ARGS__);                                    \
+		end_part(text);                                                                    \
+	} while (0)
+
 /* Add the part that was made so that it ends at the right of `columns` columns. */
 static void add_right(struct summary_lines *text, size_t columns, const char *color)
 {
@@ -153,6 +159,13 @@ static void summary_task(struct summary_lines *text, struct tdt__string *string,
 
 /* ---- Around the entries of a list ---- */
 
+#define WRITE_LINE(text, ...)                                                                      \
+	do {                                                                                       \
+		begin_lines(text);                                                                 \
+		tdt__string_printf(&(text)->line, __VA_ARGS__);                                    \
+		end_lines(text);                                                                   \
+	} while (0)
+
 static void section_heading(struct summary_lines *text, const char *words)
 {
 	begin_lines(text);
@@ -161,14 +174,11 @@ static void section_heading(struct summary_lines *text, const char *words)
 	end_lines(text);
 }
 
-/* Say how many entries are not shown. */
 static void say_more(struct summary_lines *text, size_t shown, size_t found)
 {
 	if (found <= shown)
 		return;
-	begin_lines(text);
-	tdt__string_printf(&text->line, "   and %s more", TDT__NUMBER(found - shown));
-	end_lines(text);
+	WRITE_LINE(text, "   and %s more", TDT__NUMBER(found - shown));
 }
 
 /*
@@ -207,12 +217,10 @@ static void head_missed(struct summary_lines *text)
 
 	if (header->missed == 0)
 		return;
-	begin_lines(text);
-	tdt__string_printf(&text->line, "%s %s not recorded, %s among them: no ring was left",
+	WRITE_LINE(text, "%s %s not recorded, %s among them: no ring was left",
 			   TDT__COUNTED(header->missed, "event"),
 			   header->missed == 1 ? "was" : "were",
 			   TDT__COUNTED(header->missed_polls, "poll"));
-	end_lines(text);
 }
 
 static void head_lost_stacks(struct summary_lines *text)
@@ -221,31 +229,23 @@ static void head_lost_stacks(struct summary_lines *text)
 
 	if (lost == 0)
 		return;
-	begin_lines(text);
-	tdt__string_printf(&text->line,
-			   "%s %s not recorded: their table was full, or no capture was left",
+	WRITE_LINE(text, "%s %s not recorded: their table was full, or no capture was left",
 			   TDT__COUNTED(lost, "stack"), lost == 1 ? "was" : "were");
-	end_lines(text);
 }
 
-/* From when on no event is missing. */
 static void head_reach(struct summary_lines *text)
 {
 	const struct tdt__summary *summary = text->summary;
 
 	if (summary->whole <= summary->start)
 		return;
-	begin_lines(text);
-	if (summary->whole < summary->end) {
-		tdt__string_printf(
-		    &text->line,
-		    "Waits and latencies are those of the last %s: older events are missing.",
-		    TDT__DURATION(summary->end - summary->whole));
-	} else {
-		tdt__string_puts(&text->line, "Waits and latencies are not known: events are "
-					      "missing up to the end.");
-	}
-	end_lines(text);
+	if (summary->whole < summary->end)
+		WRITE_LINE(text,
+			   "Waits and latencies are those of the last %s: older events are missing.",
+			   TDT__DURATION(summary->end - summary->whole));
+	else
+		WRITE_LINE(text, "Waits and latencies are not known: events are missing up to the "
+				 "end.");
 }
 
 static void summary_head(struct summary_lines *text)
@@ -304,10 +304,8 @@ static void begin_entry(struct summary_lines *text, uint64_t ns, uint64_t at,
 	add_right(text, LINE_INDENT - 2, color);
 	tdt__string_puts(&text->line, "  ");
 	text->column = LINE_INDENT;
-	tdt__string_printf(
-	    &text->part, "%s ",
+	ADD_PART(text, "%s ",
 	    TDT__WALL_CLOCK(at + text->summary->real, is_long_ago(text->summary, at)));
-	end_part(text);
 }
 
 /* A part: "(12 waits, 1.204 s in all)". */
@@ -315,25 +313,8 @@ static void in_all(struct summary_lines *text, uint64_t n, const char *what, uin
 {
 	if (n < 2)
 		return;
-	tdt__string_printf(&text->part, "(%s%s %s in all)", TDT__NUMBER(n), what,
+	ADD_PART(text, "(%s%s %s in all)", TDT__NUMBER(n), what,
 			   TDT__DURATION(total));
-	end_part(text);
-}
-
-/* A part: "on thread 4711". */
-static void on_thread(struct summary_lines *text, uint32_t thread)
-{
-	tdt__string_printf(&text->part, "on thread %" PRIu32, thread);
-	end_part(text);
-}
-
-/* A part, unless `going_on` is false. */
-static void still_going(struct summary_lines *text, bool going_on)
-{
-	if (!going_on)
-		return;
-	tdt__string_puts(&text->part, "(not over)");
-	end_part(text);
 }
 
 /* ---- Stacks ---- */
@@ -347,7 +328,6 @@ static const char *users_module(const struct tdt__view *view)
 	return frame != NULL && frame->module != NULL ? frame->module : "";
 }
 
-/* Add a frame to the part: with its place if it is in the user's code. */
 static void one_frame(struct summary_lines *text, const struct tdt_frame *frame, bool users)
 {
 	tdt__frame_name(&text->part, frame);
@@ -391,7 +371,6 @@ static void short_stack(struct summary_lines *text, const struct tdt_node *root)
 	free(view.row);
 }
 
-/* Write the whole stack below the entry. */
 static void whole_stack(struct summary_lines *text, const struct tdt_node *root)
 {
 	struct tdt_print_options options = *text->form->options;
@@ -402,7 +381,6 @@ static void whole_stack(struct summary_lines *text, const struct tdt_node *root)
 	tdt__frames_fini(&frames);
 }
 
-/* Write the entry, with the stack `stack` (0: there is none). */
 static void end_entry(struct summary_lines *text, uint32_t stack)
 {
 	const struct tdt_node *root = tdt__summary_root(text->form, stack);
@@ -420,7 +398,7 @@ static void panic_lines(struct summary_lines *text, const struct tdt__summary_pa
 {
 	begin_entry(text, 0, panic->at, "");
 	task_part(text, panic->task);
-	on_thread(text, panic->thread);
+	ADD_PART(text, "on thread %" PRIu32, panic->thread);
 	end_lines(text);
 }
 
@@ -447,13 +425,13 @@ static void slow_polls(struct summary_lines *text)
 		begin_entry(text, poll->ns, poll->start,
 			    poll->ns >= header->long_poll ? TDT__RED : "");
 		task_part(text, poll->task);
-		on_thread(text, poll->thread);
-		still_going(text, poll->going_on);
+		ADD_PART(text, "on thread %" PRIu32, poll->thread);
+		if (poll->going_on)
+		ADD_PART(text, "(not over)");
 		end_entry(text, poll->stack);
 	}
 }
 
-/* The parts of what is waited for, and by which task it is held. */
 static void wait_parts(struct summary_lines *text, const struct tdt__summary_wait *wait)
 {
 	struct tdt_wait what = wait->what;
@@ -476,7 +454,8 @@ static void waits(struct summary_lines *text, const char *words,
 		begin_entry(text, wait->ns, wait->start, color);
 		task_part(text, wait->task);
 		wait_parts(text, wait);
-		still_going(text, wait->going_on);
+		if (wait->going_on)
+		ADD_PART(text, "(not over)");
 		in_all(text, wait->n, " waits,", wait->total);
 		end_entry(text, wait->stack);
 	}
@@ -486,16 +465,14 @@ static void starved_lines(struct summary_lines *text, const struct tdt__summary_
 {
 	begin_entry(text, entry->ns, entry->at, TDT__YELLOW);
 	task_part(text, entry->task);
-	on_thread(text, entry->thread);
+	ADD_PART(text, "on thread %" PRIu32, entry->thread);
 	if (entry->behind != TDT__NO_TASK) {
-		tdt__string_puts(&text->part, "behind");
-		end_part(text);
+		ADD_PART(text, "behind");
 		task_part(text, entry->behind);
 	}
 	in_all(text, entry->n, " times,", entry->total);
-	tdt__string_printf(&text->part, "(%s, none by another worker)",
+	ADD_PART(text, "(%s, none by another worker)",
 			   TDT__COUNTED(entry->polls, "poll"));
-	end_part(text);
 	end_lines(text);
 }
 
@@ -504,8 +481,9 @@ static void delay_lines(struct summary_lines *text, const struct tdt__summary_de
 	begin_entry(text, delay->ns, delay->at, TDT__YELLOW);
 	task_part(text, delay->task);
 	if (delay->thread != 0)
-		on_thread(text, delay->thread);
-	still_going(text, delay->going_on);
+		ADD_PART(text, "on thread %" PRIu32, delay->thread);
+	if (delay->going_on)
+		ADD_PART(text, "(not over)");
 	end_lines(text);
 }
 
@@ -549,7 +527,7 @@ static void name_cell(struct summary_lines *text)
 
 static void count_cell(struct summary_lines *text, uint64_t n)
 {
-	tdt__count(&text->part, n);
+	tdt__string_puts(&text->part, TDT__NUMBER(n));
 	add_right(text, 11, "");
 }
 
@@ -567,7 +545,6 @@ static void share_cell(struct summary_lines *text, double share)
 	add_right(text, 11, "");
 }
 
-/* The heading of a table with three or four columns behind the first one. */
 static void table_heading(struct summary_lines *text, const char *const cells[5])
 {
 	char words[128];
@@ -643,9 +620,8 @@ static void thread_now(struct summary_lines *text, const struct tdt__summary_wor
 	text->column = LINE_COLUMNS; /* on a line of its own */
 	tdt__string_puts(&text->part, "polls task ");
 	summary_task(text, &text->part, worker->task);
-	tdt__string_printf(&text->part, " for %s",
+	ADD_PART(text, " for %s",
 			   TDT__DURATION(text->summary->end - worker->since));
-	end_part(text);
 }
 
 static void worker_row(struct summary_lines *text, const struct tdt__summary_worker *worker)

@@ -54,41 +54,6 @@ static void task_leaves(struct tdt__string *string, const struct tdt_task_info *
 				   info->leaves_lost);
 }
 
-/* ", watched 3.000 ms ago, 0 polls since" */
-static void watched(struct tdt__string *string, const struct tdt_task_info *info)
-{
-	tdt__string_printf(string, ", watched %s ago, %s since", TDT__DURATION(info->age_ns),
-			   TDT__COUNTED(info->polls_since, "poll"));
-}
-
-/* ", recorded 3.000 ms before the end, 2 polls before the last" */
-static void recorded(struct tdt__string *string, const struct tdt_task_info *info,
-		     enum tdt_answer answer)
-{
-	if (answer == TDT_ANSWER_NONE)
-		return;
-	tdt__string_puts(string, ", recorded");
-	if (info->age_ns != 0)
-		tdt__duration(string, info->age_ns);
-	tdt__string_puts(string, info->age_ns != 0 ? " before the end" : " at the end");
-	if (info->polls_since == 0)
-		return;
-	tdt__string_printf(string, ", %s before the last", TDT__COUNTED(info->polls_since, "poll"));
-}
-
-static void age(struct tdt__string *string, const struct tdt_task_info *info)
-{
-	if (info->age_ns == 0 && info->polls_since == 0)
-		return;
-	tdt__string_puts(string, ", as seen");
-	if (info->age_ns != 0)
-		tdt__duration(string, info->age_ns);
-	if (info->polls_since != 0)
-		tdt__string_printf(string, "%s %" PRIu64 " poll%s", info->age_ns != 0 ? " and" : "",
-				   info->polls_since, info->polls_since == 1 ? "" : "s");
-	tdt__string_puts(string, " ago");
-}
-
 /*
  * When the task was last woken, and by which task; or that it was aborted.  The line of a runnable
  * task has the time already.  For a waiting task, a wake-up by no known task that ended the wait
@@ -122,12 +87,9 @@ void tdt__task_line(struct tdt__string *string, const struct tdt_task_info *info
 	if (kind.answer != TDT_ANSWER_NONE)
 		task_leaves(string, info);
 	tdt__task_answer(string, info, kind);
-	if (kind.recorded)
-		recorded(string, info, kind.answer);
-	else if ((kind.outside && kind.answer == TDT_ANSWER_LAST) || tdt__is_seen(info, kind))
-		watched(string, info);
-	else
-		age(string, info);
+	tdt__tree_age(string, (struct tdt__range){ info->age_ns, info->age_ns },
+		      (struct tdt__range){ info->polls_since, info->polls_since }, kind,
+		      tdt__is_seen(info, kind));
 	woken(string, info);
 	tdt__task_place(string, info);
 	tdt__task_parent(string, info);

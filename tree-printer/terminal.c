@@ -3,6 +3,7 @@
 
 #include "terminal.h"
 
+#include <inttypes.h>
 #include <langinfo.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,4 +52,24 @@ const struct tdt__glyphs *tdt__glyphs(const struct tdt_print_options *options)
 	static const struct tdt__glyphs ascii = { "- ", "|- ", "`- ", "|  ", "   ", " x" };
 
 	return options->utf8 == TDT_PRINT_YES ? &utf8 : &ascii;
+}
+
+void tdt__indent(struct tdt__string *line, struct tdt__indentation *indentation, uint32_t depth,
+		 bool last)
+{
+	const struct tdt__glyphs *glyphs = tdt__glyphs(line->options);
+	const char *more = depth == 1 ? " " : last ? glyphs->blank : glyphs->line;
+
+	if (depth > TDT__LEVELS_MAX) {
+		tdt__string_add(line, indentation->bytes, indentation->size[TDT__LEVELS_MAX + 1]);
+		tdt__string_printf(line, "[%" PRIu32 "] ", depth);
+		return;
+	}
+	indentation->size[1] = 0;
+	tdt__string_add(line, indentation->bytes, indentation->size[depth]);
+	tdt__string_puts(line, depth == 1 ? glyphs->root
+			       : last	  ? glyphs->last_child
+					  : glyphs->child);
+	memcpy(indentation->bytes + indentation->size[depth], more, strlen(more));
+	indentation->size[depth + 1] = indentation->size[depth] + strlen(more);
 }

@@ -65,13 +65,6 @@ struct text {
 	struct tdt__string string; /* the texts of the shapes, each a whole number of words */
 };
 
-static enum tdt__role role_of_node(const struct tdt__folded *folded)
-{
-	if (folded->own)
-		return TDT__ROLE_OWN;
-	return folded->fold == TDT__FOLD_OPERATION ? TDT__ROLE_OPERATION : TDT__ROLE_LIBRARY;
-}
-
 /* Set `*saying` to what the line of `row` says.  False: no memory. */
 static bool say(struct text *text, const struct tdt__row *row, bool has_children,
 		struct saying *saying)
@@ -84,7 +77,7 @@ static bool say(struct text *text, const struct tdt__row *row, bool has_children
 		return true;
 	}
 	folded = &text->folded[tdt_node_id(row->node)];
-	saying->text = tdt__frames_text(text->frames, folded->frame, role_of_node(folded));
+	saying->text = tdt__frames_text(text->frames, folded->frame, tdt__role_of(folded));
 	if (folded->has != TDT__POLLED_NOTHING)
 		saying->object =
 		    tdt__frames_text(text->frames, folded->object, TDT__ROLE_OBJECT) + 1;
@@ -187,7 +180,6 @@ static uint32_t take_shape(struct text *text, size_t at)
 	return shape;
 }
 
-/* Find the shape of `row`.  The shapes of its children are known. */
 static void do_row(struct text *text, uint32_t row)
 {
 	struct line *line = &text->line[row];
@@ -222,26 +214,6 @@ static void do_rows(struct text *text)
 	}
 	if (!text->string.failed)
 		join_repeats(text, 0);
-}
-
-void tdt__indent(struct tdt__string *line, struct tdt__indentation *indentation, uint32_t depth,
-		 bool last)
-{
-	const struct tdt__glyphs *glyphs = tdt__glyphs(line->options);
-	const char *more = depth == 1 ? " " : last ? glyphs->blank : glyphs->line;
-
-	if (depth > TDT__LEVELS_MAX) {
-		tdt__string_add(line, indentation->bytes, indentation->size[TDT__LEVELS_MAX + 1]);
-		tdt__string_printf(line, "[%" PRIu32 "] ", depth);
-		return;
-	}
-	indentation->size[1] = 0;
-	tdt__string_add(line, indentation->bytes, indentation->size[depth]);
-	tdt__string_puts(line, depth == 1 ? glyphs->root
-			       : last	  ? glyphs->last_child
-					  : glyphs->child);
-	memcpy(indentation->bytes + indentation->size[depth], more, strlen(more));
-	indentation->size[depth + 1] = indentation->size[depth] + strlen(more);
 }
 
 static void draw_row(struct tdt__string *to, const struct text *text, uint32_t row,

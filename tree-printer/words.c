@@ -34,11 +34,6 @@ const char *tdt__count_text(char text[TDT__WORDS_MAX], uint64_t n, const char *n
 	return text;
 }
 
-void tdt__count(struct tdt__string *string, uint64_t n)
-{
-	tdt__string_puts(string, TDT__NUMBER(n));
-}
-
 void tdt__count_leaves(struct tdt__string *string, uint64_t n)
 {
 	tdt__string_printf(string, "%" PRIu64 " lea%s", n, n == 1 ? "f" : "ves");
@@ -75,6 +70,18 @@ const char *tdt__duration_text(char text[TDT__WORDS_MAX], uint64_t ns)
 void tdt__duration(struct tdt__string *string, uint64_t ns)
 {
 	tdt__string_printf(string, " %s", TDT__DURATION(ns));
+}
+
+void tdt__duration_range(struct tdt__string *string, struct tdt__range range)
+{
+	const char *low = TDT__DURATION(range.low), *high = TDT__DURATION(range.high);
+
+	if (range.low == 0 && range.high != 0)
+		tdt__string_printf(string, " up to %s", high);
+	else if (strcmp(low, high) == 0)
+		tdt__string_printf(string, " %s", low);
+	else
+		tdt__string_printf(string, " %s to %s", low, high);
 }
 
 const char *tdt__wall_clock_text(char text[TDT__WORDS_MAX], uint64_t real, bool dated)
@@ -261,6 +268,39 @@ void tdt__task_answer(struct tdt__string *string, const struct tdt_task_info *in
 	else if (answer == TDT_ANSWER_NONE ||
 		 (answer == TDT_ANSWER_LAST && !tdt__is_seen(info, kind)))
 		tdt__string_puts(string, ", did not answer");
+}
+
+static void poll_range(struct tdt__string *string, struct tdt__range polls)
+{
+	if (polls.low != polls.high)
+		tdt__string_printf(string, "%s to ", TDT__NUMBER(polls.low));
+	tdt__string_puts(string, TDT__COUNTED(polls.high, "poll"));
+}
+
+void tdt__tree_age(struct tdt__string *string, struct tdt__range age_ns,
+		   struct tdt__range polls_since, struct tdt__task_kind kind, bool seen)
+{
+	bool aged = age_ns.high != 0, polled = polls_since.high != 0;
+	bool recorded = kind.recorded && kind.answer != TDT_ANSWER_NONE;
+	bool watched = !kind.recorded && ((kind.outside && kind.answer == TDT_ANSWER_LAST) || seen);
+
+	if (!recorded && !watched && !aged && !polled)
+		return;
+	tdt__string_puts(string, recorded  ? ", recorded"
+				 : watched ? ", watched"
+					   : ", as seen");
+	if (aged || watched)
+		tdt__duration_range(string, age_ns);
+	if (recorded)
+		tdt__string_puts(string, aged ? " before the end" : " at the end");
+	if (watched || polled) {
+		tdt__string_puts(string, watched ? " ago, " : recorded ? ", " : aged ? " and " : " ");
+		poll_range(string, polls_since);
+	}
+	tdt__string_puts(string, watched	      ? " since"
+				 : !recorded	      ? " ago"
+				 : polled ? " before the last"
+					  : "");
 }
 
 void tdt__spawn_place(struct tdt__string *string, const char *file, uint32_t line, uint32_t column)

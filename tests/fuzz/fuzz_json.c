@@ -42,10 +42,10 @@ static const struct tdt_print_options forms[] = {
 	{ .format = TDT_PRINT_FOLDED, .full_paths = 1, .plumbing = 1 },
 };
 
-/* 1, 0 or -1, as reader_next_of_both(). */
+/* 1, 0 or -1, as reader_next(). */
 static int read_next(struct reader *reader, struct answer *answer)
 {
-	int result = reader_next_of_both(reader, &answer->trace, &answer->dump);
+	int result = reader_next(reader, &answer->trace, &answer->dump);
 
 	CLAIM(result >= -1 && result <= 1);
 	CLAIM(result == 1 || (answer->trace == NULL && answer->dump == NULL));

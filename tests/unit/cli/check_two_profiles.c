@@ -42,7 +42,7 @@ static int read_profile(const char *text, struct reader *reader)
 	int result;
 
 	*reader = (struct reader){ .file = file, .profile = stacks_read_profile, .arg = &to };
-	result = reader_next(reader, &trace);
+	result = reader_next(reader, &trace, NULL);
 	ck_assert_ptr_null(trace);
 	fclose(file);
 	return result;
