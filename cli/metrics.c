@@ -329,7 +329,7 @@ static void put_page(FILE *out, struct scrape *scrape)
 	const struct metrics_page down = { .form = scrape->form };
 	const char *why = "";
 	int status = do_apart(out, print_metrics, scrape,
-				   timeout_seconds(scrape->options, TIMEOUT_OF_SCRAPE), &why);
+			      timeout_seconds(scrape->options, TIMEOUT_OF_SCRAPE), &why);
 
 	if (status == -ECANCELED && !scrape->quiet)
 		report_reading(why);

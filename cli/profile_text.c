@@ -49,8 +49,8 @@ static int set_texts(struct profile_table *table, struct profile_row *row)
 	while ((node = profile_next_shown(tree, node)) != NULL && row->n < FRAMES_SHOWN) {
 		const struct tdt__folded *folded = &tree->folded[tdt_node_id(node)];
 
-		row->text[row->n] = tdt__frames_text(&table->shown.frames, folded->frame,
-						     tdt__role_of(folded));
+		row->text[row->n] =
+		    tdt__frames_text(&table->shown.frames, folded->frame, tdt__role_of(folded));
 		if (row->text[row->n] == UINT32_MAX)
 			return -ENOMEM;
 		row->guessed[row->n++] = tdt_node_frame(node)->guessed != 0;

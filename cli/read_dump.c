@@ -76,7 +76,7 @@ static int allocate_groups(struct dump *dump, size_t groups, size_t tasks)
 	dump->tasks = calloc(tasks + 1, sizeof(*dump->tasks));
 	dump->in_groups = calloc(tasks + 1, sizeof(*dump->in_groups));
 	return dump->groups != NULL && dump->list != NULL && dump->tasks != NULL &&
-			       dump->in_groups != NULL
+		       dump->in_groups != NULL
 		   ? 0
 		   : -ENOMEM;
 }
@@ -135,16 +135,17 @@ static int read_array(struct reader *reader, const json_t *groups, const char *k
 	return err;
 }
 
-/* The arrays of groups, and where the snapshot has them: the first one, and others of one task each. */
+/* The arrays of groups: the first one, and others of one task each. */
 static const struct {
 	const char *key;
-	size_t list, n;
+	size_t list, n; /* in the snapshot */
 } group_arrays[] = {
-#define GROUPS(name)                                                                               \
-	{                                                                                          \
-		#name, offsetof(struct tdt_snapshot, name), offsetof(struct tdt_snapshot, n_##name) \
-	}
-	GROUPS(groups), GROUPS(panics), GROUPS(before), GROUPS(lost_wakeups), GROUPS(orphans),
+#define AT(name) offsetof(struct tdt_snapshot, name)
+	{ "groups", AT(groups), AT(n_groups) },
+	{ "panics", AT(panics), AT(n_panics) },
+	{ "before", AT(before), AT(n_before) },
+	{ "lost_wakeups", AT(lost_wakeups), AT(n_lost_wakeups) },
+	{ "orphans", AT(orphans), AT(n_orphans) },
 };
 
 #define GROUP_ARRAYS (sizeof group_arrays / sizeof group_arrays[0])

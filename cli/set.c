@@ -104,20 +104,16 @@ static int request_record(const struct set_command *command, struct tdt__door *d
 
 static void print_in_force(const struct set_command *command, const struct in_force *in_force)
 {
-	struct tdt__string text = { 0 };
-
 	if (command->options.print.format == TDT_PRINT_JSON) {
 		printf("{\"tdt\":1,\"set\":{\"watch_ns\":%" PRIu64 ",\"recording\":%s}}\n",
 		       in_force->watch_ns, in_force->recording ? "true" : "false");
 		return;
 	}
-	tdt__duration(&text, in_force->watch_ns);
-	if (in_force->watch_ns != 0 && !text.failed)
-		printf("the tasks are watched: every%.*s\n", (int)text.n, text.bytes);
+	if (in_force->watch_ns != 0)
+		printf("the tasks are watched: every %s\n", TDT__DURATION(in_force->watch_ns));
 	if (in_force->recording)
 		printf("the tasks are recorded%s\n",
 		       in_force->by_program ? ", as the program itself has chosen" : "");
-	tdt__string_free(&text);
 }
 
 static int set_one(const struct set_command *command, struct set_doors *doors,

@@ -5,16 +5,6 @@
 
 #include <stdlib.h>
 
-/* Characters of a text that contains only printable ones. */
-static unsigned text_width(const char *text, size_t n)
-{
-	unsigned width = 0;
-
-	for (size_t i = 0; i < n; i++)
-		width += ((unsigned char)text[i] & 0xc0) != 0x80;
-	return width;
-}
-
 void text_table_cell(struct text_table *table)
 {
 	size_t begin = table->n > 0 ? table->end[table->n - 1] : 0;
@@ -24,7 +14,7 @@ void text_table_cell(struct text_table *table)
 		tdt__string_puts(&table->text, "-");
 	if (table->text.failed)
 		return;
-	own = text_width(table->text.bytes + begin, table->text.n - begin);
+	own = tdt__columns(table->text.bytes + begin, table->text.n - begin);
 	if (own > *width)
 		*width = own;
 	table->end[table->n++] = table->text.n;
@@ -88,7 +78,7 @@ static void write_cells(struct tdt__out *out, const struct text_table *table)
 		size_t column = i % table->columns, begin = i > 0 ? table->end[i - 1] : 0;
 		const char *text = table->text.bytes + begin;
 		size_t n = table->end[i] - begin;
-		unsigned own = text_width(text, n), width = table->width[column];
+		unsigned own = tdt__columns(text, n), width = table->width[column];
 		unsigned pad = own < width ? width - own : 0;
 		bool right = table->column[column].right;
 

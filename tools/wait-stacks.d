@@ -1,8 +1,8 @@
 #!/usr/sbin/dtrace -qs
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Where do tasks wait?  Counts, for each task, the stacks at which its polls cloned the waker: those
- * of all polls, since single stacks cannot be removed from an aggregation.
+ * Where do tasks wait?  Counts, for each task, the stacks at which its polls cloned the waker: of
+ * all polls, since single stacks cannot be removed from an aggregation.
  *
  *	sudo tools/wait-stacks.d -p PID         # until Ctrl-C
  *

@@ -22,11 +22,11 @@
 /* What the tasks have in common, and the ranges of what differs. */
 struct facts {
 	struct tdt_task_info first;
-	struct tdt__range state_ns, age_ns, polls_since;
+	struct tdt__extent state_ns, age_ns, polls_since;
 	bool same_place, same_parent, same_syscall;
 };
 
-static void widen(struct tdt__range *range, uint64_t value)
+static void widen(struct tdt__extent *range, uint64_t value)
 {
 	range->low = value < range->low ? value : range->low;
 	range->high = value > range->high ? value : range->high;

@@ -376,10 +376,9 @@ static void find_families(struct dump_text *text)
 
 static void children_line(struct dump_text *text, const struct kin *kin)
 {
-	tdt__string_printf(&text->string, "   %s of %s%s\n", TDT__NUMBER(kin->shown),
-			   TDT__NUMBER(kin->children),
-			   kin->children == 1 ? " child is shown below"
-					      : " children are shown below");
+	tdt__string_printf(
+	    &text->string, "   %s of %s%s\n", TDT__NUMBER(kin->shown), TDT__NUMBER(kin->children),
+	    kin->children == 1 ? " child is shown below" : " children are shown below");
 	put_lines(text);
 }
 

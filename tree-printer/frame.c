@@ -12,23 +12,18 @@
 
 static const char *cut_text(enum tdt_cut cut)
 {
-	switch (cut) {
-	case TDT_CUT_LIMIT:
-		return "... cut: more frames than the limit";
-	case TDT_CUT_NO_INFO:
-		return "... cut: a frame without unwind information";
-	case TDT_CUT_CORRUPT:
-		return "... cut: the stack or its unwind information is corrupt";
-	case TDT_CUT_STACK:
-		return "... cut: the leaf was polled on another stack";
-	case TDT_CUT_MEMORY:
-		return "... cut: no memory for more frames";
-	case TDT_CUT_UNSUPPORTED:
-		return "... cut: a frame whose unwind information can't be followed";
-	case TDT_CUT_NOT:
-		break;
-	}
-	return "... cut";
+	static const char *const texts[] = {
+		[TDT_CUT_LIMIT] = "... cut: more frames than the limit",
+		[TDT_CUT_NO_INFO] = "... cut: a frame without unwind information",
+		[TDT_CUT_CORRUPT] = "... cut: the stack or its unwind information is corrupt",
+		[TDT_CUT_STACK] = "... cut: the leaf was polled on another stack",
+		[TDT_CUT_MEMORY] = "... cut: no memory for more frames",
+		[TDT_CUT_UNSUPPORTED] =
+			"... cut: a frame whose unwind information can't be followed",
+	};
+	bool known = (unsigned)cut < sizeof texts / sizeof texts[0] && texts[cut] != NULL;
+
+	return known ? texts[cut] : "... cut";
 }
 
 static void module_offset(struct tdt__string *string, const struct tdt_frame *frame)

@@ -91,9 +91,9 @@ struct exporter {
 	struct task_track *task_track;
 	size_t n_tasks, n_threads;
 	struct sampler sampler;
-	uint64_t flows;		/* what is added to the numbers of wake-ups */
-	uint64_t boot_ahead;	/* CLOCK_BOOTTIME less CLOCK_MONOTONIC, as the trace has it */
-	struct loss *loss; /* in the order of time */
+	uint64_t flows;	     /* what is added to the numbers of wake-ups */
+	uint64_t boot_ahead; /* CLOCK_BOOTTIME less CLOCK_MONOTONIC, as the trace has it */
+	struct loss *loss;   /* in the order of time */
 	size_t n_losses, next_loss;
 	uint32_t parked, cpu;		/* interned names */
 	uint32_t phase[2][TDT__PHASES]; /* the same: unsure, sure; 0: the phase is not drawn */
@@ -159,8 +159,7 @@ static uint64_t export_thread(struct exporter *exporter, uint32_t number)
 }
 
 /* A track below another one, with a name of `n` bytes of UTF-8. */
-static uint64_t export_track(struct exporter *exporter, uint64_t parent, const char *name,
-			   size_t n)
+static uint64_t export_track(struct exporter *exporter, uint64_t parent, const char *name, size_t n)
 {
 	struct tdt__string track = { 0 };
 	uint64_t uuid;
@@ -216,7 +215,7 @@ static uint32_t export_text(struct exporter *exporter)
 
 /* The interned name of a task behind `start`; it is kept in `*name`, which is 0 at first. */
 static uint32_t export_task_name(struct exporter *exporter, uint32_t number, const char *start,
-			       uint32_t *name)
+				 uint32_t *name)
 {
 	if (*name == 0) {
 		print_task(exporter, number, start);
@@ -254,7 +253,7 @@ static uint64_t export_task(struct exporter *exporter, uint32_t number)
 	if (track->uuid == 0) {
 		print_task(exporter, number, "");
 		track->uuid = export_track(exporter, exporter->process, exporter->text.bytes,
-						exporter->text.n);
+					   exporter->text.n);
 		annotate_identity(exporter, &exporter->task[number]);
 	}
 	return track->uuid;
@@ -270,16 +269,16 @@ static void export_event(struct exporter *exporter, uint64_t ns, struct tdt__pac
 
 /* Write an event that has only a type, a track and an interned name (0: none). */
 static void export_put(struct exporter *exporter, uint64_t ns, enum tdt__packet_type type,
-		     uint64_t track, uint32_t name)
+		       uint64_t track, uint32_t name)
 {
 	export_event(exporter, ns,
-			  (struct tdt__packet_event){ .type = type, .track = track, .name = name });
+		     (struct tdt__packet_event){ .type = type, .track = track, .name = name });
 }
 
 static void export_mark(struct exporter *exporter, uint64_t ns, uint64_t track, const char *name)
 {
 	export_put(exporter, ns, TDT__PACKET_INSTANT, track,
-			tdt__packets_name(&exporter->packets, TDT__EVENT_NAMES, name));
+		   tdt__packets_name(&exporter->packets, TDT__EVENT_NAMES, name));
 }
 
 static void export_annotate(struct exporter *exporter, const char *name, uint64_t value)
@@ -368,7 +367,7 @@ static void begin_slice(struct exporter *exporter, uint32_t number,
 	if (name == 0)
 		return;
 	export_put(exporter, phase->since > track->until ? phase->since : track->until,
-			TDT__PACKET_BEGIN, export_task(exporter, number), name);
+		   TDT__PACKET_BEGIN, export_task(exporter, number), name);
 	track->open = true;
 }
 
@@ -384,8 +383,7 @@ static void end_slice(struct exporter *exporter, uint32_t number, uint64_t until
 }
 
 /* A lock may still be passed on, and what is not sure may still become so. */
-static bool has_its_name(const struct exporter *exporter,
-			 const struct tdt__timeline_task *task)
+static bool has_its_name(const struct exporter *exporter, const struct tdt__timeline_task *task)
 {
 	struct tdt__recorded_waits waits;
 
@@ -498,9 +496,9 @@ static bool sample(struct exporter *exporter, uint64_t ns)
 		if (sampler->value[i] == sampler->told[i])
 			continue;
 		export_event(exporter, ns,
-				  (struct tdt__packet_event){ .type = TDT__PACKET_COUNTER,
-							      .track = sampler->track[i],
-							      .value = sampler->value[i] });
+			     (struct tdt__packet_event){ .type = TDT__PACKET_COUNTER,
+							 .track = sampler->track[i],
+							 .value = sampler->value[i] });
 		sampler->told[i] = sampler->value[i];
 		changed = true;
 	}
@@ -558,8 +556,8 @@ static void begin_loss(struct exporter *exporter, const struct tdt__recorded_rin
 		return;
 	loss.track = export_thread(exporter, ring->first_thread);
 	export_put(exporter, tdt__recording_from(exporter->recording), TDT__PACKET_BEGIN,
-			loss.track,
-			tdt__packets_name(&exporter->packets, TDT__EVENT_NAMES, "events are lost"));
+		   loss.track,
+		   tdt__packets_name(&exporter->packets, TDT__EVENT_NAMES, "events are lost"));
 	exporter->loss[exporter->n_losses++] = loss;
 }
 
@@ -589,13 +587,13 @@ static void export_losses(struct exporter *exporter)
 		export_annotate(exporter, "events", header->missed);
 		export_annotate(exporter, "polls", header->missed_polls);
 		export_mark(exporter, from, exporter->process,
-				 "events were not recorded: there was no ring for their thread");
+			    "events were not recorded: there was no ring for their thread");
 	}
 	if (stacks != 0) {
 		export_annotate(exporter, "stacks", stacks);
 		export_mark(exporter, from, exporter->process,
-				 "stacks were not recorded: their table was full, or no capture "
-				 "was left");
+			    "stacks were not recorded: their table was full, or no capture "
+			    "was left");
 	}
 	begin_losses(exporter);
 }
@@ -636,8 +634,8 @@ static void annotate_arguments(struct exporter *exporter, struct tdt__recorded_u
 }
 
 /* The track of the slices of this name (valid UTF-8) on a track.  NULL: no memory. */
-static struct user_track *user_track(struct exporter *exporter, uint64_t parent,
-					  const char *text, size_t n)
+static struct user_track *user_track(struct exporter *exporter, uint64_t parent, const char *text,
+				     size_t n)
 {
 	uint32_t name = tdt__packets_intern(&exporter->packets, TDT__EVENT_NAMES, text, n), i;
 	uint32_t hash = (uint32_t)tdt__mix(parent, name);
@@ -705,8 +703,7 @@ static void export_user(struct exporter *exporter, const struct tdt__recorded_it
 	if (begins || ends)
 		put_slice(exporter, item->ns, track, begins);
 	else
-		export_put(exporter, item->ns, TDT__PACKET_INSTANT, track,
-				export_text(exporter));
+		export_put(exporter, item->ns, TDT__PACKET_INSTANT, track, export_text(exporter));
 }
 
 /* --- The items, by kind --- */
@@ -735,10 +732,10 @@ static void put_instant(struct exporter *exporter, uint64_t ns, uint64_t track, 
 			uint32_t callstack)
 {
 	export_event(exporter, ns,
-			  (struct tdt__packet_event){ .type = TDT__PACKET_INSTANT,
-						      .track = track,
-						      .name = name,
-						      .callstack = callstack });
+		     (struct tdt__packet_event){ .type = TDT__PACKET_INSTANT,
+						 .track = track,
+						 .name = name,
+						 .callstack = callstack });
 }
 
 static uint32_t event_name(struct exporter *exporter, const char *words)
@@ -755,12 +752,12 @@ static void put_poll_begin(struct exporter *exporter, const struct tdt__step *st
 
 	next_stack(exporter, &step->item, &i, &stack);
 	export_event(exporter, step->item.ns,
-			  (struct tdt__packet_event){
-			      .type = TDT__PACKET_BEGIN,
-			      .track = thread,
-			      .name = export_task_name(exporter, step->task, "", &track->name),
-			      .callstack = stack,
-			      .flow_end = step->wake != 0 ? exporter->flows + step->wake : 0 });
+		     (struct tdt__packet_event){
+			 .type = TDT__PACKET_BEGIN,
+			 .track = thread,
+			 .name = export_task_name(exporter, step->task, "", &track->name),
+			 .callstack = stack,
+			 .flow_end = step->wake != 0 ? exporter->flows + step->wake : 0 });
 	while (next_stack(exporter, &step->item, &i, &stack))
 		put_instant(exporter, step->item.ns, thread, event_name(exporter, "another leaf"),
 			    stack);
@@ -773,7 +770,7 @@ static void put_poll_end(struct exporter *exporter, const struct tdt__step *step
 		tdt__packets_annotate_text(&exporter->packets, &exporter->annotations, "result",
 					   "panicked");
 	export_put(exporter, step->item.ns, TDT__PACKET_END,
-			export_thread(exporter, step->item.thread), 0);
+		   export_thread(exporter, step->item.thread), 0);
 }
 
 static void put_poll(struct exporter *exporter, const struct tdt__step *step)
@@ -788,13 +785,12 @@ static void put_wake(struct exporter *exporter, const struct tdt__step *step)
 {
 	struct task_track *track = &exporter->task_track[step->task];
 
-	export_event(
-	    exporter, step->item.ns,
-	    (struct tdt__packet_event){
-		.type = TDT__PACKET_INSTANT,
-		.track = export_thread(exporter, step->item.thread),
-		.name = export_task_name(exporter, step->task, "wakes ", &track->wakes),
-		.flow = step->wake != 0 ? exporter->flows + step->wake : 0 });
+	export_event(exporter, step->item.ns,
+		     (struct tdt__packet_event){
+			 .type = TDT__PACKET_INSTANT,
+			 .track = export_thread(exporter, step->item.thread),
+			 .name = export_task_name(exporter, step->task, "wakes ", &track->wakes),
+			 .flow = step->wake != 0 ? exporter->flows + step->wake : 0 });
 }
 
 static void put_spawn(struct exporter *exporter, const struct tdt__step *step)
@@ -803,7 +799,7 @@ static void put_spawn(struct exporter *exporter, const struct tdt__step *step)
 	uint64_t thread = export_thread(exporter, step->item.thread);
 
 	export_put(exporter, step->item.ns, TDT__PACKET_INSTANT, thread,
-			export_task_name(exporter, step->task, "spawns ", &track->spawns));
+		   export_task_name(exporter, step->task, "spawns ", &track->spawns));
 }
 
 static void put_end(struct exporter *exporter, const struct tdt__step *step)
@@ -815,10 +811,10 @@ static void put_end(struct exporter *exporter, const struct tdt__step *step)
 	if (aborted)
 		export_annotate(exporter, "by task", event->a | (uint64_t)event->b << 32);
 	export_mark(exporter, step->item.ns, export_task(exporter, step->task),
-			 outcome == TDT_PANICKED  ? "panicked"
-			 : aborted		  ? "aborted"
-			 : outcome == TDT_PENDING ? "dropped"
-						  : "ready");
+		    outcome == TDT_PANICKED  ? "panicked"
+		    : aborted		     ? "aborted"
+		    : outcome == TDT_PENDING ? "dropped"
+					     : "ready");
 }
 
 static void put_park(struct exporter *exporter, const struct tdt__recorded_item *item)
@@ -828,7 +824,7 @@ static void put_park(struct exporter *exporter, const struct tdt__recorded_item 
 	if (!begins)
 		export_cpu(exporter, &item->event);
 	export_put(exporter, item->ns, begins ? TDT__PACKET_BEGIN : TDT__PACKET_END,
-			export_thread(exporter, item->thread), begins ? exporter->parked : 0);
+		   export_thread(exporter, item->thread), begins ? exporter->parked : 0);
 }
 
 /* The stack of a poll that was found going on. */
@@ -859,8 +855,7 @@ static void put_remark(struct exporter *exporter, const struct tdt__recorded_ite
 /* --- The whole --- */
 
 /* The recorder was started or stopped; a step of a task says that it is not known since then. */
-static void put_mark(struct exporter *exporter, const struct tdt__step *step,
-		     const char *words)
+static void put_mark(struct exporter *exporter, const struct tdt__step *step, const char *words)
 {
 	if (step->task == TDT__RECORDED_NONE)
 		export_mark(exporter, step->item.ns, exporter->process, words);
@@ -942,7 +937,7 @@ static void put_all_steps(struct exporter *exporter)
 	}
 	export_last_phases(exporter);
 	export_samples(exporter,
-			    tdt__recording_until(exporter->recording) + exporter->sampler.every);
+		       tdt__recording_until(exporter->recording) + exporter->sampler.every);
 }
 
 static void write_packets(struct exporter *exporter)

@@ -100,6 +100,15 @@ size_t tdt__utf8_decode(const char *text, uint32_t *code)
 	return *code < least[n] || *code > 0x10ffff || (*code >= 0xd800 && *code < 0xe000) ? 0 : n;
 }
 
+unsigned tdt__columns(const char *text, size_t n)
+{
+	unsigned columns = 0;
+
+	for (size_t i = 0; i < n; i++)
+		columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+	return columns;
+}
+
 bool tdt__is_harmful(uint32_t code)
 {
 	static const struct {

@@ -53,6 +53,9 @@ void tdt__string_protect(struct tdt__string *string, size_t at);
  */
 size_t tdt__utf8_decode(const char *text, uint32_t *code);
 
+/* How many columns UTF-8 takes, if each character takes one. */
+unsigned tdt__columns(const char *text, size_t n);
+
 /*
  * Whether a character is a control character, a separator of lines, a character that changes the
  * direction of writing, or an invisible one.  Two names that differ only in invisible characters

@@ -74,16 +74,6 @@ static const char *name_or_null(const char *name)
 
 /* ---- Lines that are broken between their parts ---- */
 
-/* How many columns UTF-8 takes, if each character takes one. */
-static size_t columns_of(const struct tdt__string *string)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < string->n; i++)
-		n += ((unsigned char)string->bytes[i] & 0xc0) != 0x80;
-	return n;
-}
-
 static void begin_lines(struct summary_lines *text)
 {
 	text->line.n = 0;
@@ -102,7 +92,7 @@ static void indent_line(struct summary_lines *text)
 /* Add the part that was made, behind a space or on a line of its own. */
 static void end_part(struct summary_lines *text)
 {
-	size_t n = columns_of(&text->part);
+	size_t n = tdt__columns(text->part.bytes, text->part.n);
 
 	if (n == 0)
 		return;
@@ -126,7 +116,7 @@ static void end_part(struct summary_lines *text)
 /* Add the part that was made so that it ends at the right of `columns` columns. */
 static void add_right(struct summary_lines *text, size_t columns, const char *color)
 {
-	size_t n = columns_of(&text->part);
+	size_t n = tdt__columns(text->part.bytes, text->part.n);
 
 	tdt__string_printf(&text->line, "%*s", n < columns ? (int)(columns - n) : 0, "");
 	tdt__color(&text->line, color);
@@ -218,9 +208,8 @@ static void head_missed(struct summary_lines *text)
 	if (header->missed == 0)
 		return;
 	WRITE_LINE(text, "%s %s not recorded, %s among them: no ring was left",
-			   TDT__COUNTED(header->missed, "event"),
-			   header->missed == 1 ? "was" : "were",
-			   TDT__COUNTED(header->missed_polls, "poll"));
+		   TDT__COUNTED(header->missed, "event"), header->missed == 1 ? "was" : "were",
+		   TDT__COUNTED(header->missed_polls, "poll"));
 }
 
 static void head_lost_stacks(struct summary_lines *text)
@@ -230,7 +219,7 @@ static void head_lost_stacks(struct summary_lines *text)
 	if (lost == 0)
 		return;
 	WRITE_LINE(text, "%s %s not recorded: their table was full, or no capture was left",
-			   TDT__COUNTED(lost, "stack"), lost == 1 ? "was" : "were");
+		   TDT__COUNTED(lost, "stack"), lost == 1 ? "was" : "were");
 }
 
 static void head_reach(struct summary_lines *text)
@@ -240,9 +229,9 @@ static void head_reach(struct summary_lines *text)
 	if (summary->whole <= summary->start)
 		return;
 	if (summary->whole < summary->end)
-		WRITE_LINE(text,
-			   "Waits and latencies are those of the last %s: older events are missing.",
-			   TDT__DURATION(summary->end - summary->whole));
+		WRITE_LINE(
+		    text, "Waits and latencies are those of the last %s: older events are missing.",
+		    TDT__DURATION(summary->end - summary->whole));
 	else
 		WRITE_LINE(text, "Waits and latencies are not known: events are missing up to the "
 				 "end.");
@@ -305,7 +294,7 @@ static void begin_entry(struct summary_lines *text, uint64_t ns, uint64_t at,
 	tdt__string_puts(&text->line, "  ");
 	text->column = LINE_INDENT;
 	ADD_PART(text, "%s ",
-	    TDT__WALL_CLOCK(at + text->summary->real, is_long_ago(text->summary, at)));
+		 TDT__WALL_CLOCK(at + text->summary->real, is_long_ago(text->summary, at)));
 }
 
 /* A part: "(12 waits, 1.204 s in all)". */
@@ -313,8 +302,7 @@ static void in_all(struct summary_lines *text, uint64_t n, const char *what, uin
 {
 	if (n < 2)
 		return;
-	ADD_PART(text, "(%s%s %s in all)", TDT__NUMBER(n), what,
-			   TDT__DURATION(total));
+	ADD_PART(text, "(%s%s %s in all)", TDT__NUMBER(n), what, TDT__DURATION(total));
 }
 
 /* ---- Stacks ---- */
@@ -427,7 +415,7 @@ static void slow_polls(struct summary_lines *text)
 		task_part(text, poll->task);
 		ADD_PART(text, "on thread %" PRIu32, poll->thread);
 		if (poll->going_on)
-		ADD_PART(text, "(not over)");
+			ADD_PART(text, "(not over)");
 		end_entry(text, poll->stack);
 	}
 }
@@ -455,7 +443,7 @@ static void waits(struct summary_lines *text, const char *words,
 		task_part(text, wait->task);
 		wait_parts(text, wait);
 		if (wait->going_on)
-		ADD_PART(text, "(not over)");
+			ADD_PART(text, "(not over)");
 		in_all(text, wait->n, " waits,", wait->total);
 		end_entry(text, wait->stack);
 	}
@@ -471,8 +459,7 @@ static void starved_lines(struct summary_lines *text, const struct tdt__summary_
 		task_part(text, entry->behind);
 	}
 	in_all(text, entry->n, " times,", entry->total);
-	ADD_PART(text, "(%s, none by another worker)",
-			   TDT__COUNTED(entry->polls, "poll"));
+	ADD_PART(text, "(%s, none by another worker)", TDT__COUNTED(entry->polls, "poll"));
 	end_lines(text);
 }
 
@@ -620,8 +607,7 @@ static void thread_now(struct summary_lines *text, const struct tdt__summary_wor
 	text->column = LINE_COLUMNS; /* on a line of its own */
 	tdt__string_puts(&text->part, "polls task ");
 	summary_task(text, &text->part, worker->task);
-	ADD_PART(text, " for %s",
-			   TDT__DURATION(text->summary->end - worker->since));
+	ADD_PART(text, " for %s", TDT__DURATION(text->summary->end - worker->since));
 }
 
 static void worker_row(struct summary_lines *text, const struct tdt__summary_worker *worker)

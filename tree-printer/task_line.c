@@ -87,8 +87,8 @@ void tdt__task_line(struct tdt__string *string, const struct tdt_task_info *info
 	if (kind.answer != TDT_ANSWER_NONE)
 		task_leaves(string, info);
 	tdt__task_answer(string, info, kind);
-	tdt__tree_age(string, (struct tdt__range){ info->age_ns, info->age_ns },
-		      (struct tdt__range){ info->polls_since, info->polls_since }, kind,
+	tdt__tree_age(string, (struct tdt__extent){ info->age_ns, info->age_ns },
+		      (struct tdt__extent){ info->polls_since, info->polls_since }, kind,
 		      tdt__is_seen(info, kind));
 	woken(string, info);
 	tdt__task_place(string, info);

@@ -72,7 +72,7 @@ void tdt__duration(struct tdt__string *string, uint64_t ns)
 	tdt__string_printf(string, " %s", TDT__DURATION(ns));
 }
 
-void tdt__duration_range(struct tdt__string *string, struct tdt__range range)
+void tdt__duration_range(struct tdt__string *string, struct tdt__extent range)
 {
 	const char *low = TDT__DURATION(range.low), *high = TDT__DURATION(range.high);
 
@@ -270,15 +270,15 @@ void tdt__task_answer(struct tdt__string *string, const struct tdt_task_info *in
 		tdt__string_puts(string, ", did not answer");
 }
 
-static void poll_range(struct tdt__string *string, struct tdt__range polls)
+static void poll_range(struct tdt__string *string, struct tdt__extent polls)
 {
 	if (polls.low != polls.high)
 		tdt__string_printf(string, "%s to ", TDT__NUMBER(polls.low));
 	tdt__string_puts(string, TDT__COUNTED(polls.high, "poll"));
 }
 
-void tdt__tree_age(struct tdt__string *string, struct tdt__range age_ns,
-		   struct tdt__range polls_since, struct tdt__task_kind kind, bool seen)
+void tdt__tree_age(struct tdt__string *string, struct tdt__extent age_ns,
+		   struct tdt__extent polls_since, struct tdt__task_kind kind, bool seen)
 {
 	bool aged = age_ns.high != 0, polled = polls_since.high != 0;
 	bool recorded = kind.recorded && kind.answer != TDT_ANSWER_NONE;
@@ -286,21 +286,22 @@ void tdt__tree_age(struct tdt__string *string, struct tdt__range age_ns,
 
 	if (!recorded && !watched && !aged && !polled)
 		return;
-	tdt__string_puts(string, recorded  ? ", recorded"
-				 : watched ? ", watched"
-					   : ", as seen");
+	tdt__string_puts(string, recorded ? ", recorded" : watched ? ", watched" : ", as seen");
 	if (aged || watched)
 		tdt__duration_range(string, age_ns);
 	if (recorded)
 		tdt__string_puts(string, aged ? " before the end" : " at the end");
 	if (watched || polled) {
-		tdt__string_puts(string, watched ? " ago, " : recorded ? ", " : aged ? " and " : " ");
+		tdt__string_puts(string, watched    ? " ago, "
+					 : recorded ? ", "
+					 : aged	    ? " and "
+						    : " ");
 		poll_range(string, polls_since);
 	}
-	tdt__string_puts(string, watched	      ? " since"
-				 : !recorded	      ? " ago"
-				 : polled ? " before the last"
-					  : "");
+	tdt__string_puts(string, watched     ? " since"
+				 : !recorded ? " ago"
+				 : polled    ? " before the last"
+					     : "");
 }
 
 void tdt__spawn_place(struct tdt__string *string, const char *file, uint32_t line, uint32_t column)

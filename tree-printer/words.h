@@ -39,12 +39,12 @@ void tdt__count_leaves(struct tdt__string *string, uint64_t n);
 void tdt__duration(struct tdt__string *string, uint64_t ns);
 
 /* What several tasks have: from the least to the most. */
-struct tdt__range {
+struct tdt__extent {
 	uint64_t low, high;
 };
 
 /* " 1.204 s to 60.10 s"; one duration if both read the same; " up to 60.10 s" from 0 on. */
-void tdt__duration_range(struct tdt__string *string, struct tdt__range range);
+void tdt__duration_range(struct tdt__string *string, struct tdt__extent range);
 
 /*
  * Task `i` of a group.  Fields that the caller's older header does not have are 0.  If the group's
@@ -122,8 +122,8 @@ static inline bool tdt__is_seen(const struct tdt_task_info *info, struct tdt__ta
  * How old the tree is: ", watched 1 s to 2 s ago, 0 polls since", ", recorded 3.000 ms before the
  * end, 2 polls before the last", or ", as seen 1 s and 3 polls ago".
  */
-void tdt__tree_age(struct tdt__string *string, struct tdt__range age_ns,
-		   struct tdt__range polls_since, struct tdt__task_kind kind, bool seen);
+void tdt__tree_age(struct tdt__string *string, struct tdt__extent age_ns,
+		   struct tdt__extent polls_since, struct tdt__task_kind kind, bool seen);
 
 /* What the tree is. */
 void tdt__task_answer(struct tdt__string *string, const struct tdt_task_info *info,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers cli/stacks, cli/stacks_print.  Two profiles that are read into one table, and the forms of
+ * Covers cli/stacks.  Two profiles that are read into one table, and the forms of
  * the table.
  */
 
