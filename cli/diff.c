@@ -45,8 +45,6 @@ static void open_files(struct diff_command *command, int argc, char **argv)
 	}
 }
 
-/* --- Reading the answers ------------------------------------------------------------ */
-
 /* One of the two files. */
 struct diff_side {
 	const struct diff_command *command;
@@ -161,8 +159,6 @@ static int fold_answer(const struct options *command, const struct stacks_side *
 	return error == 0 ? PROGRAM_GOES_ON : report_no_memory();
 }
 
-/* --- Comparing ---------------------------------------------------------------------- */
-
 static int output_status(int error)
 {
 	if (error == -ENOMEM)
@@ -232,8 +228,6 @@ static int print_changes(const struct options *options, FILE *file,
 		       ? print_folded(options, file, before, after)
 		       : print_comparison(options, file, before, after);
 }
-
-/* --- Two answers of a process ------------------------------------------------------- */
 
 /* The process at one time, and the answers of the copies of the library in it. */
 struct moment {
@@ -329,8 +323,6 @@ static int compare_twice(FILE *out, void *arg)
 	end_moment(&before);
 	return status;
 }
-
-/* --- Two files ---------------------------------------------------------------------- */
 
 /*
  * Compare what comes next in both files.  Returns PROGRAM_GOES_ON, EXIT_SUCCESS if both files have

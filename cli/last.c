@@ -41,9 +41,9 @@ void last_title(struct tdt__string *string, const struct last *last)
 {
 	const struct tdt_recording *header = tdt__recording_header(last->read.recording);
 
-	tdt__string_printf(string, "process %" PRIu32 " \"", header->pid);
+	tdt__string_printf(string, "process %" PRIu32 " ", header->pid);
 	tdt__string_quoted(string, header->program);
-	tdt__string_printf(string, "\", recorded until %s",
+	tdt__string_printf(string, ", recorded until %s",
 			   TDT__WALL_CLOCK(end_of_last(last), true));
 }
 

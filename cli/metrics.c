@@ -17,8 +17,6 @@
 #include "recording/read.h"
 #include "tree-printer/forms.h"
 
-/* --- Scrapes ------------------------------------------------------------------------ */
-
 /*
  * The server's memory of the process from scrape to scrape: with it counters never shrink, and each
  * recorded poll is counted once.
@@ -40,8 +38,6 @@ struct scrape {
 	struct totals *after; /* where to leave them, in shared memory; NULL: there is one scrape */
 	uint64_t until;       /* what is recorded later is left to the next scrape */
 };
-
-/* --- Counts ------------------------------------------------------------------------- */
 
 static void keep_larger(uint64_t *largest, uint64_t value)
 {
@@ -106,8 +102,6 @@ static int count_registry(struct metrics_page *page, struct outside *outside, si
 	return PROGRAM_GOES_ON;
 }
 
-/* --- Durations ---------------------------------------------------------------------- */
-
 /* From when on all events are in the recording. */
 static uint64_t recorded_from(const struct tdt__recording *recording)
 {
@@ -156,8 +150,6 @@ static int read_durations(struct metrics_page *page, struct scrape *scrape,
 	report_time(scrape->options, "reading the recording", start);
 	return status;
 }
-
-/* --- The process -------------------------------------------------------------------- */
 
 static void add_counts(struct tdt_counts *sum, const struct tdt_counts *counts)
 {
@@ -316,8 +308,6 @@ static int print_metrics(FILE *out, void *arg)
 	return EXIT_SUCCESS;
 }
 
-/* --- Serving ------------------------------------------------------------------------ */
-
 #define TIMEOUT_OF_SCRAPE 10 /* seconds; Prometheus waits for so long */
 
 /*
@@ -389,8 +379,6 @@ static int serve_metrics(struct options *options)
 		report_cannot_listen(options->listen, serve(listener, &limits, make_page, &scrape));
 	return TDT_TROUBLE;
 }
-
-/* --- The command -------------------------------------------------------------------- */
 
 int command_metrics(int argc, char **argv)
 {

@@ -21,8 +21,6 @@ void stacks_fini(struct stacks *stacks)
 	*stacks = (struct stacks){ 0 };
 }
 
-/* --- The table ---------------------------------------------------------------------- */
-
 /* The stack, found or made.  NULL: no memory. */
 static struct stack *find_or_add(struct stacks *stacks, const char *text, size_t n)
 {
@@ -57,8 +55,6 @@ int stacks_add(const struct stacks_side *to, const char *text, size_t n, uint64_
 	stack->count[to->side] += count; /* which is not more than the total */
 	return 0;
 }
-
-/* --- Folded stacks ------------------------------------------------------------------ */
 
 /* Read the number at the end of a line.  Returns the length of the stack before it, or 0. */
 static size_t split_line(const char *line, size_t length, uint64_t *count)
@@ -103,8 +99,6 @@ int stacks_read_folded(const struct stacks_side *to, FILE *file, unsigned long *
 	free(text);
 	return error;
 }
-
-/* --- Profiles as JSON --------------------------------------------------------------- */
 
 /* Add a frame.  A `;` or an end of line in its name would end it. */
 static void add_frame_name(struct tdt__string *stack, const char *name)
@@ -189,8 +183,6 @@ int stacks_read_profile(struct reader *reader, const struct json_t *object)
 	return result == 0 ? 1 : result;
 }
 
-/* --- The forms ----------------------------------------------------------------------------- */
-
 #define MOST_STACKS 20 /* rows of the table */
 
 /* Text of plain characters may have escapes already, and is not escaped again. */
@@ -205,8 +197,6 @@ static void add_harmless(struct tdt__string *string, const char *text)
 	else
 		tdt__string_text(string, text);
 }
-
-/* --- The table ---------------------------------------------------------------------- */
 
 static double share_of(const struct stacks *stacks, const struct stack *stack, int side)
 {
@@ -305,8 +295,6 @@ void stacks_text(struct tdt__out *out, const struct stacks *stacks,
 	free(sorted);
 }
 
-/* --- JSON --------------------------------------------------------------------------- */
-
 static void json_counts(struct tdt__json *json, const uint64_t counts[2])
 {
 	tdt__json_u64(json, "before", counts[0]);
@@ -330,8 +318,6 @@ void stacks_json(struct tdt__out *out, const struct stacks *stacks)
 	tdt__json_end(&json, ']');
 	tdt__json_finish(&json);
 }
-
-/* --- Folded stacks ------------------------------------------------------------------ */
 
 void stacks_folded(struct tdt__out *out, const struct stacks *stacks,
 		   const struct tdt_print_options *options)

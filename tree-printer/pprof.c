@@ -55,8 +55,6 @@ enum {
 	FUNCTION_FILE = 4
 };
 
-/* --- Tables ------------------------------------------------------------------------------- */
-
 struct entry {
 	size_t at, n; /* its bytes */
 };
@@ -136,8 +134,6 @@ static void fini_table(struct pprof_table *table)
 	tdt__string_free(&table->bytes);
 	tdt__table_fini(&table->entry_table);
 }
-
-/* --- Locations ---------------------------------------------------------------------------- */
 
 /* What stands for a cut, or for a function without a name. */
 static void name_frame(char *name, size_t size, const struct tdt_frame *frame)
@@ -236,8 +232,6 @@ static uint64_t find_instead(struct writing *writing, const char *text)
 	return find_message(writing, &writing->locations, &location);
 }
 
-/* --- Samples ------------------------------------------------------------------------------ */
-
 static void add_labels(struct writing *writing, struct tdt__string *message,
 		       const struct tdt__pprof_sample *sample)
 {
@@ -270,8 +264,6 @@ static void add_sample(struct writing *writing, const struct tdt__pprof_sample *
 	tdt__proto_add_message(&writing->out, PROFILE_SAMPLE, &message);
 	tdt__string_free(&message);
 }
-
-/* --- The rest ----------------------------------------------------------------------------- */
 
 static void add_type(struct writing *writing, unsigned field, const char *name, const char *unit)
 {

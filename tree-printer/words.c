@@ -284,8 +284,8 @@ void tdt__tree_age(struct tdt__string *string, struct tdt__extent age_ns,
 	bool recorded = kind.recorded && kind.answer != TDT_ANSWER_NONE;
 	bool watched = !kind.recorded && ((kind.outside && kind.answer == TDT_ANSWER_LAST) || seen);
 
-	if (!recorded && !watched && !aged && !polled)
-		return;
+	if (kind.recorded ? !recorded : !watched && !aged && !polled)
+		return; /* there is no tree, or it is as new as the answer */
 	tdt__string_puts(string, recorded ? ", recorded" : watched ? ", watched" : ", as seen");
 	if (aged || watched)
 		tdt__duration_range(string, age_ns);
