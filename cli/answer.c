@@ -10,20 +10,17 @@
 
 #include "base/clock.h"
 
-int read_choice(struct tdt__task_choice *choice, int argc, char **argv)
+void read_choice(struct tdt__task_choice *choice, int argc, char **argv)
 {
 	uint64_t *ids = calloc((size_t)argc + 1, sizeof *ids);
 
 	choice->ids = ids;
 	if (ids == NULL)
-		return report_no_memory();
+		exit(report_no_memory());
 	for (int i = 0; i < argc; i++)
 		if (!program_number(argv[i], &ids[choice->n_ids++]))
-			return bad_usage("not the id of a task: ", argv[i]);
-	return PROGRAM_GOES_ON;
+			bad_usage("not the id of a task: ", argv[i]);
 }
-
-/* --- Requests ----------------------------------------------------------------------------- */
 
 #define REQUEST_TIME TDT__SECOND
 
@@ -116,8 +113,6 @@ static int request_unproven(const struct options *options, struct outside *outsi
 	tdt__tasks_fini(&tasks);
 	return status;
 }
-
-/* --- Answers ------------------------------------------------------------------------------ */
 
 /* Say once why the stacks of running threads are missing, and what helps. */
 static void report_sampling(const struct tdt__sampling *sampling)

@@ -23,8 +23,6 @@ int answer_take(struct answer *answer, const struct options *options,
 		const struct tdt__task_choice *choice, struct outside *outside, size_t registry);
 void answer_fini(struct answer *answer);
 
-/*
- * Read the ids of tasks from arguments.  The caller frees `choice->ids`, which is not const to it.
- * Returns PROGRAM_GOES_ON or an exit status.
+/* Read the ids of tasks from arguments.  The caller frees `choice->ids`, which is not const to it.
  */
-int read_choice(struct tdt__task_choice *choice, int argc, char **argv);
+void read_choice(struct tdt__task_choice *choice, int argc, char **argv);

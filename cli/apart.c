@@ -8,7 +8,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -139,7 +138,7 @@ int apart_end(struct apart *apart, bool too_long, const char **why)
 	return result_of(status, why);
 }
 
-int do_apart_into(FILE *out, apart_fn *work, void *arg, unsigned seconds, const char **why)
+int do_apart(FILE *out, apart_fn *work, void *arg, unsigned seconds, const char **why)
 {
 	struct apart apart;
 	int result, error;
@@ -153,9 +152,4 @@ int do_apart_into(FILE *out, apart_fn *work, void *arg, unsigned seconds, const 
 	error = result >= 0 ? copy_out(apart.file, out) : 0;
 	close(apart.file);
 	return error != 0 ? error : result;
-}
-
-int do_apart(apart_fn *work, void *arg, unsigned seconds, const char **why)
-{
-	return do_apart_into(stdout, work, arg, seconds, why);
 }

@@ -14,16 +14,13 @@
 typedef int apart_fn(FILE *out, void *arg);
 
 /*
- * Call `work(out, arg)` in a child, for at most `seconds`, and no longer than is left (bound.h).
+ * Call `work(stdout, arg)` in a child, for at most `seconds`, and no longer than is left (bound.h).
  * Returns what `work` returns.  If that
- * is not negative, what it has written goes to this process's stdout; otherwise nothing does.
+ * is not negative, what it has written goes to `out`; otherwise nothing does.
  * Returns -ECANCELED if the child has crashed, or has reached a limit; then `*why` says what
  * happened.
  */
-int do_apart(apart_fn *work, void *arg, unsigned seconds, const char **why);
-
-/* The same, but what `work` has written goes to `out`. */
-int do_apart_into(FILE *out, apart_fn *work, void *arg, unsigned seconds, const char **why);
+int do_apart(FILE *out, apart_fn *work, void *arg, unsigned seconds, const char **why);
 
 /* The same in two steps, for a caller that has something else to do meanwhile. */
 struct apart {

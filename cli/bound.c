@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -19,8 +18,6 @@
 #define MOST_MEMORY ((rlim_t)4 << 30)  /* bytes of memory that is the process's own */
 #define NAMES_SECONDS 30 /* and as many for what is done without them */
 #define BYTES_A_SECOND ((size_t)4 << 20) /* that are written at least, even compressed */
-
-/* --- Memory --------------------------------------------------------------------------- */
 
 void bound_limit(int resource, rlim_t most)
 {
@@ -43,8 +40,6 @@ void bound_memory(void)
 	bound_limit(RLIMIT_AS, MOST_MAPPED);
 	bound_limit(RLIMIT_DATA, half < MOST_MEMORY ? half : MOST_MEMORY);
 }
-
-/* --- Time ----------------------------------------------------------------------------- */
 
 static uint64_t ends; /* 0: there is no bound */
 static const char *_Atomic unfinished;

@@ -2,12 +2,11 @@
 /* tdt bt: where the tasks of a process wait, as call trees. */
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "cli/answer.h"
-#include "cli/named.h"
-#include "cli/work.h"
+#include "cli/tdt.h"
+#include "cli/last.h"
 #include "reader/last_dump.h"
 #include "symbolize/modules.h"
 #include "tree-printer/dumps.h"
@@ -17,17 +16,6 @@ struct bt_command {
 	struct options options;
 	struct tdt__task_choice choice;
 };
-
-/* --- Options ------------------------------------------------------------------------------ */
-
-static int bt_options(struct bt_command *command, int argc, char **argv)
-{
-	int status = read_command_line(COMMAND_BT, &command->options, &argc, &argv, true);
-
-	return status == PROGRAM_GOES_ON ? read_choice(&command->choice, argc, argv) : status;
-}
-
-/* --- Printing ----------------------------------------------------------------------------- */
 
 struct bt_printing {
 	const struct tdt_snapshot *snapshot;
@@ -40,12 +28,13 @@ struct bt_printing {
 static int print_last_title(FILE *file, const struct bt_printing *printing)
 {
 	struct tdt__out out = { .file = file };
-	struct tdt__string string = { 0 };
+	struct tdt__string string = { .options = printing->print };
 
-	last_title(&string, printing->last, printing->print);
+	last_title(&string, printing->last);
 	tdt__string_puts(&string, "\n");
 	last_missing(&string, printing->last);
-	return tdt__out_end(&out, tdt__out_take(&out, &string));
+	tdt__out_take(&out, &string);
+	return tdt__out_end(&out);
 }
 
 static int print_snapshot(FILE *out, void *arg)
@@ -105,8 +94,6 @@ static int dump_registry(void *arg, struct outside *outside, size_t registry)
 	return status;
 }
 
-/* --- Recordings --------------------------------------------------------------------------- */
-
 static int dump_recording(void *arg, struct last *last)
 {
 	struct bt_command *command = arg;
@@ -121,8 +108,6 @@ static int dump_recording(void *arg, struct last *last)
 	return status;
 }
 
-/* --- The command -------------------------------------------------------------------------- */
-
 int command_bt(int argc, char **argv)
 {
 	struct bt_command command = { .options.max_requests = 1000 };
@@ -131,11 +116,12 @@ int command_bt(int argc, char **argv)
 			     .registry = dump_registry,
 			     .recording = dump_recording,
 			     .again = true };
-	int status = bt_options(&command, argc, argv);
+	int status;
 
+	read_command_line(COMMAND_BT, &command.options, &argc, &argv, true);
+	read_choice(&command.choice, argc, argv);
 	tdt__terminal_choose(&command.options.print, stdout);
-	if (status == PROGRAM_GOES_ON)
-		status = work_apart(&work);
+	status = work_apart(&work);
 	free((void *)(uintptr_t)command.choice.ids);
 	return status;
 }

@@ -286,7 +286,6 @@ static int index_members(const struct compared_all *members, struct tdt__index *
 	return 0;
 }
 
-/* Tell the fate of a task that both snapshots have. */
 static void match_task(const struct comparing *comparing, struct compared *before,
 		       struct compared *after)
 {
@@ -299,7 +298,6 @@ static void match_task(const struct comparing *comparing, struct compared *befor
 	after->place = before->place;
 }
 
-/* Find each task of the later snapshot in the earlier one. */
 static int match(struct comparing *comparing)
 {
 	struct compared_all *before = &comparing->before, *after = &comparing->after;
@@ -353,7 +351,6 @@ static int by_fate(const void *a, const void *b)
 	return order != 0 ? order : ORDER(x->tasks.answer, y->tasks.answer);
 }
 
-/* Make groups of members that are sorted. */
 static int group_members(struct comparison *result, const struct compared *member, size_t n)
 {
 	result->tasks = calloc(n + 1, sizeof *result->tasks);
@@ -377,7 +374,6 @@ static int group_members(struct comparison *result, const struct compared *membe
 	return 0;
 }
 
-/* Make groups of all tasks of the later snapshot, and of those that have gone. */
 static int group_all(struct comparing *comparing)
 {
 	const struct compared_all *before = &comparing->before, *after = &comparing->after;
@@ -427,7 +423,6 @@ static void count_places(struct comparing *comparing)
 		place[comparing->after.member[i].place].after++;
 }
 
-/* Sort the places, and give the groups the new numbers. */
 static int sort_places(struct comparison *result)
 {
 	size_t n = result->n_places;

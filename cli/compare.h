@@ -3,7 +3,7 @@
 
 /*
  * Comparing two snapshots: which tasks have not moved in between, which have come and gone, and at
- * which places there are more tasks than before.  Nothing is printed here.
+ * which places there are more tasks than before.
  *
  * Tasks are compared if both snapshots are of one process.  A task is the same if its id and the
  * moment of its spawn are.  It has not moved if its last poll began at the same moment and no poll
@@ -70,3 +70,15 @@ struct comparison {
 int compare(struct comparison *comparison, const struct tdt_snapshot *before,
 	    const struct tdt_snapshot *after);
 void comparison_fini(struct comparison *comparison);
+
+struct tdt__out;
+
+struct diff_result {
+	const struct comparison *comparison;
+	const struct tdt_snapshot *before, *after;
+	const struct tdt_print_options *print; /* without TDT_PRINT_AUTO */
+};
+
+/* Errors are kept in `out`. */
+void diff_text(struct tdt__out *out, const struct diff_result *result);
+void diff_json(struct tdt__out *out, const struct diff_result *result);

@@ -5,7 +5,7 @@
  * are read in a child process with limits (apart.h).
  */
 
-#include "cli/diff.h"
+#include "cli/compare.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -28,47 +28,22 @@ struct diff_command {
 	FILE *file[2];
 };
 
-/* --- Options ------------------------------------------------------------------------ */
-
-static int diff_files(struct diff_command *command, int argc, char **argv)
+static void open_files(struct diff_command *command, int argc, char **argv)
 {
 	const struct options *options = &command->options;
 
 	if (options->target != NULL || options->debug_dir != NULL || options->no_request ||
 	    options->ptrace || options->no_symbols)
-		return bad_usage("options for a process need --after=TIME", "");
+		bad_usage("options for a process need --after=TIME", "");
 	if (argc != 2)
-		return bad_usage("two files are needed, or --after=TIME and a process", "");
+		bad_usage("two files are needed, or --after=TIME and a process", "");
 	for (int i = 0; i < 2; i++) {
 		command->name[i] = argv[i];
 		command->file[i] = program_open(&outside_program, &command->name[i]);
 		if (command->file[i] == NULL)
-			return TDT_TROUBLE;
+			exit(TDT_TROUBLE);
 	}
-	return PROGRAM_GOES_ON;
 }
-
-static int diff_options(struct diff_command *command, int argc, char **argv)
-{
-	struct options *options = &command->options;
-	int status = options_read(&outside_program, COMMAND_DIFF, options, &argc, &argv);
-
-	if (status != PROGRAM_GOES_ON)
-		return status;
-	if (options->after == 0)
-		return diff_files(command, argc, argv);
-	status = take_target(options, &argc, &argv, true);
-	return status == PROGRAM_GOES_ON ? read_choice(&command->choice, argc, argv) : status;
-}
-
-static void close_both(struct diff_command *command)
-{
-	for (int i = 0; i < 2; i++)
-		if (command->file[i] != NULL)
-			program_close(command->file[i]);
-}
-
-/* --- Reading the answers ------------------------------------------------------------ */
 
 /* One of the two files. */
 struct diff_side {
@@ -92,7 +67,7 @@ static int bad_input(const struct diff_side *side, const char *message)
 static int next_object(struct diff_side *side)
 {
 	struct tdt_trace *trace;
-	int result = reader_next_of_both(&side->reader, &trace, &side->dump);
+	int result = reader_next(&side->reader, &trace, &side->dump);
 
 	if (result < 0)
 		bad_input(side, side->reader.message);
@@ -161,7 +136,6 @@ static int read_side(struct diff_side *side)
 	return result == 1 && side->dump == NULL ? rest_of_profile(side) : PROGRAM_GOES_ON;
 }
 
-/* Add the answer as folded stacks. */
 static int fold_answer(const struct options *command, const struct stacks_side *to,
 		       const struct tdt_snapshot *answer)
 {
@@ -185,8 +159,6 @@ static int fold_answer(const struct options *command, const struct stacks_side *
 	return error == 0 ? PROGRAM_GOES_ON : report_no_memory();
 }
 
-/* --- Comparing ---------------------------------------------------------------------- */
-
 static int output_status(int error)
 {
 	if (error == -ENOMEM)
@@ -200,15 +172,14 @@ static int print_stacks(const struct options *options, FILE *file, const struct 
 {
 	const struct tdt_print_options *print = &options->print;
 	struct tdt__out out = { .file = file };
-	int error;
 
 	if (print->format == TDT_PRINT_JSON)
-		error = stacks_json(&out, stacks);
+		stacks_json(&out, stacks);
 	else if (print->format == TDT_PRINT_FOLDED)
-		error = stacks_folded(&out, stacks, print);
+		stacks_folded(&out, stacks, print);
 	else
-		error = stacks_text(&out, stacks, print);
-	return output_status(tdt__out_end(&out, error));
+		stacks_text(&out, stacks, print);
+	return output_status(tdt__out_end(&out));
 }
 
 static int print_comparison(const struct options *options, FILE *file,
@@ -228,10 +199,12 @@ static int print_comparison(const struct options *options, FILE *file,
 		return report_trouble("the first answer is later than the second one");
 	if (error != 0)
 		return report_no_memory();
-	error = options->print.format == TDT_PRINT_JSON ? diff_json(&out, &result)
-							: diff_text(&out, &result);
+	if (options->print.format == TDT_PRINT_JSON)
+		diff_json(&out, &result);
+	else
+		diff_text(&out, &result);
 	comparison_fini(&comparison);
-	return output_status(tdt__out_end(&out, error));
+	return output_status(tdt__out_end(&out));
 }
 
 static int print_folded(const struct options *options, FILE *file,
@@ -248,7 +221,6 @@ static int print_folded(const struct options *options, FILE *file,
 	return status;
 }
 
-/* Returns PROGRAM_GOES_ON or TDT_TROUBLE. */
 static int print_changes(const struct options *options, FILE *file,
 			 const struct tdt_snapshot *before, const struct tdt_snapshot *after)
 {
@@ -257,8 +229,6 @@ static int print_changes(const struct options *options, FILE *file,
 		       : print_comparison(options, file, before, after);
 }
 
-/* --- Two answers of a process ------------------------------------------------------- */
-
 /* The process at one time, and the answers of the copies of the library in it. */
 struct moment {
 	struct outside outside;
@@ -266,7 +236,6 @@ struct moment {
 	size_t n;
 };
 
-/* Look up the names that the places are compared by. */
 static void name_answer(const struct answer *answer)
 {
 	const struct tdt_snapshot *snapshot = &answer->findings->public;
@@ -355,8 +324,6 @@ static int compare_twice(FILE *out, void *arg)
 	return status;
 }
 
-/* --- Two files ---------------------------------------------------------------------- */
-
 /*
  * Compare what comes next in both files.  Returns PROGRAM_GOES_ON, EXIT_SUCCESS if both files have
  * ended, or TDT_TROUBLE.
@@ -419,11 +386,10 @@ static int compare_answers(FILE *out, void *arg)
 		       ? report_trouble("the files have no answers") : status;
 }
 
-/* Saved answers may be damaged or hostile. */
 static int compare_answers_apart(struct diff_command *command)
 {
 	const char *why = "failed";
-	int status = do_apart(compare_answers, command, UINT_MAX, &why);
+	int status = do_apart(stdout, compare_answers, command, UINT_MAX, &why);
 
 	if (status >= 0)
 		return status;
@@ -432,18 +398,31 @@ static int compare_answers_apart(struct diff_command *command)
 	return report_trouble("comparing the answers %s", why);
 }
 
+static int diff_twice(struct diff_command *command, int argc, char **argv)
+{
+	int status;
+
+	take_target(&command->options, &argc, &argv, true);
+	read_choice(&command->choice, argc, argv);
+	outside_bound(&command->options, command->options.after);
+	status = outside_apart(compare_twice, command, &command->options, true);
+	free((void *)(uintptr_t)command->choice.ids);
+	return status;
+}
+
 int command_diff(int argc, char **argv)
 {
 	struct diff_command command = { .options.max_requests = 1000 };
-	int status = diff_options(&command, argc, argv);
+	int status;
 
+	options_read(&outside_program, COMMAND_DIFF, &command.options, &argc, &argv);
 	tdt__terminal_choose(&command.options.print, stdout);
-	outside_bound(&command.options, command.options.after);
-	if (status == PROGRAM_GOES_ON)
-		status = command.options.after != 0
-			     ? outside_apart(compare_twice, &command, &command.options, true)
-			     : compare_answers_apart(&command);
-	close_both(&command);
-	free((void *)(uintptr_t)command.choice.ids);
+	if (command.options.after != 0)
+		return diff_twice(&command, argc, argv);
+	open_files(&command, argc, argv);
+	outside_bound(&command.options, 0);
+	status = compare_answers_apart(&command);
+	for (int i = 0; i < 2; i++)
+		program_close(command.file[i]);
 	return status;
 }

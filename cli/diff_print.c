@@ -18,9 +18,8 @@
  * Text has the first places of each part.  JSON has all of them; tdt(1) describes it.
  */
 
-#include "cli/diff.h"
+#include "cli/compare.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -36,8 +35,6 @@
 
 /* In the order of enum compare_fate. */
 static const char *const fate_words[] = { "stuck", "returned", "moved", "came", "went" };
-
-/* --- Text --------------------------------------------------------------------------- */
 
 struct diff_printing {
 	struct tdt__out *out;
@@ -101,8 +98,8 @@ static void rest_line(struct tdt__string *string, size_t places, size_t tasks)
 }
 
 /* Write groups as a dump does, without what it says of all of them. */
-static int write_groups(struct diff_printing *printing, const struct compare_group *group,
-			size_t n)
+static void write_groups(struct diff_printing *printing, const struct compare_group *group,
+			 size_t n)
 {
 	const struct tdt_snapshot_group *groups[MOST_PLACES];
 	struct tdt_snapshot snapshot = *printing->result->after;
@@ -115,15 +112,13 @@ static int write_groups(struct diff_printing *printing, const struct compare_gro
 		groups[i] = &group[i].tasks;
 	snapshot.groups = groups;
 	snapshot.n_groups = n;
-	return tdt__dump_groups(printing->out, &dump);
+	tdt__dump_groups(printing->out, &dump);
 }
 
-/* Write the groups of one fate, below a diff_heading that has their number. */
-static int fate_part(struct diff_printing *printing, enum compare_fate fate)
+static void fate_part(struct diff_printing *printing, enum compare_fate fate)
 {
 	const struct comparison *comparison = printing->result->comparison;
 	size_t from = 0, n = 0, tasks = 0, shown;
-	int error;
 
 	while (from < comparison->n_groups && comparison->group[from].fate != fate)
 		from++;
@@ -133,47 +128,38 @@ static int fate_part(struct diff_printing *printing, enum compare_fate fate)
 	for (size_t i = shown; i < n; i++)
 		tasks += comparison->group[from + i].tasks.n;
 	if (n == 0)
-		return 0;
+		return;
 	tdt__string_printf(&printing->string, "%s\n\n",
 			   TDT__COUNTED(comparison->fates[fate], "task"));
-	error = tdt__out_take(printing->out, &printing->string);
-	if (error == 0)
-		error = write_groups(printing, &comparison->group[from], shown);
+	tdt__out_take(printing->out, &printing->string);
+	write_groups(printing, &comparison->group[from], shown);
 	rest_line(&printing->string, n - shown, tasks);
-	return error == 0 ? tdt__out_take(printing->out, &printing->string) : error;
+	tdt__out_take(printing->out, &printing->string);
 }
 
-static void bold(struct diff_printing *printing, const char *text)
-{
-	tdt__string_printf(&printing->string, "%s%s%s",
-			   tdt__color_of(TDT__BOLD, printing->result->print), text,
-			   tdt__color_of(TDT__PLAIN, printing->result->print));
-}
-
-static int stuck_part(struct diff_printing *printing)
+static void stuck_part(struct diff_printing *printing)
 {
 	const struct comparison *comparison = printing->result->comparison;
 
 	if (comparison->fates[FATE_STUCK] == 0)
-		return 0;
-	bold(printing, "did not move for");
+		return;
+	tdt__colored(&printing->string, TDT__BOLD, "did not move for");
 	tdt__string_printf(&printing->string, " %s: ", TDT__DURATION(comparison->apart_ns));
-	return fate_part(printing, FATE_STUCK);
+	fate_part(printing, FATE_STUCK);
 }
 
-static int other_part(struct diff_printing *printing, const char *title, enum compare_fate fate)
+static void other_part(struct diff_printing *printing, const char *title, enum compare_fate fate)
 {
 	if (printing->result->comparison->fates[fate] == 0)
-		return 0;
-	bold(printing, title);
+		return;
+	tdt__colored(&printing->string, TDT__BOLD, title);
 	tdt__string_puts(&printing->string, ": ");
-	return fate_part(printing, fate);
+	fate_part(printing, fate);
 }
 
 /* Where tasks without a tree wait, and were spawned. */
 static void record_line(struct diff_printing *printing, const struct tdt_task_info *info)
 {
-	const struct tdt_print_options *print = printing->result->print;
 	struct tdt__string *string = &printing->string;
 
 	tdt__string_puts(string, "   ");
@@ -182,31 +168,28 @@ static void record_line(struct diff_printing *printing, const struct tdt_task_in
 
 		memcpy(wait.name, info->waits[0]->name, sizeof wait.name);
 		tdt__string_puts(string, "waits ");
-		tdt__wait_for(string, &wait, info->id, NULL, print);
+		tdt__wait_for(string, &wait, info->id, NULL);
 		tdt__string_puts(string, ", ");
 	}
-	tdt__spawn_place(string, info->file != NULL ? info->file : "an unknown place",
-			 info->line, 0, print);
+	tdt__spawn_place(string, info->file != NULL ? info->file : "an unknown place", info->line,
+			 0);
 	tdt__string_puts(string, "\n");
 }
 
-static int write_place(struct diff_printing *printing, const struct compare_place *place,
-		       struct tdt__frames *frames)
+static void write_place(struct diff_printing *printing, const struct compare_place *place,
+			struct tdt__frames *frames)
 {
 	struct tdt__string *string = &printing->string;
-	int error;
 
 	tdt__string_printf(string, "+%s: %s before, %s after\n",
 			   TDT__COUNTED(place->after - place->before, "task"),
 			   TDT__NUMBER(place->before), TDT__NUMBER(place->after));
 	if (place->trace == NULL)
 		record_line(printing, place->example);
-	error = tdt__out_take(printing->out, &printing->string);
-	if (error == 0 && place->trace != NULL)
-		error = tdt__print_tree(printing->out, NULL, tdt_trace_root(place->trace), frames,
-					NULL);
+	tdt__out_take(printing->out, string);
+	if (place->trace != NULL)
+		tdt__print_tree(printing->out, NULL, tdt_trace_root(place->trace), frames, NULL);
 	tdt__out_add(printing->out, "\n", 1);
-	return error;
 }
 
 /* The places that have grown come first. */
@@ -220,53 +203,44 @@ static size_t count_grown(const struct comparison *comparison)
 	return comparison->has_grown ? n : 0;
 }
 
-static int grown_part(struct diff_printing *printing)
+static void grown_part(struct diff_printing *printing)
 {
 	const struct comparison *comparison = printing->result->comparison;
 	size_t n = count_grown(comparison), shown = n < MOST_PLACES ? n : MOST_PLACES, tasks = 0;
-	struct tdt__frames frames = { .options = printing->result->print };
-	int error;
+	struct tdt__frames frames = { .string.options = printing->result->print };
 
 	if (n == 0)
-		return 0;
-	bold(printing, "more tasks than before");
+		return;
+	tdt__colored(&printing->string, TDT__BOLD, "more tasks than before");
 	tdt__string_printf(&printing->string, ": %s%s", TDT__NUMBER(n),
 			   n == 1 ? " place\n\n" : " places\n\n");
-	error = tdt__out_take(printing->out, &printing->string);
-	for (size_t i = 0; i < shown && error == 0; i++)
-		error = write_place(printing, &comparison->place[i], &frames);
+	tdt__out_take(printing->out, &printing->string);
+	for (size_t i = 0; i < shown; i++)
+		write_place(printing, &comparison->place[i], &frames);
 	for (size_t i = shown; i < n; i++)
 		tasks += comparison->place[i].after;
 	rest_line(&printing->string, n - shown, tasks);
 	tdt__frames_fini(&frames);
-	return error == 0 ? tdt__out_take(printing->out, &printing->string) : error;
+	tdt__out_take(printing->out, &printing->string);
 }
 
-int diff_text(struct tdt__out *out, const struct diff_result *result)
+void diff_text(struct tdt__out *out, const struct diff_result *result)
 {
 	struct diff_printing printing = { .out = out,
 					  .result = result,
+					  .string.options = result->print,
 					  .names = tdt__names_new(result->after) };
-	int error = printing.names != NULL ? 0 : -ENOMEM;
 
+	out->no_memory |= printing.names == NULL;
 	diff_heading(&printing.string, result);
 	fates_line(&printing.string, result->comparison);
-	if (error == 0)
-		error = tdt__out_take(out, &printing.string);
-	if (error == 0)
-		error = stuck_part(&printing);
-	if (error == 0)
-		error = grown_part(&printing);
-	if (error == 0)
-		error = other_part(&printing, "came", FATE_CAME);
-	if (error == 0)
-		error = other_part(&printing, "went", FATE_WENT);
-	tdt__string_free(&printing.string);
+	tdt__out_take(out, &printing.string);
+	stuck_part(&printing);
+	grown_part(&printing);
+	other_part(&printing, "came", FATE_CAME);
+	other_part(&printing, "went", FATE_WENT);
 	tdt__names_free(printing.names);
-	return error;
 }
-
-/* --- JSON --------------------------------------------------------------------------- */
 
 static void diff_head(struct tdt__json *json, const struct diff_result *result)
 {
@@ -303,7 +277,7 @@ static void place_json(struct tdt__json *json, const struct compare_place *place
 		tdt__json_task(json, "task", place->example);
 }
 
-int diff_json(struct tdt__out *out, const struct diff_result *result)
+void diff_json(struct tdt__out *out, const struct diff_result *result)
 {
 	const struct comparison *comparison = result->comparison;
 	struct tdt__json json = tdt__json_document(out);
@@ -312,5 +286,5 @@ int diff_json(struct tdt__out *out, const struct diff_result *result)
 	TDT__JSON_LIST(&json, "groups", comparison->group, comparison->n_groups, group_of_json,
 		       &json);
 	TDT__JSON_LIST(&json, "places", comparison->place, comparison->n_places, place_json, &json);
-	return tdt__json_finish(&json);
+	tdt__json_finish(&json);
 }

@@ -31,22 +31,15 @@ struct join_command {
 	char **stacks;
 };
 
-/* Returns PROGRAM_GOES_ON or an exit status. */
-static int parse_join_options(struct join_command *command, int argc, char **argv)
+static void parse_join_options(struct join_command *command, int argc, char **argv)
 {
-	int status = options_read(&join_program, COMMAND_JOIN, &command->options, &argc, &argv);
-
-	if (status != PROGRAM_GOES_ON)
-		return status;
+	options_read(&join_program, COMMAND_JOIN, &command->options, &argc, &argv);
 	if (argc < 2)
-		return program_bad_usage(&join_program,
-					 "a file of traces and one of stacks are wanted", "");
+		program_bad_usage(&join_program, "a file of traces and one of stacks are wanted",
+				  "");
 	command->traces = argv[0];
 	command->stacks = argv + 1;
-	return PROGRAM_GOES_ON;
 }
-
-/* --- Input ----------------------------------------------------------------- */
 
 struct tasks {
 	struct joined *task; /* sorted by id as soon as all traces are read */
@@ -177,7 +170,7 @@ static int read_traces(struct tasks *tasks, const char *name)
 
 	if (reader.file == NULL)
 		return EXIT_BAD_INPUT;
-	while ((result = reader_next_of_both(&reader, &trace, &dump)) > 0) {
+	while ((result = reader_next(&reader, &trace, &dump)) > 0) {
 		if (dump != NULL ? !add_dump(tasks, dump) : !add_task(tasks, trace)) {
 			program_close(reader.file);
 			return no_memory();
@@ -206,7 +199,6 @@ static struct joined *find_joined(const struct tasks *tasks, uint64_t id)
 	return low < tasks->n && id_of(&tasks->task[low]) == id ? &tasks->task[low] : NULL;
 }
 
-/* Returns 0 or a negative errno. */
 static int join_stack(struct tasks *tasks, const struct ustack *stack)
 {
 	struct joined *task = find_joined(tasks, stack->task);
@@ -218,7 +210,6 @@ static int join_stack(struct tasks *tasks, const struct ustack *stack)
 	return 0;
 }
 
-/* Report what is wrong with the stacks.  Returns an exit status. */
 static int stacks_failed(const char *name, const struct ustack_reader *reader, const char *message)
 {
 	return program_input_failed(&join_program, name, reader->line, -1, message);
@@ -248,8 +239,6 @@ static int read_stacks(struct tasks *tasks, const char *name)
 	return status;
 }
 
-/* --- Output ---------------------------------------------------------------- */
-
 static int print_tasks(const struct tasks *tasks, const struct tdt_print_options *options)
 {
 	int err = 0;
@@ -261,7 +250,6 @@ static int print_tasks(const struct tasks *tasks, const struct tdt_print_options
 	return err == 0 ? EXIT_SUCCESS : program_output_failed(&join_program, -err);
 }
 
-/* Say what has been left out. */
 static void report_left_out(const struct tasks *tasks)
 {
 	if (tasks->replaced != 0)
@@ -294,9 +282,7 @@ int main(int argc, char **argv)
 	int status;
 
 	setlocale(LC_ALL, "");
-	status = parse_join_options(&command, argc, argv);
-	if (status != PROGRAM_GOES_ON)
-		return status;
+	parse_join_options(&command, argc, argv);
 	tdt__terminal_choose(&command.options.print, stdout);
 	status = join(&tasks, &command);
 	for (size_t i = 0; i < tasks.n; i++)

@@ -6,34 +6,18 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include <libiberty/hashtab.h>
-
 #include <tdt/print.h>
 #include <tdt/tree.h>
 
+#include "base/array.h"
 #include "cli/ustack.h"
 
-/*
- * The index finds the node of a tracer's frame in a tree, in the same time however many siblings it
- * has.  All zero: it has no tree yet.
- */
-struct join_index {
-	htab_t nodes;
+/* A node that is found by what a tracer knows of a frame: see join.c. */
+struct keyed_node {
+	uint64_t key;
+	const struct tdt_node *anchor;
+	const struct tdt_node *node; /* the first one below `anchor` that has this key */
 };
-
-/* Begin with the tree of `root`.  Returns 0 or -ENOMEM; join_index_fini() is needed after both. */
-int join_index_init(struct join_index *index, const struct tdt_node *root);
-void join_index_fini(struct join_index *index);
-
-/* Add a node that was added to the tree.  Returns 0 or -ENOMEM. */
-int join_index_add(struct join_index *index, const struct tdt_node *node);
-
-/* Find the node of `frame`, which the function at `parent` called.  NULL: there is none. */
-const struct tdt_node *join_index_find(struct join_index *index, const struct tdt_node *parent,
-				       const struct ustack_frame *frame);
-
-/* The length of a symbol without suffixes of compilers: 5 for parse.part.1.cold */
-size_t join_plain_length(const char *symbol);
 
 /* How many stacks of each kind end in a node. */
 struct tally {
@@ -42,7 +26,8 @@ struct tally {
 
 struct joined {
 	struct tdt_trace *trace;
-	struct join_index index; /* of the tree; made for the first stack */
+	TDT__TABLE(struct keyed_node, keyed, n_keyed);
+	bool indexed;            /* the tree is, which is done for the first stack */
 	struct tally *tally;     /* of each node, by id */
 	size_t room;             /* of `tally` */
 	struct tally all;        /* of all stacks of the task */

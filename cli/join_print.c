@@ -18,6 +18,7 @@
 #include "tree-printer/frame.h"
 #include "tree-printer/terminal.h"
 #include "tree-printer/view.h"
+#include "tree-printer/words.h"
 
 static const char *const ustack_kind_words[USTACK_KINDS] = {
 	[USTACK_ON_CPU] = "on CPU",
@@ -37,29 +38,19 @@ static const char *const kind_keys[USTACK_KINDS] = {
 	[USTACK_LATE] = "long_polls",
 };
 
-/* --- Text ------------------------------------------------------------------ */
-
 struct joined_text {
 	const struct joined *joined;
-	struct tdt_print_options options;
+	const struct tdt_print_options *options;
 	struct tdt__view view;
 	struct tally *tally; /* of each row: of the node, and of hidden plumbing below it */
 	bool *last;          /* of each row: whether it is the last child of its parent */
 	struct tdt__string line;
-	/* The text that begins the current line, and how much of that text each depth has. */
-	char indentation[TDT__LEVELS_MAX * sizeof("│  ")];
-	size_t indented[TDT__LEVELS_MAX + 2];
+	struct tdt__indentation indentation;
 };
-
-static void colored(struct joined_text *text, const char *color, const char *word)
-{
-	tdt__string_printf(&text->line, "%s%s%s", tdt__color_of(color, &text->options), word,
-			   tdt__color_of(TDT__PLAIN, &text->options));
-}
 
 static void times(struct joined_text *text, uint64_t n)
 {
-	tdt__string_printf(&text->line, "%s%" PRIu64, tdt__glyphs(&text->options)->times, n);
+	tdt__string_printf(&text->line, "%s%" PRIu64, tdt__glyphs(text->options)->times, n);
 }
 
 static void marks(struct joined_text *text, const struct tally *tally, uint64_t leaves,
@@ -71,7 +62,8 @@ static void marks(struct joined_text *text, const struct tally *tally, uint64_t 
 		bool running = tdt_trace_info(text->joined->trace)->state == TDT_TASK_RUNNING;
 
 		tdt__string_puts(&text->line, separator);
-		colored(text, running ? TDT__GREEN : TDT__YELLOW, running ? "running" : "waiting");
+		tdt__colored(&text->line, running ? TDT__GREEN : TDT__YELLOW,
+			     running ? "running" : "waiting");
 		if (leaves > 1)
 			times(text, leaves);
 		separator = ", ";
@@ -80,56 +72,10 @@ static void marks(struct joined_text *text, const struct tally *tally, uint64_t 
 		if (tally->seen[kind] == 0)
 			continue;
 		tdt__string_puts(&text->line, separator);
-		colored(text, kind_colors[kind], ustack_kind_words[kind]);
+		tdt__colored(&text->line, kind_colors[kind], ustack_kind_words[kind]);
 		times(text, tally->seen[kind]);
 		separator = ", ";
 	}
-}
-
-/*
- * Add the line of the task as the library prints it: it is the output for a trace without a tree.
- * Returns 0 or a negative errno.
- */
-static int task_line(struct joined_text *text)
-{
-	struct tdt_trace *trace = tdt_trace_new(tdt_trace_info(text->joined->trace));
-	char *line = NULL;
-	size_t n = 0;
-	FILE *memory;
-	int err;
-
-	if (trace == NULL)
-		return -errno;
-	memory = open_memstream(&line, &n);
-	err = memory == NULL ? -errno : tdt_trace_print_with(trace, memory, &text->options);
-	if (memory != NULL && fclose(memory) != 0 && err == 0)
-		err = -ENOMEM;
-	if (err == 0)
-		tdt__string_add(&text->line, line, n - 1); /* without the newline */
-	free(line);
-	tdt_trace_free(trace);
-	return err;
-}
-
-static void indent_row(struct joined_text *text, uint32_t row)
-{
-	const struct tdt__glyphs *glyphs = tdt__glyphs(&text->options);
-	const uint32_t depth = text->view.row[row].depth;
-	const bool last = text->last[row];
-	const char *more = depth == 1 ? " " : last ? glyphs->blank : glyphs->line;
-
-	if (depth > TDT__LEVELS_MAX) {
-		tdt__string_add(&text->line, text->indentation,
-				text->indented[TDT__LEVELS_MAX + 1]);
-		tdt__string_printf(&text->line, "[%" PRIu32 "] ", depth);
-		return;
-	}
-	tdt__string_add(&text->line, text->indentation, text->indented[depth]);
-	tdt__string_puts(&text->line, depth == 1 ? glyphs->root
-				      : last     ? glyphs->last_child
-						 : glyphs->child);
-	memcpy(text->indentation + text->indented[depth], more, strlen(more));
-	text->indented[depth + 1] = text->indented[depth] + strlen(more);
 }
 
 static void frame_line(struct joined_text *text, uint32_t row)
@@ -137,8 +83,8 @@ static void frame_line(struct joined_text *text, uint32_t row)
 	const struct tdt__row *shown = &text->view.row[row];
 	const struct tdt_frame *frame = tdt_node_frame(shown->node);
 
-	indent_row(text, row);
-	tdt__frame_line(&text->line, frame, &text->options);
+	tdt__indent(&text->line, &text->indentation, shown->depth, text->last[row]);
+	tdt__frame_line(&text->line, frame);
 	if (frame->guessed)
 		tdt__string_puts(&text->line, " (callers may be missing)");
 	marks(text, &text->tally[row], shown->leaves, "  ");
@@ -184,49 +130,47 @@ static int fill_rows(struct joined_text *text, const struct tdt_node *root)
 	return 0;
 }
 
-static int print_rows(struct joined_text *text, FILE *out)
+static int print_rows(struct joined_text *text, struct tdt__out *out)
 {
 	static const struct tally none;
-	int err = task_line(text);
+	const struct tdt_task_info *info = tdt_trace_info(text->joined->trace);
 
-	if (err != 0)
-		return err;
+	/* The line of the task as the library prints it, which what was seen follows. */
+	tdt__task_line(&text->line, info, (struct tdt__task_kind){ 0 });
+	tdt__unsure_line(&text->line, info);
+	tdt__wait_lines(&text->line, info, NULL);
+	text->line.n -= text->line.n > 0;
 	if (memcmp(&text->joined->all, &none, sizeof(none)) == 0)
 		tdt__string_puts(&text->line, ", not seen by the tracer");
 	else
 		marks(text, &text->joined->all, 0, ", ");
 	tdt__string_puts(&text->line, "\n");
-	for (uint32_t row = 1; !text->line.failed; row++) {
-		if (fwrite(text->line.bytes, 1, text->line.n, out) != text->line.n)
-			return -errno;
-		if (row == text->view.n)
-			return 0;
-		text->line.n = 0;
+	tdt__out_take(out, &text->line);
+	for (uint32_t row = 1; row < text->view.n && !out->no_memory; row++) {
 		frame_line(text, row);
+		tdt__out_take(out, &text->line);
 	}
-	return -ENOMEM;
+	return tdt__out_end(out);
 }
 
-static int print_text(const struct joined *joined, FILE *out,
+static int print_text(const struct joined *joined, FILE *file,
 		      const struct tdt_print_options *options)
 {
-	struct joined_text text = { .joined = joined, .options = *options };
+	struct joined_text text = { .joined = joined, .options = options, .line.options = options };
 	const struct tdt_node *root = tdt_trace_root(joined->trace);
-	int err = tdt__view_make(&text.view, root, &text.options, NULL);
+	struct tdt__out out = { .file = file };
+	int err = tdt__view_make(&text.view, root, options, NULL);
 
-	if (err != 0)
-		return err;
-	err = fill_rows(&text, root);
 	if (err == 0)
-		err = print_rows(&text, out);
+		err = fill_rows(&text, root);
+	if (err == 0)
+		err = print_rows(&text, &out);
 	tdt__string_free(&text.line);
 	free(text.view.row);
 	free(text.tally);
 	free(text.last);
 	return err;
 }
-
-/* --- JSON ------------------------------------------------------------------ */
 
 static void json_tally(struct tdt__json *json, const struct tally *tally)
 {
@@ -257,7 +201,8 @@ static int print_json(const struct joined *joined, FILE *file)
 	}
 	tdt__json_end(&json, ']');
 	free(nodes);
-	return tdt__out_end(&out, tdt__json_finish(&json));
+	tdt__json_finish(&json);
+	return tdt__out_end(&out);
 }
 
 int joined_print(const struct joined *joined, FILE *out, const struct tdt_print_options *options)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* A recording whose tasks are listed or dumped: see last.h. */
+/* What a command is asked of, and recordings whose tasks are listed or dumped: see last.h. */
 
 #include "cli/last.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "tree-printer/words.h"
@@ -36,14 +37,13 @@ static uint64_t end_of_last(const struct last *last)
 	return last->states.tasks.now + tdt__recording_real(last->read.recording);
 }
 
-void last_title(struct tdt__string *string, const struct last *last,
-		const struct tdt_print_options *options)
+void last_title(struct tdt__string *string, const struct last *last)
 {
 	const struct tdt_recording *header = &last->read.recording->header;
 
-	tdt__string_printf(string, "process %" PRIu32 " \"", header->pid);
-	tdt__string_escape(string, header->program, options->utf8 == TDT_PRINT_YES, '"');
-	tdt__string_printf(string, "\", recorded until %s",
+	tdt__string_printf(string, "process %" PRIu32 " ", header->pid);
+	tdt__string_quoted(string, header->program);
+	tdt__string_printf(string, ", recorded until %s",
 			   TDT__WALL_CLOCK(end_of_last(last), true));
 }
 
@@ -97,4 +97,43 @@ void last_json(struct tdt__json *json, const struct last *last)
 	if (known_before_end(last, &ns))
 		tdt__json_u64(json, "whole_ns", ns);
 	tdt__json_end(json, '}');
+}
+
+static int do_registries(FILE *out, void *arg)
+{
+	const struct work *work = arg;
+	struct outside outside;
+	int status = outside_open(&outside, work->options), worst = EXIT_SUCCESS;
+
+	(void)out;
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	for (size_t i = 0; i < outside.n_found; i++) {
+		status = work->registry(work->command, &outside, i);
+		worst = worse_status(worst, status);
+	}
+	outside_close(&outside);
+	return worst;
+}
+
+static int do_recording(FILE *out, void *arg)
+{
+	const struct work *work = arg;
+	struct last last;
+	int status = last_open(&last, work->options);
+
+	(void)out;
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	status = work->recording(work->command, &last);
+	last_close(&last);
+	return status;
+}
+
+int work_apart(struct work *work)
+{
+	bool recording = work->options->dir != NULL && work->recording != NULL;
+
+	return outside_apart(recording ? do_recording : do_registries, work, work->options,
+			     work->again);
 }

@@ -21,7 +21,6 @@ tdt_join_ustack_SOURCES = \
 	cli/join-ustack.c \
 	cli/join.c \
 	cli/join.h \
-	cli/join_index.c \
 	cli/join_print.c \
 	cli/ustack.c \
 	cli/ustack.h
@@ -43,34 +42,26 @@ tdt_SOURCES = \
 	cli/compare.c \
 	cli/compare.h \
 	cli/diff.c \
-	cli/diff.h \
 	cli/diff_print.c \
 	cli/last.c \
 	cli/last.h \
 	cli/named.c \
-	cli/named.h \
 	cli/outside.c \
 	cli/print.c \
-	cli/print.h \
 	cli/profile.c \
 	cli/profile.h \
 	cli/profile_print.c \
-	cli/profile_shown.c \
 	cli/profile_text.c \
 	cli/ps.c \
 	cli/ps.h \
 	cli/ps_graph.c \
-	cli/ps_summary.c \
 	cli/ps_table.c \
-	cli/ps_threads.c \
 	cli/record.c \
-	cli/record.h \
 	cli/record_write.c \
 	cli/recordings.c \
 	cli/recordings.h \
 	cli/stacks.c \
 	cli/stacks.h \
-	cli/stacks_print.c \
 	cli/serve.c \
 	cli/serve.h \
 	cli/set.c \
@@ -85,18 +76,14 @@ tdt_SOURCES = \
 	cli/top_look.c \
 	cli/top_look.h \
 	cli/top_places.c \
-	cli/top_places.h \
 	cli/top_press.c \
 	cli/top_round.c \
 	cli/top_round.h \
 	cli/top_screen.c \
 	cli/top_screen.h \
 	cli/top_terminal.c \
-	cli/top_terminal.h \
 	cli/wait.c \
 	cli/wait.h \
-	cli/work.c \
-	cli/work.h \
 	tree-printer/pprof.c \
 	tree-printer/pprof.h
 tdt_CFLAGS = $(AM_CFLAGS) $(INSTALLED_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS) \

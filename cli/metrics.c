@@ -17,8 +17,6 @@
 #include "recording/read.h"
 #include "tree-printer/forms.h"
 
-/* --- Scrapes ------------------------------------------------------------------------ */
-
 /*
  * The server's memory of the process from scrape to scrape: with it counters never shrink, and each
  * recorded poll is counted once.
@@ -40,8 +38,6 @@ struct scrape {
 	struct totals *after; /* where to leave them, in shared memory; NULL: there is one scrape */
 	uint64_t until;       /* what is recorded later is left to the next scrape */
 };
-
-/* --- Counts ------------------------------------------------------------------------- */
 
 static void keep_larger(uint64_t *largest, uint64_t value)
 {
@@ -106,8 +102,6 @@ static int count_registry(struct metrics_page *page, struct outside *outside, si
 	return PROGRAM_GOES_ON;
 }
 
-/* --- Durations ---------------------------------------------------------------------- */
-
 /* From when on all events are in the recording. */
 static uint64_t recorded_from(const struct tdt__recording *recording)
 {
@@ -156,8 +150,6 @@ static int read_durations(struct metrics_page *page, struct scrape *scrape,
 	report_time(scrape->options, "reading the recording", start);
 	return status;
 }
-
-/* --- The process -------------------------------------------------------------------- */
 
 static void add_counts(struct tdt_counts *sum, const struct tdt_counts *counts)
 {
@@ -264,7 +256,6 @@ static void json_durations(struct tdt__json *json, const char *key,
 	tdt__json_end(json, '}');
 }
 
-/* Returns 0 or a negative errno. */
 static int print_json_page(FILE *file, const struct metrics_page *page)
 {
 	const struct tdt_counts *counts = &page->counts;
@@ -293,7 +284,8 @@ static int print_json_page(FILE *file, const struct metrics_page *page)
 		json_durations(&json, "wake_to_poll", &page->latencies);
 	}
 	tdt__json_end(&json, '}');
-	return tdt__out_end(&out, tdt__json_finish(&json));
+	tdt__json_finish(&json);
+	return tdt__out_end(&out);
 }
 
 static int print_metrics(FILE *out, void *arg)
@@ -316,8 +308,6 @@ static int print_metrics(FILE *out, void *arg)
 	return EXIT_SUCCESS;
 }
 
-/* --- Serving ------------------------------------------------------------------------ */
-
 #define TIMEOUT_OF_SCRAPE 10 /* seconds; Prometheus waits for so long */
 
 /*
@@ -328,8 +318,8 @@ static void put_page(FILE *out, struct scrape *scrape)
 {
 	const struct metrics_page down = { .form = scrape->form };
 	const char *why = "";
-	int status = do_apart_into(out, print_metrics, scrape,
-				   timeout_seconds(scrape->options, TIMEOUT_OF_SCRAPE), &why);
+	int status = do_apart(out, print_metrics, scrape,
+			      timeout_seconds(scrape->options, TIMEOUT_OF_SCRAPE), &why);
 
 	if (status == -ECANCELED && !scrape->quiet)
 		report_reading(why);
@@ -365,8 +355,9 @@ static int report_listening(int listener)
 static int report_cannot_listen(const char *where, int error)
 {
 	if (error == -EINVAL)
-		return bad_usage("not a port, or an address and a port, as 127.0.0.1:9777 or "
-				 "[::1]:9777: ", where);
+		bad_usage("not a port, or an address and a port, as 127.0.0.1:9777 or "
+			  "[::1]:9777: ",
+			  where);
 	return report_trouble("%s: %s", where, strerror(-error));
 }
 
@@ -389,16 +380,12 @@ static int serve_metrics(struct options *options)
 	return TDT_TROUBLE;
 }
 
-/* --- The command -------------------------------------------------------------------- */
-
 int command_metrics(int argc, char **argv)
 {
 	struct options options = { .max_requests = 0 };
 	struct scrape scrape = { .options = &options };
-	int status = read_command_line(COMMAND_METRICS, &options, &argc, &argv, false);
 
-	if (status != PROGRAM_GOES_ON)
-		return status;
+	read_command_line(COMMAND_METRICS, &options, &argc, &argv, false);
 	if (options.listen != NULL)
 		return serve_metrics(&options);
 	scrape.form = options.page;

@@ -64,8 +64,6 @@ static void put_head_of_seconds(FILE *out, const struct metrics_page *page,
 		fprintf(out, "# UNIT %s seconds\n", metric->name);
 }
 
-/* --- Single values ------------------------------------------------------------------ */
-
 static void put_counter(FILE *out, const struct metrics_page *page, const struct metric *metric,
 			uint64_t value)
 {
@@ -109,8 +107,6 @@ static void put_states(FILE *out, const struct tdt_counts *counts)
 	fprintf(out, "tdt_tasks{state=\"polling\"} %" PRIu64 "\n", counts->running);
 }
 
-/* --- Histograms --------------------------------------------------------------------- */
-
 /* The bounds of durations.h in seconds, in the form that OpenMetrics prefers, and the last one. */
 static const char *const bound_names[TDT__DURATION_BOUNDS + 1] = {
 	"1e-06", "5e-06", "1e-05", "5e-05", "0.0001", "0.0005", "0.001", "0.005",
@@ -149,8 +145,6 @@ static void put_recorded(FILE *out, const struct metrics_page *page)
 	put_histogram(out, page, &polls, &page->polls);
 	put_histogram(out, page, &latencies, &page->latencies);
 }
-
-/* --- The page ----------------------------------------------------------------------- */
 
 void metrics_page_print(FILE *out, const struct metrics_page *page)
 {

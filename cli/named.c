@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Printing what has names in it: see named.h. */
 
-#include "cli/named.h"
+#include "cli/tdt.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static int print_apart(struct printing *printing, struct tdt__modules *modules,
 	int error;
 
 	if (!options->no_symbols) {
-		error = do_apart(print_to_file, printing, bound_names(), &why);
+		error = do_apart(stdout, print_to_file, printing, bound_names(), &why);
 		report_time(options, "looking up names and printing", start);
 		if (error != -ECANCELED)
 			return error;

@@ -22,205 +22,6 @@ static bool is_row_of(const struct option_row *row, enum command_number command)
 	return (row->commands & 1u << command) != 0;
 }
 
-/* --- Values ------------------------------------------------------------------------- */
-
-/* Read a number with a unit of time, such as "10ms". */
-static bool parse_duration(const char *text, uint64_t *ns)
-{
-	static const struct {
-		const char *unit;
-		double ns;
-	} units[] = { { "ns", 1 },    { "us", 1e3 },	{ "ms", 1e6 },
-		      { "s", 1e9 },   { "m", 60e9 },	{ "h", 3600e9 } };
-	char *end;
-	double value;
-
-	if (!isdigit((unsigned char)text[0]))
-		return false;
-	value = strtod(text, &end);
-	for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-		if (strcmp(end, units[i].unit) == 0 && value * units[i].ns < 1e18) {
-			*ns = (uint64_t)(value * units[i].ns);
-			return true;
-		}
-	return false;
-}
-
-int set_duration(const struct program *program, uint64_t *ns, const char *text)
-{
-	if (!parse_duration(text, ns))
-		return program_bad_usage(program, "not a time, as 10ms, 1.5s or 2m: ", text);
-	return PROGRAM_GOES_ON;
-}
-
-/* "text, json or folded" */
-static void list_words(char *to, size_t size, const char *const *words)
-{
-	size_t at = 0;
-
-	for (int i = 0; words[i] != NULL && at < size; i++)
-		at += (size_t)snprintf(to + at, size - at, "%s%s",
-				       i == 0 ? "" : words[i + 1] == NULL ? " or " : ", ",
-				       words[i]);
-}
-
-static int bad_value(const struct program *program, const struct option_row *row,
-		     const char *value)
-{
-	char what[256], list[160];
-
-	if (row->words != NULL) {
-		list_words(list, sizeof list, row->words);
-		snprintf(what, sizeof what, "--%s is %s, not ", row->name, list);
-	} else if (row->kind != KIND_NUMBER && row->least <= 1) {
-		snprintf(what, sizeof what, "--%s is a time, more than nothing%s, not ", row->name,
-			 row->most != UINT64_MAX ? " and a day at most" : "");
-	} else if (row->kind != KIND_NUMBER) {
-		snprintf(what, sizeof what, "--%s is a time of %gs at least, not ", row->name,
-			 (double)row->least / 1e9);
-	} else if (row->most == UINT64_MAX) {
-		snprintf(what, sizeof what, "--%s is a number, not ", row->name);
-	} else {
-		snprintf(what, sizeof what,
-			 "--%s is a number from %" PRIu64 " to %" PRIu64 ", not ", row->name,
-			 row->least, row->most);
-	}
-	return program_bad_usage(program, what, value);
-}
-
-static int read_bounded(const struct program *program, const struct option_row *row, uint64_t *to,
-		       const char *value)
-{
-	char seconds[64];
-	bool is_number;
-
-	if (row->kind == KIND_TIME) {
-		int status = set_duration(program, to, value);
-
-		if (status != PROGRAM_GOES_ON)
-			return status;
-	}
-	snprintf(seconds, sizeof seconds, "%ss", value);
-	is_number = row->kind == KIND_NUMBER	? program_number(value, to)
-		    : row->kind == KIND_SECONDS ? parse_duration(seconds, to)
-						: true;
-	return is_number && *to >= row->least && *to <= row->most
-		       ? PROGRAM_GOES_ON
-		       : bad_value(program, row, value);
-}
-
-static int read_words(const struct program *program, const struct option_row *row, unsigned *to,
-		      const char *value)
-{
-	int word = row->kind == KIND_WORD ? program_word(row->words, value) : 0;
-
-	if (word < 0 || (row->kind == KIND_WORDS && !program_words(row->words, value, to)))
-		return bad_value(program, row, value);
-	if (row->kind == KIND_WORD)
-		*to = (unsigned)word;
-	return PROGRAM_GOES_ON;
-}
-
-static int take_option(const struct program *program, enum command_number command,
-		       const struct option_row *row, struct options *options, const char *value)
-{
-	void *field = (char *)options + row->at;
-
-	switch (row->kind) {
-	case KIND_FLAG:
-		*(uint8_t *)field = 1;
-		return PROGRAM_GOES_ON;
-	case KIND_VALUE:
-		*(unsigned *)field = (unsigned)row->least;
-		return PROGRAM_GOES_ON;
-	case KIND_TEXT:
-		*(const char **)field = value;
-		return PROGRAM_GOES_ON;
-	case KIND_TIME:
-	case KIND_SECONDS:
-	case KIND_NUMBER:
-		return read_bounded(program, row, field, value);
-	case KIND_WORD:
-	case KIND_WORDS:
-		return read_words(program, row, field, value);
-	case KIND_HELP:
-		return options_help(program, command);
-	case KIND_VERSION:
-		printf("%s (" PACKAGE_STRING ")\n", program->name);
-		break;
-	}
-	return program_end_output(program);
-}
-
-/* --- Command lines ------------------------------------------------------------------ */
-
-/* Arguments of getopt_long(): letters, and names whose results are numbers of rows. */
-struct getopt_tables {
-	char letters[2 * ROWS_MAX + 1];
-	struct option names[ROWS_MAX + 1];
-};
-
-static void fill_tables(struct getopt_tables *tables, enum command_number command)
-{
-	char *letter = tables->letters;
-	size_t n = 0;
-
-	*tables = (struct getopt_tables){ .letters = "" };
-	for (size_t i = 0; i < n_option_rows && n < ROWS_MAX; i++) {
-		const struct option_row *row = &option_rows[i];
-
-		if (!is_row_of(row, command))
-			continue;
-		tables->names[n++] = (struct option){
-			row->name, row->argument != NULL ? required_argument : no_argument, NULL,
-			FIRST_ROW + (int)i
-		};
-		if (row->letter == 0)
-			continue;
-		*letter++ = row->letter;
-		if (row->argument != NULL)
-			*letter++ = ':';
-	}
-}
-
-/* The row of a result of getopt_long(); NULL: the option is unknown, which it has printed. */
-static const struct option_row *row_of(enum command_number command, int result)
-{
-	if (result >= FIRST_ROW)
-		return &option_rows[result - FIRST_ROW];
-	for (size_t i = 0; i < n_option_rows; i++)
-		if (is_row_of(&option_rows[i], command) && option_rows[i].letter == result)
-			return &option_rows[i];
-	return NULL;
-}
-
-int options_read(const struct program *program, enum command_number command,
-		 struct options *options, int *argc, char ***argv)
-{
-	int result, status = PROGRAM_GOES_ON;
-	struct getopt_tables tables;
-
-	fill_tables(&tables, command);
-	options->print.size = sizeof options->print;
-	(*argv)[0] = (char *)(uintptr_t)program->name; /* getopt's messages begin with it */
-	while (status == PROGRAM_GOES_ON &&
-	       (result = getopt_long(*argc, *argv, tables.letters, tables.names, NULL)) != -1) {
-		const struct option_row *row = row_of(command, result);
-
-		status = row != NULL ? take_option(program, command, row, options, optarg)
-				     : program_bad_usage(program, "wrong option", "");
-	}
-	*argc -= optind;
-	*argv += optind;
-	options->check.on |=
-		options->check.polling_longer != 0 || options->check.waiting_longer != 0;
-	if (options->no_request)
-		options->max_requests = 0;
-	return status;
-}
-
-/* --- Help --------------------------------------------------------------------------- */
-
 /* Print words from column `at` on, in lines that begin at column `indent`. */
 static void print_wrapped(const char *text, int at, int indent)
 {
@@ -275,7 +76,7 @@ static void print_commands(void)
 	puts("\n'tdt COMMAND --help' explains a command.\n");
 }
 
-int options_help(const struct program *program, enum command_number number)
+static void options_help(enum command_number number)
 {
 	const struct command *command = &commands[number];
 	const char *at = command->usage, *end;
@@ -294,12 +95,195 @@ int options_help(const struct program *program, enum command_number number)
 			print_option_help(&option_rows[i]);
 	putchar('\n');
 	print_wrapped(command->status, printf("Exit status:"), 0);
-	return program_end_output(program);
 }
 
-/* --- Completions -------------------------------------------------------------------- */
+/* Read a number with a unit of time, such as "10ms". */
+static bool parse_duration(const char *text, uint64_t *ns)
+{
+	static const struct {
+		const char *unit;
+		double ns;
+	} units[] = { { "ns", 1 },    { "us", 1e3 },	{ "ms", 1e6 },
+		      { "s", 1e9 },   { "m", 60e9 },	{ "h", 3600e9 } };
+	char *end;
+	double value;
 
-/* The words that the argument may be, or what kind of thing it is. */
+	if (!isdigit((unsigned char)text[0]))
+		return false;
+	value = strtod(text, &end);
+	for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+		if (strcmp(end, units[i].unit) == 0 && value * units[i].ns < 1e18) {
+			*ns = (uint64_t)(value * units[i].ns);
+			return true;
+		}
+	return false;
+}
+
+void set_duration(const struct program *program, uint64_t *ns, const char *text)
+{
+	if (!parse_duration(text, ns))
+		program_bad_usage(program, "not a time, as 10ms, 1.5s or 2m: ", text);
+}
+
+/* "text, json or folded" */
+static void list_words(char *to, size_t size, const char *const *words)
+{
+	size_t at = 0;
+
+	for (int i = 0; words[i] != NULL && at < size; i++)
+		at += (size_t)snprintf(to + at, size - at, "%s%s",
+				       i == 0 ? "" : words[i + 1] == NULL ? " or " : ", ",
+				       words[i]);
+}
+
+static _Noreturn void bad_value(const struct program *program, const struct option_row *row,
+				const char *value)
+{
+	char what[256], list[160];
+
+	if (row->words != NULL) {
+		list_words(list, sizeof list, row->words);
+		snprintf(what, sizeof what, "--%s is %s, not ", row->name, list);
+	} else if (row->kind != KIND_NUMBER && row->least <= 1) {
+		snprintf(what, sizeof what, "--%s is a time, more than nothing%s, not ", row->name,
+			 row->most != UINT64_MAX ? " and a day at most" : "");
+	} else if (row->kind != KIND_NUMBER) {
+		snprintf(what, sizeof what, "--%s is a time of %gs at least, not ", row->name,
+			 (double)row->least / 1e9);
+	} else if (row->most == UINT64_MAX) {
+		snprintf(what, sizeof what, "--%s is a number, not ", row->name);
+	} else {
+		snprintf(what, sizeof what,
+			 "--%s is a number from %" PRIu64 " to %" PRIu64 ", not ", row->name,
+			 row->least, row->most);
+	}
+	program_bad_usage(program, what, value);
+}
+
+static void read_bounded(const struct program *program, const struct option_row *row, uint64_t *to,
+			 const char *value)
+{
+	char seconds[64];
+	bool is_number = true;
+
+	snprintf(seconds, sizeof seconds, "%ss", value);
+	if (row->kind == KIND_TIME)
+		set_duration(program, to, value);
+	else
+		is_number = row->kind == KIND_NUMBER ? program_number(value, to)
+						     : parse_duration(seconds, to);
+	if (!is_number || *to < row->least || *to > row->most)
+		bad_value(program, row, value);
+}
+
+static void read_words(const struct program *program, const struct option_row *row, unsigned *to,
+		       const char *value)
+{
+	int word = row->kind == KIND_WORD ? program_word(row->words, value) : 0;
+
+	if (word < 0 || (row->kind == KIND_WORDS && !program_words(row->words, value, to)))
+		bad_value(program, row, value);
+	if (row->kind == KIND_WORD)
+		*to = (unsigned)word;
+}
+
+static void take_option(const struct program *program, enum command_number command,
+			const struct option_row *row, struct options *options, const char *value)
+{
+	void *field = (char *)options + row->at;
+
+	switch (row->kind) {
+	case KIND_FLAG:
+		*(uint8_t *)field = 1;
+		break;
+	case KIND_VALUE:
+		*(unsigned *)field = (unsigned)row->least;
+		break;
+	case KIND_TEXT:
+		*(const char **)field = value;
+		break;
+	case KIND_TIME:
+	case KIND_SECONDS:
+	case KIND_NUMBER:
+		read_bounded(program, row, field, value);
+		break;
+	case KIND_WORD:
+	case KIND_WORDS:
+		read_words(program, row, field, value);
+		break;
+	case KIND_HELP:
+		options_help(command);
+		exit(program_end_output(program));
+	case KIND_VERSION:
+		printf("%s (" PACKAGE_STRING ")\n", program->name);
+		exit(program_end_output(program));
+	}
+}
+
+/* Arguments of getopt_long(): letters, and names whose results are numbers of rows. */
+struct getopt_tables {
+	char letters[2 * ROWS_MAX + 1];
+	struct option names[ROWS_MAX + 1];
+};
+
+static void fill_tables(struct getopt_tables *tables, enum command_number command)
+{
+	char *letter = tables->letters;
+	size_t n = 0;
+
+	*tables = (struct getopt_tables){ .letters = "" };
+	for (size_t i = 0; i < n_option_rows && n < ROWS_MAX; i++) {
+		const struct option_row *row = &option_rows[i];
+
+		if (!is_row_of(row, command))
+			continue;
+		tables->names[n++] = (struct option){
+			row->name, row->argument != NULL ? required_argument : no_argument, NULL,
+			FIRST_ROW + (int)i
+		};
+		if (row->letter == 0)
+			continue;
+		*letter++ = row->letter;
+		if (row->argument != NULL)
+			*letter++ = ':';
+	}
+}
+
+/* The row of a result of getopt_long(); NULL: the option is unknown, which it has printed. */
+static const struct option_row *row_of(enum command_number command, int result)
+{
+	if (result >= FIRST_ROW)
+		return &option_rows[result - FIRST_ROW];
+	for (size_t i = 0; i < n_option_rows; i++)
+		if (is_row_of(&option_rows[i], command) && option_rows[i].letter == result)
+			return &option_rows[i];
+	return NULL;
+}
+
+void options_read(const struct program *program, enum command_number command,
+		  struct options *options, int *argc, char ***argv)
+{
+	struct getopt_tables tables;
+	int result;
+
+	fill_tables(&tables, command);
+	options->print.size = sizeof options->print;
+	(*argv)[0] = (char *)(uintptr_t)program->name; /* getopt's messages begin with it */
+	while ((result = getopt_long(*argc, *argv, tables.letters, tables.names, NULL)) != -1) {
+		const struct option_row *row = row_of(command, result);
+
+		if (row == NULL)
+			program_bad_usage(program, "wrong option", "");
+		take_option(program, command, row, options, optarg);
+	}
+	*argc -= optind;
+	*argv += optind;
+	options->check.on |=
+		options->check.polling_longer != 0 || options->check.waiting_longer != 0;
+	if (options->no_request)
+		options->max_requests = 0;
+}
+
 static void print_argument(const struct option_row *row)
 {
 	for (int i = 0; row->words != NULL && row->words[i] != NULL; i++)

@@ -105,14 +105,11 @@ extern const char *const task_states[];
 #define TASK_NOT_GIVEN UINT64_MAX /* no task has this number: `task` was not given */
 
 /*
- * Read the options of a command.  `*argc` and `*argv` become the arguments that are left.  Returns
- * PROGRAM_GOES_ON or an exit status.
+ * Read the options of a command.  `*argc` and `*argv` become the arguments that are left.  If usage
+ * is wrong, or help was asked for, the program ends.
  */
-int options_read(const struct program *program, enum command_number command,
-		 struct options *options, int *argc, char ***argv);
-
-/* Print the help of a command.  Returns an exit status. */
-int options_help(const struct program *program, enum command_number command);
+void options_read(const struct program *program, enum command_number command,
+		  struct options *options, int *argc, char ***argv);
 
 /*
  * Print what can be completed, for the scripts of the shells: a line for each option of a command
@@ -121,11 +118,9 @@ int options_help(const struct program *program, enum command_number command);
  */
 int options_complete(const struct program *program, const char *name);
 
-/*
- * Set `*ns` to a duration such as "10ms", "1.5s", "2m" or "1h".  Returns PROGRAM_GOES_ON or an exit
- * status.
+/* Set `*ns` to a duration such as "10ms", "1.5s", "2m" or "1h".  If it is none, the program ends.
  */
-int set_duration(const struct program *program, uint64_t *ns, const char *text);
+void set_duration(const struct program *program, uint64_t *ns, const char *text);
 
 /* The rows of the table, private to options.c. */
 enum option_kind {

@@ -135,44 +135,44 @@ int compare_tasks(enum task_key key, const struct tdt_task_info *a,
 /* --- Options ------------------------------------------------------------------------ */
 
 /* The directory must last as long as the program, as arguments do. */
-static int set_debug_dir(const char *directory)
+static void set_debug_dir(const char *directory)
 {
 	static char list[4096];
 
 	if (snprintf(list, sizeof list, ":.debug:%s", directory) >= (int)sizeof list)
-		return bad_usage("too long a path: ", directory);
+		bad_usage("too long a path: ", directory);
 	tdt__debugfile_path = list;
-	return PROGRAM_GOES_ON;
 }
 
-int take_target(struct options *options, int *argc, char ***argv, bool more)
+void take_target(struct options *options, int *argc, char ***argv, bool more)
 {
 	int given = (options->core != NULL) + (options->dir != NULL) + (options->target != NULL);
 
 	if (given > 1)
-		return bad_usage("either a process, a core file, or a directory", "");
+		bad_usage("either a process, a core file, or a directory", "");
 	if (options->dir != NULL && (options->exe != NULL || options->sysroot != NULL))
-		return bad_usage("--exe and --sysroot are not for recordings", "");
+		bad_usage("--exe and --sysroot are not for recordings", "");
 	if (options->dir != NULL && options->check.on)
-		return bad_usage("a recording proves no deadlock, so --check and its limits need "
-				 "a process or a core file", "");
+		bad_usage("a recording proves no deadlock, so --check and its limits need "
+			  "a process or a core file",
+			  "");
 	if (given == 0 && *argc == 0)
-		return bad_usage("the target is missing", "");
+		bad_usage("the target is missing", "");
 	if (given == 0) {
 		options->target = *(*argv)++;
 		(*argc)--;
 	}
 	if (*argc > 0 && !more)
-		return bad_usage("more than one target: ", (*argv)[0]);
-	return options->debug_dir != NULL ? set_debug_dir(options->debug_dir) : PROGRAM_GOES_ON;
+		bad_usage("more than one target: ", (*argv)[0]);
+	if (options->debug_dir != NULL)
+		set_debug_dir(options->debug_dir);
 }
 
-int read_command_line(enum command_number command, struct options *options, int *argc,
-		      char ***argv, bool more)
+void read_command_line(enum command_number command, struct options *options, int *argc,
+		       char ***argv, bool more)
 {
-	int status = options_read(&outside_program, command, options, argc, argv);
-
-	return status == PROGRAM_GOES_ON ? take_target(options, argc, argv, more) : status;
+	options_read(&outside_program, command, options, argc, argv);
+	take_target(options, argc, argv, more);
 }
 
 /* --- Processes by name -------------------------------------------------------------- */
@@ -246,7 +246,6 @@ static bool is_number(const char *text)
 
 #define NAMESAKES 8 /* so many are listed */
 
-/* Find the processes of that name, but this one.  Returns how many there are. */
 static size_t find_by_name(const char *name, pid_t found[NAMESAKES])
 {
 	DIR *directory = opendir("/proc");
@@ -333,7 +332,7 @@ void outside_bound(const struct options *options, uint64_t wait_ns)
 static int try_apart(apart_fn *work, void *arg)
 {
 	const char *why = "";
-	int status = do_apart(work, arg, UINT_MAX, &why);
+	int status = do_apart(stdout, work, arg, UINT_MAX, &why);
 
 	if (status == -ECANCELED)
 		report_reading(why);

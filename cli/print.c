@@ -5,7 +5,7 @@
  * tdt-tree.  A link of that name still does the same.
  */
 
-#include "cli/print.h"
+#include "cli/tdt.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,9 +14,8 @@
 
 #include <tdt/dump.h>
 
-#include "cli/named.h"
 #include "cli/read_json.h"
-#include "cli/record.h"
+#include "cli/recordings.h"
 #include "symbolize/debugfile.h"
 #include "tree-printer/terminal.h"
 
@@ -33,41 +32,22 @@ static bool reads_recording(const struct print_command *command)
 	return command->options.summary || command->options.perfetto != NULL;
 }
 
-/* Whether the options belong together.  Returns PROGRAM_GOES_ON or an exit status. */
-static int check_command(const struct print_command *command)
+static void check_command(const struct print_command *command)
 {
 	const struct options *options = &command->options;
 
 	if ((options->print.full && options->perfetto != NULL) ||
 	    ((!options->summary || options->perfetto != NULL) &&
 	     (options->rows != 0 || options->since != 0)))
-		return program_bad_usage(command->program, "this option needs --summary", "");
+		program_bad_usage(command->program, "this option needs --summary", "");
 	if (!reads_recording(command))
-		return PROGRAM_GOES_ON;
+		return;
 	if (strcmp(command->file, "-") == 0)
-		return program_bad_usage(command->program, "no recording is named", "");
+		program_bad_usage(command->program, "no recording is named", "");
 	if (options->print.format == TDT_PRINT_FOLDED)
-		return program_bad_usage(command->program, "--summary has no form ", "folded");
-	return PROGRAM_GOES_ON;
+		program_bad_usage(command->program, "--summary has no form ", "folded");
 }
 
-/* Returns PROGRAM_GOES_ON or an exit status. */
-static int parse_print_options(struct print_command *command, enum command_number number, int argc,
-			       char **argv)
-{
-	int status = options_read(command->program, number, &command->options, &argc, &argv);
-
-	if (status != PROGRAM_GOES_ON)
-		return status;
-	if (argc > 1)
-		return program_bad_usage(command->program, "more than one file: ", argv[1]);
-	if (argc == 1)
-		command->file = argv[0];
-	command->options.print.max_depth = (uint32_t)command->options.depth;
-	return check_command(command);
-}
-
-/* Print the trace or the dump, whichever is not NULL, and free it. */
 static int print_one(struct tdt_trace *trace, struct dump *dump,
 		     const struct tdt_print_options *options)
 {
@@ -88,7 +68,7 @@ static int print_all(const struct print_command *command, FILE *file)
 	struct dump *dump;
 	int result;
 
-	while ((result = reader_next_of_both(&reader, &trace, &dump)) > 0) {
+	while ((result = reader_next(&reader, &trace, &dump)) > 0) {
 		int err = print_one(trace, dump, &command->options.print);
 
 		if (err != 0)
@@ -155,10 +135,14 @@ static int run_print(const struct program *program, enum command_number number, 
 		     char **argv)
 {
 	struct print_command command = { .program = program, .file = "-" };
-	int status = parse_print_options(&command, number, argc, argv);
 
-	if (status != PROGRAM_GOES_ON)
-		return status;
+	options_read(program, number, &command.options, &argc, &argv);
+	if (argc > 1)
+		program_bad_usage(program, "more than one file: ", argv[1]);
+	if (argc == 1)
+		command.file = argv[0];
+	command.options.print.max_depth = (uint32_t)command.options.depth;
+	check_command(&command);
 	tdt__terminal_choose(&command.options.print, stdout);
 	return reads_recording(&command) ? print_recordings(&command) : print_saved(&command);
 }

@@ -7,14 +7,13 @@
  * one look in each period, at a random moment of it.
  */
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "cli/named.h"
+#include "cli/tdt.h"
 #include "cli/profile.h"
 #include "cli/wait.h"
 #include "reader/door.h"
@@ -29,8 +28,6 @@
 #define WATCH_EACH UINT64_C(10000000)
 #define PROFILE_NAMES (20 * TDT__SECOND)
 #define MORE_TIME (120 * TDT__SECOND) /* that there are besides the time of the profile */
-
-/* --- Options ------------------------------------------------------------------------------ */
 
 static void choose_form(struct options *options)
 {
@@ -48,26 +45,6 @@ static void choose_form(struct options *options)
 	else if (tdt__ends_with(options->output, ".folded"))
 		*format = TDT_PRINT_FOLDED;
 }
-
-static int check_profile(struct options *options)
-{
-	choose_form(options);
-	if (options->states == 0)
-		options->states = (1u << TDT__PROFILE_STATES) - 1;
-	if (options->print.format == PROFILE_PPROF && options->output == NULL &&
-	    isatty(STDOUT_FILENO))
-		return bad_usage("pprof's form is not for a terminal: -o OUT.pb.gz", "");
-	return PROGRAM_GOES_ON;
-}
-
-static int profile_options(struct options *options, int argc, char **argv)
-{
-	int status = read_command_line(COMMAND_PROFILE, options, &argc, &argv, false);
-
-	return status == PROGRAM_GOES_ON ? check_profile(options) : status;
-}
-
-/* --- Looking ------------------------------------------------------------------------------ */
 
 struct looking {
 	const struct options *options;
@@ -120,8 +97,6 @@ static int look_in_periods(struct looking *looking)
 	clear_progress();
 	return error;
 }
-
-/* --- Requests ----------------------------------------------------------------------------- */
 
 /* The requests that are in force while the process is profiled. */
 struct profile_requests {
@@ -196,8 +171,6 @@ static void end_requests(struct profile_requests *requests)
 	tdt__answers_fini(&requests->answers);
 }
 
-/* --- The recording ------------------------------------------------------------------------ */
-
 /*
  * Read what the process has recorded while it was profiled, if it records.  False: there is
  * nothing.
@@ -222,8 +195,6 @@ static bool read_recorded_times(struct looking *looking, struct outside *outside
 	return error == 0;
 }
 
-/* --- Printing ----------------------------------------------------------------------------- */
-
 static int print_in_form(struct profile_result *result, FILE *file)
 {
 	struct tdt__out out = { .file = file };
@@ -232,12 +203,15 @@ static int print_in_form(struct profile_result *result, FILE *file)
 	case PROFILE_PPROF:
 		return profile_pprof(file, result);
 	case TDT_PRINT_JSON:
-		return tdt__out_end(&out, profile_json(&out, result));
+		profile_json(&out, result);
+		break;
 	case TDT_PRINT_FOLDED:
-		return tdt__out_end(&out, profile_folded(&out, result));
+		profile_folded(&out, result);
+		break;
 	default:
-		return tdt__out_end(&out, profile_text(&out, result));
+		profile_text(&out, result);
 	}
+	return tdt__out_end(&out);
 }
 
 /* An apart_fn: look up the names, and print. */
@@ -255,8 +229,6 @@ static int print_profile(FILE *out, void *arg)
 	tdt__profile_places_fini(&places);
 	return error;
 }
-
-/* --- The command -------------------------------------------------------------------------- */
 
 /* The user learns what kept the profile from seeing everything. */
 static void report_looks(const struct tdt__profile *profile, const struct profile_result *result)
@@ -369,10 +341,14 @@ int command_profile(int argc, char **argv)
 				   .frequency = 19,
 				   .rows = 20,
 				   .max_requests = 10000 };
-	int status = profile_options(&options, argc, argv);
 
-	if (status != PROGRAM_GOES_ON)
-		return status;
+	read_command_line(COMMAND_PROFILE, &options, &argc, &argv, false);
+	choose_form(&options);
+	if (options.states == 0)
+		options.states = (1u << TDT__PROFILE_STATES) - 1;
+	if (options.print.format == PROFILE_PPROF && options.output == NULL &&
+	    isatty(STDOUT_FILENO))
+		bad_usage("pprof's form is not for a terminal: -o OUT.pb.gz", "");
 	if (options.output != NULL && options.print.color == TDT_PRINT_AUTO)
 		options.print.color = TDT_PRINT_NO;
 	tdt__terminal_choose(&options.print, stdout);

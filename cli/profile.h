@@ -35,13 +35,11 @@ bool profile_has_place(const struct profile_result *result, const struct tdt__pr
 /* The time of the states that are printed, ns of all tasks together. */
 double profile_total(const struct profile_result *result);
 
-/* The forms return 0 or a negative errno; errors of writing are kept in `out`. */
-int profile_text(struct tdt__out *out, const struct profile_result *result);
-int profile_json(struct tdt__out *out, const struct profile_result *result);
-int profile_folded(struct tdt__out *out, const struct profile_result *result);
+/* The forms.  Errors are kept in `out`; of pprof, the result is 0 or a negative errno. */
+void profile_text(struct tdt__out *out, const struct profile_result *result);
+void profile_json(struct tdt__out *out, const struct profile_result *result);
+void profile_folded(struct tdt__out *out, const struct profile_result *result);
 int profile_pprof(FILE *file, const struct profile_result *result);
-
-/* --- The frames that are shown --------------------------------------------------------- */
 
 /* The result for one tree. */
 struct profile_tree {

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* A profile as JSON, as folded stacks, and in pprof's form. */
 
+#include "cli/profile.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "cli/profile.h"
 #include "tree-printer/forms.h"
 #include "tree-printer/frame.h"
 #include "tree-printer/pprof.h"
 #include "tree-printer/schema.h"
+#include "tree-printer/view.h"
+#include "tree/tree.h"
 
 bool profile_has_place(const struct profile_result *result, const struct tdt__profile_place *place)
 {
@@ -43,14 +45,11 @@ static const char *kind_of_place(const struct tdt__profile_place *place)
 	return profile_kind(place->group->state, place->group->kind);
 }
 
-/* --- JSON --------------------------------------------------------------------------------- */
-
 static void json_number(struct tdt__json *json, const char *key, double number)
 {
 	tdt__json_u64(json, key, (uint64_t)(number + 0.5));
 }
 
-/* The frames, the innermost first. */
 static void json_frames(struct tdt__json *json, const struct tdt_node *node)
 {
 	tdt__json_begin(json, "frames", '[');
@@ -133,7 +132,7 @@ static void json_recorded(struct tdt__json *json, const struct profile_result *r
 	tdt__json_end(json, '}');
 }
 
-int profile_json(struct tdt__out *out, const struct profile_result *result)
+void profile_json(struct tdt__out *out, const struct profile_result *result)
 {
 	struct tdt__json json = tdt__json_document(out);
 
@@ -144,10 +143,8 @@ int profile_json(struct tdt__out *out, const struct profile_result *result)
 		if (profile_has_place(result, &result->places->place[i]))
 			json_place(&json, result, &result->places->place[i]);
 	tdt__json_end(&json, ']');
-	return tdt__json_finish(&json);
+	tdt__json_finish(&json);
 }
-
-/* --- Folded stacks ------------------------------------------------------------------------ */
 
 /* Add the frames that are shown from `node` on, the innermost first, to `stack`. */
 static size_t list_shown(const struct profile_tree *tree, const struct tdt_node *node,
@@ -162,64 +159,55 @@ static size_t list_shown(const struct profile_tree *tree, const struct tdt_node 
 	return n;
 }
 
-static int add_stack(struct tdt__string *line, struct profile_shown *shown,
-		     const struct tdt__profile_place *place)
+static void add_stack(struct tdt__string *line, struct profile_shown *shown,
+		      const struct tdt__profile_place *place)
 {
 	const struct tdt_node *stack[TDT__TREE_FRAMES_MAX];
 	const struct profile_tree *tree;
 	size_t n, at;
-	int error;
 
 	if (place->leaf == NULL) {
 		tdt__string_puts(line, ";(unknown)");
-		return 0;
+		return;
 	}
-	error = profile_shown_tree(shown, place, &tree);
-	if (error != 0)
-		return error;
+	if (profile_shown_tree(shown, place, &tree) != 0) {
+		line->failed = true;
+		return;
+	}
 	for (n = list_shown(tree, place->leaf, stack, TDT__TREE_FRAMES_MAX); n > 0; n--) {
 		tdt__string_puts(line, ";");
 		at = line->n;
-		tdt__frame_name(line, tdt_node_frame(stack[n - 1]), shown->result->print);
+		tdt__frame_name(line, tdt_node_frame(stack[n - 1]));
 		tdt__string_protect(line, at);
 	}
-	return 0;
 }
 
-static int folded_line(struct tdt__out *out, struct profile_shown *shown,
-		       const struct tdt__profile_place *place)
+static void folded_line(struct tdt__out *out, struct profile_shown *shown,
+			const struct tdt__profile_place *place)
 {
 	const struct profile_result *result = shown->result;
 	const char *name = name_of_place(result, place), *kind = kind_of_place(place);
-	struct tdt__string line = { 0 };
-	int error;
+	struct tdt__string line = { .options = result->print };
 
-	tdt__string_escape(&line, name[0] != '\0' ? name : "(no name)",
-			   result->print->utf8 == TDT_PRINT_YES, '\0');
+	tdt__string_text(&line, name[0] != '\0' ? name : "(no name)");
 	tdt__string_protect(&line, 0);
 	tdt__string_printf(&line, ";%s%s%s", task_states[place->group->state],
 			   kind != NULL ? ": " : "", kind != NULL ? kind : "");
-	error = add_stack(&line, shown, place);
+	add_stack(&line, shown, place);
 	tdt__string_printf(&line, " %" PRIu64 "\n", (uint64_t)place->ns);
-	if (error == 0)
-		return tdt__out_take(out, &line);
-	tdt__string_free(&line);
-	return error;
+	tdt__out_take(out, &line);
 }
 
-int profile_folded(struct tdt__out *out, const struct profile_result *result)
+void profile_folded(struct tdt__out *out, const struct profile_result *result)
 {
 	struct profile_shown shown;
-	int error = profile_shown_init(&shown, result, false);
 
-	for (size_t i = 0; i < result->places->n && error == 0; i++)
+	out->no_memory |= profile_shown_init(&shown, result, false) != 0;
+	for (size_t i = 0; i < result->places->n && !out->no_memory; i++)
 		if (profile_has_place(result, &result->places->place[i]))
-			error = folded_line(out, &shown, &result->places->place[i]);
+			folded_line(out, &shown, &result->places->place[i]);
 	profile_shown_fini(&shown);
-	return error;
 }
-
-/* --- pprof -------------------------------------------------------------------------------- */
 
 /* The values of a sample: the time in each state, and the looks. */
 #define LOOKS_VALUE TDT__PROFILE_STATES
@@ -273,4 +261,71 @@ int profile_pprof(FILE *file, const struct profile_result *result)
 	profile_shown_fini(&shown);
 	free(sample);
 	return error;
+}
+
+int profile_shown_init(struct profile_shown *shown, const struct profile_result *result, bool folds)
+{
+	*shown = (struct profile_shown){ .result = result,
+					 .folds = folds,
+					 .frames.string.options = result->print };
+	shown->tree = calloc(result->profile->sum.trees.n + 1, sizeof shown->tree[0]);
+	return shown->tree != NULL ? 0 : -ENOMEM;
+}
+
+void profile_shown_fini(struct profile_shown *shown)
+{
+	for (size_t i = 0; shown->tree != NULL && i < shown->result->profile->sum.trees.n; i++) {
+		free(shown->tree[i].shown);
+		free(shown->tree[i].folded);
+	}
+	free(shown->tree);
+	tdt__frames_fini(&shown->frames);
+}
+
+static const struct tdt_node *root_of(const struct tdt_node *node)
+{
+	while (tdt_node_parent(node) != NULL)
+		node = tdt_node_parent(node);
+	return node;
+}
+
+static int mark_rows(struct profile_tree *tree, const struct tdt_node *root,
+		      const struct tdt_print_options *options)
+{
+	struct tdt__view view;
+	int error = tdt__view_make(&view, root, options, tree->folded);
+
+	if (error != 0)
+		return error;
+	tree->shown = calloc(root->tree->n, sizeof tree->shown[0]);
+	for (uint32_t i = 1; i < view.n && tree->shown != NULL; i++)
+		if (view.row[i].node != NULL)
+			tree->shown[tdt_node_id(view.row[i].node)] = true;
+	free(view.row);
+	return tree->shown != NULL ? 0 : -ENOMEM;
+}
+
+int profile_shown_tree(struct profile_shown *shown, const struct tdt__profile_place *place,
+		       const struct profile_tree **tree)
+{
+	struct profile_tree *own = &shown->tree[place->group->tree];
+	const struct tdt_node *root = root_of(place->leaf);
+
+	*tree = own;
+	if (own->shown != NULL)
+		return 0;
+	if (shown->folds && own->folded == NULL) {
+		own->folded = tdt__fold(root, &shown->frames, shown->result->print->full);
+		if (own->folded == NULL)
+			return -ENOMEM;
+	}
+	return mark_rows(own, root, shown->result->print);
+}
+
+const struct tdt_node *profile_next_shown(const struct profile_tree *tree,
+					  const struct tdt_node *node)
+{
+	while (node != NULL && !tree->shown[tdt_node_id(node)])
+		node = tdt_node_parent(node);
+	return node;
 }

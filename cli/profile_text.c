@@ -35,19 +35,8 @@ struct profile_row {
 struct profile_table {
 	const struct profile_result *result;
 	struct profile_shown shown;
-	struct profile_row *row;
-	size_t n;
-	struct tdt__index index;
+	TDT__TABLE(struct profile_row, row, n);
 };
-
-/* --- Rows --------------------------------------------------------------------------------- */
-
-static enum tdt__role role_of_frame(const struct tdt__folded *folded)
-{
-	if (folded->own)
-		return TDT__ROLE_OWN;
-	return folded->fold == TDT__FOLD_OPERATION ? TDT__ROLE_OPERATION : TDT__ROLE_LIBRARY;
-}
 
 static int set_texts(struct profile_table *table, struct profile_row *row)
 {
@@ -60,8 +49,8 @@ static int set_texts(struct profile_table *table, struct profile_row *row)
 	while ((node = profile_next_shown(tree, node)) != NULL && row->n < FRAMES_SHOWN) {
 		const struct tdt__folded *folded = &tree->folded[tdt_node_id(node)];
 
-		row->text[row->n] = tdt__frames_text(&table->shown.frames, folded->frame,
-						     role_of_frame(folded));
+		row->text[row->n] =
+		    tdt__frames_text(&table->shown.frames, folded->frame, tdt__role_of(folded));
 		if (row->text[row->n] == UINT32_MAX)
 			return -ENOMEM;
 		row->guessed[row->n++] = tdt_node_frame(node)->guessed != 0;
@@ -99,16 +88,13 @@ static int merge_row(struct profile_table *table, const struct tdt__profile_plac
 	if (error != 0)
 		return error;
 	hash = hash_row(&row);
-	TDT__INDEX_EACH (i, &table->index, hash)
-		if (same_row(&table->row[i], &row))
-			break;
-	if (i != TDT__INDEX_NONE) {
-		table->row[i].ns += row.ns;
-		return 0;
-	}
-	tdt__index_add(&table->index, hash, (uint32_t)table->n);
-	table->row[table->n++] = row;
-	return 0;
+	TDT__INDEX_EACH (i, &table->row_table.index, hash)
+		if (same_row(&table->row[i], &row)) {
+			table->row[i].ns += row.ns;
+			return 0;
+		}
+	i = tdt__table_add(&table->row_table, hash, &row, sizeof row);
+	return i != TDT__INDEX_NONE ? 0 : -ENOMEM;
 }
 
 static int by_time_of_row(const void *a, const void *b)
@@ -123,18 +109,13 @@ static int make_profile_rows(struct profile_table *table)
 	const struct tdt__profile_places *places = table->result->places;
 	int error = profile_shown_init(&table->shown, table->result, true);
 
-	table->row = calloc(places->n + 1, sizeof table->row[0]);
-	if (error != 0 || table->row == NULL ||
-	    tdt__index_reserve(&table->index, places->n + 1) != 0)
-		return -ENOMEM;
 	for (size_t i = 0; i < places->n && error == 0; i++)
 		if (profile_has_place(table->result, &places->place[i]))
 			error = merge_row(table, &places->place[i]);
-	qsort(table->row, table->n, sizeof table->row[0], by_time_of_row);
+	if (table->n > 0)
+		qsort(table->row, table->n, sizeof table->row[0], by_time_of_row);
 	return error;
 }
-
-/* --- Words -------------------------------------------------------------------------------- */
 
 static double percent(double part, double all)
 {
@@ -187,27 +168,13 @@ static void add_head(struct tdt__string *string, const struct profile_result *re
 	add_trust(string, result);
 }
 
-/* --- The table ---------------------------------------------------------------------------- */
-
-static void add_padded(struct tdt__string *string, struct tdt__string *text, int width)
-{
-	tdt__string_printf(string, "%*s", text->failed ? width : width - (int)text->n, "");
-	if (!text->failed)
-		tdt__string_add(string, text->bytes, text->n);
-	string->failed |= text->failed;
-	tdt__string_free(text);
-}
-
 static void add_numbers(struct tdt__string *string, const struct profile_result *result,
 			const struct profile_row *row)
 {
-	struct tdt__string time = { 0 };
-
-	tdt__string_printf(string, "%s%5.1f %%%s", tdt__color_of(TDT__BOLD, result->print),
-			   percent(row->ns, profile_total(result)),
-			   tdt__color_of(TDT__PLAIN, result->print));
-	tdt__string_puts(&time, TDT__DURATION((uint64_t)row->ns));
-	add_padded(string, &time, 12);
+	tdt__color(string, TDT__BOLD);
+	tdt__string_printf(string, "%5.1f %%", percent(row->ns, profile_total(result)));
+	tdt__color(string, TDT__PLAIN);
+	tdt__string_printf(string, "%12s", TDT__DURATION((uint64_t)row->ns));
 	tdt__string_printf(string, " %8.2f  ", result->ns > 0 ? row->ns / result->ns : 0);
 }
 
@@ -227,66 +194,43 @@ static void add_name(struct tdt__string *string, const struct profile_result *re
 	if (name[0] == '\0')
 		tdt__string_puts(string, "-");
 	else
-		tdt__string_escape(string, name, result->print->utf8 == TDT_PRINT_YES, '\0');
+		tdt__string_text(string, name);
 	tdt__string_puts(string, "\n");
 }
 
-static void indent_frame(struct tdt__out *out)
+static void frame_lines(struct tdt__string *string, const struct profile_table *table,
+			const struct profile_row *row)
 {
-	static const char blanks[] = "                             ";
-
-	tdt__out_add(out, blanks, sizeof blanks - 1);
-}
-
-static void write_frames(struct tdt__out *out, const struct profile_table *table,
-			 const struct profile_row *row)
-{
-	static const char unknown[] = "the place is unknown\n", more[] = "...\n";
-	static const char guessed[] = " (callers may be missing)";
-
-	if (row->n == 0) {
-		indent_frame(out);
-		tdt__out_add(out, unknown, sizeof unknown - 1);
-	}
+	if (row->n == 0)
+		tdt__string_printf(string, "%29sthe place is unknown\n", "");
 	for (size_t i = 0; i < row->n; i++) {
-		indent_frame(out);
-		tdt__frames_write(out, &table->shown.frames, row->text[i]);
-		if (row->guessed[i])
-			tdt__out_add(out, guessed, sizeof guessed - 1);
-		tdt__out_add(out, "\n", 1);
+		tdt__string_printf(string, "%29s", "");
+		tdt__frames_add(string, &table->shown.frames, row->text[i]);
+		tdt__string_puts(string, row->guessed[i] ? " (callers may be missing)\n" : "\n");
 	}
-	if (row->more) {
-		indent_frame(out);
-		tdt__out_add(out, more, sizeof more - 1);
-	}
+	if (row->more)
+		tdt__string_printf(string, "%29s...\n", "");
 }
 
-static int write_rows(struct tdt__out *out, const struct profile_table *table)
+static void write_rows(struct tdt__out *out, const struct profile_table *table)
 {
 	const struct profile_result *result = table->result;
-	struct tdt__string string = { 0 };
+	struct tdt__string string = { .options = result->print };
 	size_t n = table->n < result->rows ? table->n : result->rows;
-	int error;
 
 	tdt__string_puts(&string, "\n  SHARE        TIME    TASKS  STATE     WAITS FOR  TASK\n");
-	error = tdt__out_take(out, &string);
-	for (size_t i = 0; i < n && error == 0; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct profile_row *row = &table->row[i];
 
 		add_numbers(&string, result, row);
 		add_kind(&string, row->place->group);
 		add_name(&string, result, row->place->group);
-		error = tdt__out_take(out, &string);
-		write_frames(out, table, row);
+		frame_lines(&string, table, row);
 	}
-	if (n < table->n && error == 0) {
+	if (n < table->n)
 		tdt__string_printf(&string, "and %zu more places (--rows)\n", table->n - n);
-		error = tdt__out_take(out, &string);
-	}
-	return error;
+	tdt__out_take(out, &string);
 }
-
-/* --- What was recorded -------------------------------------------------------------------- */
 
 static void add_recorded_row(struct tdt__string *string, const struct profile_result *result,
 			     const struct tdt__profile_time *recorded)
@@ -294,22 +238,19 @@ static void add_recorded_row(struct tdt__string *string, const struct profile_re
 	const struct tdt__profile_group alike = { .state = recorded->state,
 						  .kind = recorded->kind,
 						  .name = recorded->name };
-	struct tdt__string time = { 0 };
-
-	tdt__string_puts(&time, TDT__DURATION(recorded->ns));
-	add_padded(string, &time, 12);
+	tdt__string_printf(string, "%12s", TDT__DURATION(recorded->ns));
 	tdt__string_printf(string, " %10" PRIu64 "  ", recorded->n);
 	add_kind(string, &alike);
 	add_name(string, result, &alike);
 }
 
-static int write_recorded(struct tdt__out *out, const struct profile_result *result)
+static void write_recorded(struct tdt__out *out, const struct profile_result *result)
 {
 	const struct tdt__profile_times *times = result->times;
-	struct tdt__string string = { 0 };
+	struct tdt__string string = { .options = result->print };
 
 	if (times == NULL || times->n == 0)
-		return 0;
+		return;
 	tdt__string_printf(
 	    &string,
 	    "\nrecorded, in %s of it:\n        TIME      TIMES  STATE     WAITS FOR  TASK\n",
@@ -317,25 +258,23 @@ static int write_recorded(struct tdt__out *out, const struct profile_result *res
 	for (size_t i = 0; i < times->n && i < result->rows; i++)
 		if ((result->states & 1u << times->time[i].state) != 0)
 			add_recorded_row(&string, result, &times->time[i]);
-	return tdt__out_take(out, &string);
+	tdt__out_take(out, &string);
 }
 
-int profile_text(struct tdt__out *out, const struct profile_result *result)
+void profile_text(struct tdt__out *out, const struct profile_result *result)
 {
 	struct profile_table table = { .result = result };
-	struct tdt__string head = { 0 };
-	int error = make_profile_rows(&table);
+	struct tdt__string head = { .options = result->print };
 
-	if (error == 0) {
+	if (make_profile_rows(&table) == 0) {
 		add_head(&head, result);
-		error = tdt__out_take(out, &head);
+		tdt__out_take(out, &head);
+		if (table.n != 0)
+			write_rows(out, &table);
+		write_recorded(out, result);
+	} else {
+		out->no_memory = true;
 	}
-	if (error == 0 && table.n != 0)
-		error = write_rows(out, &table);
-	if (error == 0)
-		error = write_recorded(out, result);
 	profile_shown_fini(&table.shown);
-	free(table.row);
-	tdt__index_fini(&table.index);
-	return error;
+	tdt__table_fini(&table.row_table);
 }

@@ -18,15 +18,15 @@ bool program_number(const char *text, uint64_t *number)
 	return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0;
 }
 
-int program_bad_usage(const struct program *program, const char *what, const char *value)
+void program_bad_usage(const struct program *program, const char *what, const char *value)
 {
 	fprintf(stderr, "%s: %s%s\nTry '%s --help'.\n", program->name, what, value, program->name);
-	return EXIT_BAD_USAGE;
+	exit(EXIT_BAD_USAGE);
 }
 
-int bad_usage(const char *what, const char *value)
+void bad_usage(const char *what, const char *value)
 {
-	return program_bad_usage(&outside_program, what, value);
+	program_bad_usage(&outside_program, what, value);
 }
 
 /* The index of the word of `length` bytes in `words`; -1: it is not there. */

@@ -31,10 +31,11 @@ int program_word(const char *const *words, const char *value);
  */
 bool program_words(const char *const *words, const char *value, unsigned *bits);
 
-/* Report wrong usage: `what`, and `value` behind it.  Returns EXIT_BAD_USAGE. */
-int program_bad_usage(const struct program *program, const char *what, const char *value);
+/* Report wrong usage: `what`, and `value` behind it; and exit with EXIT_BAD_USAGE. */
+_Noreturn void program_bad_usage(const struct program *program, const char *what,
+				 const char *value);
 /* The same of tdt. */
-int bad_usage(const char *what, const char *value);
+_Noreturn void bad_usage(const char *what, const char *value);
 
 /*
  * Open the file `*name` for reading.  "-" is standard input, and `*name` becomes its name in

@@ -2,33 +2,150 @@
 /* tdt ps: list the tasks of a process, from their records alone. */
 
 #include "cli/ps.h"
-#include "cli/work.h"
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/last.h"
+#include "facts/record.h"
 #include "reader/dump.h"
+#include "reader/history.h"
 #include "reader/recorded.h"
+#include "tree-printer/names.h"
+#include "tree-printer/stuck_locks.h"
 #include "tree-printer/terminal.h"
 #include "tree-printer/words.h"
 
-/* --- Options ------------------------------------------------------------------------ */
-
-static int ps_options(struct options *options, int argc, char **argv)
+static void count_state(struct tdt__string *string, size_t n, const char *what)
 {
-	int status = read_command_line(COMMAND_PS, options, &argc, &argv, false);
-
-	if (status == PROGRAM_GOES_ON && options->dir != NULL && options->threads)
-		status = bad_usage("a recording has no list of threads: see tdt record --summary",
-				   "");
-	return status;
+	if (n == 0)
+		return;
+	tdt__string_printf(string, ", %s%s", TDT__NUMBER(n), what);
 }
 
-/* --- Which tasks, in which order ---------------------------------------------------- */
+static void count_states(struct tdt__string *string, const struct listing *listing)
+{
+	size_t states[TDT_TASK_UNKNOWN + 1] = { 0 }, ended = 0;
+
+	for (size_t i = 0; i < listing->tasks->n; i++) {
+		const struct tdt__seen_task *task = &listing->tasks->task[i];
+
+		if (task->outcome != NULL)
+			ended++;
+		else
+			states[task->member.info.state]++;
+	}
+	tdt__string_puts(string, TDT__COUNTED(listing->tasks->n, "task"));
+	count_state(string, states[TDT_TASK_WAITING], " waiting");
+	count_state(string, states[TDT_TASK_RUNNABLE], " runnable");
+	count_state(string, states[TDT_TASK_RUNNING], " polling");
+	count_state(string, ended, " ended");
+	count_state(string, states[TDT_TASK_UNKNOWN], " unknown");
+}
+
+static void counts_line(struct tdt__string *string, const struct listing *listing)
+{
+	struct tdt_counts counts;
+
+	tdt__history_counts(listing->tasks, &counts);
+	if (counts.spawned == 0)
+		return;
+	tdt__string_printf(string, "since the start: %s spawned",
+			   TDT__COUNTED(counts.spawned, "task"));
+	count_state(string, counts.ended, " ended");
+	count_state(string, counts.panicked, " panicked");
+	count_state(string, counts.polls, counts.polls == 1 ? " poll" : " polls");
+	tdt__string_puts(string, "\n");
+}
+
+static void untraced_line(struct tdt__string *string, const struct listing *listing)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < listing->tasks->n; i++)
+		n += listing->tasks->task[i].member.info.untraced != 0;
+	if (n == 0)
+		return;
+	tdt__string_printf(string, "%s " TDT__UNTRACED "\n", TDT__COUNTED(n, "task"));
+}
+
+static void seen_misuse_line(struct tdt__string *string, const struct listing *listing)
+{
+	struct tdt__seen_misuse seen;
+
+	if (tdt__history_misuse(listing->tasks, &seen))
+		tdt__misuse_line(string, &seen.misuse);
+}
+
+/* False: no memory. */
+static bool seen_futurelock_lines(struct tdt__string *string, const struct listing *listing)
+{
+	struct tdt__stuck_locks locks;
+	bool enough = tdt__stuck_locks_collect(&locks, &listing->found) == 0;
+	struct tdt__names *names = locks.n != 0 ? tdt__names_new(&listing->found) : NULL;
+
+	for (size_t i = 0; i < locks.n; i++) {
+		tdt__stuck_lock_line(string, &locks.lock[i], names);
+		tdt__string_puts(string, "\n");
+	}
+	tdt__names_free(names);
+	free(locks.lock);
+	return enough;
+}
+
+uint32_t ps_pid(const struct listing *listing)
+{
+	const struct tdt__target *target = listing->tasks->target;
+
+	return target != NULL && target->core == NULL ? (uint32_t)target->pid
+						      : listing->tasks->registry.pid;
+}
+
+void ps_summary(struct tdt__out *out, const struct listing *listing)
+{
+	const struct tdt_registry *registry = &listing->tasks->registry;
+	struct tdt__string string = { .options = listing->print };
+
+	if (listing->last != NULL)
+		last_title(&string, listing->last);
+	else
+		tdt__string_printf(&string, "process %" PRIu32, ps_pid(listing));
+	tdt__string_puts(&string, ", libtdt ");
+	tdt__string_escape(&string, registry->library, false, '\0');
+	if (listing->several)
+		tdt__string_printf(&string, " (the copy at 0x%" PRIx64 ")", registry->self);
+	tdt__string_puts(&string, ": ");
+	count_states(&string, listing);
+	tdt__string_puts(&string, "\n");
+	if (listing->last != NULL) {
+		last_missing(&string, listing->last);
+	} else {
+		counts_line(&string, listing);
+		seen_misuse_line(&string, listing);
+	}
+	untraced_line(&string, listing);
+	if (tdt__tasks_at_least(listing->tasks))
+		tdt__string_puts(&string, TDT__AT_LEAST);
+	out->no_memory |= !seen_futurelock_lines(&string, listing);
+	for (size_t i = 0; i < listing->tasks->n; i++)
+		if (listing->tasks->task[i].member.info.busy_polls != 0) {
+			tdt__busy_line(&string, &listing->tasks->task[i].member.info);
+			tdt__string_puts(&string, "\n");
+		}
+	for (size_t i = 0; i < listing->found.n_lost_wakeups; i++)
+		tdt__lost_line(&string, listing->found.lost_wakeups[i]->tasks[0], 0, NULL);
+	for (size_t i = 0; i < listing->found.n_cycles; i++) {
+		tdt__ring_line(&string, listing->found.cycles[i], SIZE_MAX);
+		tdt__string_puts(&string, "\n");
+	}
+	tdt__string_puts(&string, "\n");
+	tdt__out_take(out, &string);
+}
 
 static unsigned state_index(const struct tdt__seen_task *task)
 {
@@ -97,9 +214,6 @@ static int choose_shown(struct options *options, struct listing *listing)
 	return 0;
 }
 
-/* --- The check ---------------------------------------------------------------------- */
-
-/* The exit status by what --check finds. */
 static int check_listing(struct check check, const struct listing *listing)
 {
 	bool at_least = tdt__tasks_at_least(listing->tasks);
@@ -112,9 +226,7 @@ static int check_listing(struct check check, const struct listing *listing)
 	return check_report(&check);
 }
 
-/* --- Printing ----------------------------------------------------------------------- */
-
-static int (*form_of(const struct options *options))(struct tdt__out *, const struct listing *)
+static void (*form_of(const struct options *options))(struct tdt__out *, const struct listing *)
 {
 	return options->print.format == TDT_PRINT_JSON ? ps_json
 	       : options->threads		       ? ps_threads
@@ -126,9 +238,10 @@ static int (*form_of(const struct options *options))(struct tdt__out *, const st
 static int print_listing(const struct options *options, const struct listing *listing)
 {
 	struct tdt__out out = { .file = stdout };
-	int error = form_of(options)(&out, listing);
+	int error;
 
-	error = tdt__out_end(&out, error);
+	form_of(options)(&out, listing);
+	error = tdt__out_end(&out);
 	if (error == -ENOMEM)
 		return report_no_memory();
 	if (error != 0) {
@@ -244,10 +357,10 @@ int command_ps(int argc, char **argv)
 			     .command = &options,
 			     .registry = list_registry,
 			     .recording = list_recording };
-	int status = ps_options(&options, argc, argv);
 
-	if (status != PROGRAM_GOES_ON)
-		return status;
+	read_command_line(COMMAND_PS, &options, &argc, &argv, false);
+	if (options.dir != NULL && options.threads)
+		bad_usage("a recording has no list of threads: see tdt record --summary", "");
 	tdt__terminal_choose(&options.print, stdout);
 	options.width = terminal_width();
 	return work_apart(&work);

@@ -20,15 +20,12 @@ struct listing {
 	unsigned width; /* of the terminal; 0: there is none */
 };
 
-/* The forms return 0 or -ENOMEM; errors of writing are kept in `out`. */
-int ps_table(struct tdt__out *out, const struct listing *listing);
-int ps_tree(struct tdt__out *out, const struct listing *listing);
-int ps_dot(struct tdt__out *out, const struct listing *listing);
-int ps_json(struct tdt__out *out, const struct listing *listing);
-int ps_threads(struct tdt__out *out, const struct listing *listing);
-
-/* The array of the threads.  Lack of memory is kept in the `out` of `json`. */
-void ps_json_threads(struct tdt__json *json, const struct listing *listing);
+/* The forms.  Errors are kept in `out`. */
+void ps_table(struct tdt__out *out, const struct listing *listing);
+void ps_tree(struct tdt__out *out, const struct listing *listing);
+void ps_dot(struct tdt__out *out, const struct listing *listing);
+void ps_json(struct tdt__out *out, const struct listing *listing);
+void ps_threads(struct tdt__out *out, const struct listing *listing);
 
 /* "waiting", "polling", "ended (ready)": the word for the task's state. */
 void ps_state(struct tdt__string *string, const struct tdt__seen_task *task);
@@ -37,7 +34,7 @@ void ps_state(struct tdt__string *string, const struct tdt__seen_task *task);
  * Write the summary: which process, how many tasks in which state; what happened since the start;
  * and below it, a line for each ring of tasks that wait for each other.
  */
-int ps_summary(struct tdt__out *out, const struct listing *listing);
+void ps_summary(struct tdt__out *out, const struct listing *listing);
 
 /*
  * The number of the process.  It may have another one in its own PID namespace, which is what a

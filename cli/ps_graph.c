@@ -72,8 +72,6 @@ static int family_init(struct family *family, const struct listing *listing)
 	return 0;
 }
 
-/* --- The tree ----------------------------------------------------------------------- */
-
 static void add_child(struct family *family, uint32_t child)
 {
 	uint64_t id = family->listing->shown[child]->member.info.parent;
@@ -113,23 +111,23 @@ static void draw_lines(struct tdt__string *string, const struct family *family, 
 static void tree_line(struct tdt__string *string, const struct family *family, uint32_t task,
 		      unsigned depth)
 {
-	const struct tdt_print_options *options = family->listing->print;
 	const struct tdt__seen_task *shown = family->listing->shown[task];
 	const struct tdt_task_info *info = &shown->member.info;
 
 	draw_lines(string, family, task, depth);
-	tdt__color(string, TDT__BOLD, options);
-	tdt__task_name(string, info->id, info->name, options);
-	tdt__string_printf(string, "%s ", tdt__color_of(TDT__PLAIN, options));
+	tdt__color(string, TDT__BOLD);
+	tdt__task_name(string, info->id, info->name);
+	tdt__color(string, TDT__PLAIN);
+	tdt__string_puts(string, " ");
 	ps_state(string, shown);
 	if (info->state_ns != 0) {
 		tdt__string_printf(string, " %s", TDT__DURATION_CELL(info->state_ns));
 	}
 	if (info->n_waits != 0) {
 		tdt__string_puts(string, " ");
-		tdt__wait_for(string, &shown->wait, info->id, NULL, options);
+		tdt__wait_for(string, &shown->wait, info->id, NULL);
 	}
-	tdt__task_place(string, info, options);
+	tdt__task_place(string, info);
 	tdt__string_puts(string, "\n");
 }
 
@@ -149,42 +147,38 @@ static uint32_t next_in_tree(const struct family *family, uint32_t task, uint32_
 	return NO_TASK;
 }
 
-static int write_tree(struct tdt__out *out, struct family *family, uint32_t root)
+static void write_tree(struct tdt__out *out, struct family *family, uint32_t root)
 {
-	struct tdt__string string = { 0 };
+	struct tdt__string string = { .options = family->listing->print };
 	unsigned depth = 0;
-	int error = 0;
 
-	for (uint32_t task = root; task != NO_TASK && out->error == 0 && error == 0;
+	for (uint32_t task = root; task != NO_TASK && out->error == 0 && !out->no_memory;
 	     task = next_in_tree(family, task, root, &depth)) {
 		family->printed[task] = true;
 		tree_line(&string, family, task, depth);
-		error = tdt__out_take(out, &string);
+		tdt__out_take(out, &string);
 	}
-	return error;
 }
 
-int ps_tree(struct tdt__out *out, const struct listing *listing)
+void ps_tree(struct tdt__out *out, const struct listing *listing)
 {
 	struct family family;
-	int error = family_init(&family, listing);
 
-	if (error != 0)
-		return error;
-	error = ps_summary(out, listing);
+	if (family_init(&family, listing) != 0) {
+		out->no_memory = true;
+		return;
+	}
+	ps_summary(out, listing);
 	for (uint32_t i = 0; i < listing->n; i++)
 		add_child(&family, i);
-	for (uint32_t i = 0; i < listing->n && error == 0; i++)
+	for (uint32_t i = 0; i < listing->n; i++)
 		if (family.parent[i] == NO_TASK)
-			error = write_tree(out, &family, i);
-	for (uint32_t i = 0; i < listing->n && error == 0; i++)
+			write_tree(out, &family, i);
+	for (uint32_t i = 0; i < listing->n; i++)
 		if (!family.printed[i])
-			error = write_tree(out, &family, i);
+			write_tree(out, &family, i);
 	family_fini(&family);
-	return error;
 }
-
-/* --- The graph ---------------------------------------------------------------------- */
 
 /* The task that a task waits for; NO_TASK: none, or one that is not shown. */
 static uint32_t waits_for(const struct family *family, uint32_t task)
@@ -268,20 +262,20 @@ static void dot_graph(struct tdt__string *string, const struct family *family,
 	tdt__string_puts(string, "}\n");
 }
 
-int ps_dot(struct tdt__out *out, const struct listing *listing)
+void ps_dot(struct tdt__out *out, const struct listing *listing)
 {
 	unsigned char *mark = calloc(listing->n + 1, sizeof *mark);
 	bool *in = calloc(listing->n + 1, sizeof *in);
 	struct tdt__string string = { 0 };
 	struct family family;
-	int error = -ENOMEM;
 
 	if (mark != NULL && in != NULL && family_init(&family, listing) == 0) {
 		dot_graph(&string, &family, mark, in);
-		error = tdt__out_take(out, &string);
+		tdt__out_take(out, &string);
 		family_fini(&family);
+	} else {
+		out->no_memory = true;
 	}
 	free(mark);
 	free(in);
-	return error;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Tasks as a table, and as JSON.
+ * Tasks as a table, threads as a table, and both as JSON.
  *
  *	process 4711, libtdt 0.1.0: 3 tasks, 2 waiting, 1 polling
  *	since the start: 5 tasks spawned, 2 ended, 12 polls
@@ -10,14 +10,14 @@
  *	 5  a     waiting  4.003 s  4.004 s      1         -  a mutex ...     demo/a.c:88
  */
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli/ps.h"
+
+#include <inttypes.h>
+
 #include "cli/text_table.h"
 #include "facts/record.h"
 #include "reader/history.h"
+#include "reader/thread_table.h"
 #include "tree-printer/forms.h"
 #include "tree-printer/words.h"
 
@@ -29,28 +29,14 @@ static const struct text_column columns[COLUMNS] = {
 	{ "WOKEN BY", true }, { "WAITS FOR", false }, { "SPAWNED AT", false },
 };
 
-/* --- The table ---------------------------------------------------------------------- */
-
-static void add_place(struct tdt__string *text, const struct tdt_task_info *info,
-		      const struct tdt_print_options *options)
-{
-	if (info->file == NULL)
-		return;
-	tdt__string_escape(text, info->file, options->utf8 == TDT_PRINT_YES, '\0');
-	if (info->line != 0)
-		tdt__string_printf(text, ":%" PRIu32, info->line);
-}
-
-static void add_task_row(struct text_table *table, const struct tdt__seen_task *task,
-			 const struct listing *listing)
+static void add_task_row(struct text_table *table, const struct tdt__seen_task *task)
 {
 	const struct tdt_task_info *info = &task->member.info;
 	struct tdt__string *text = &table->text;
 
 	tdt__string_printf(text, "%" PRIu64, info->id);
 	text_table_cell(table);
-	if (info->name != NULL)
-		tdt__string_escape(text, info->name, listing->print->utf8 == TDT_PRINT_YES, '\0');
+	tdt__string_text(text, info->name != NULL ? info->name : "");
 	text_table_cell(table);
 	ps_state(text, task);
 	text_table_cell(table);
@@ -58,34 +44,90 @@ static void add_task_row(struct text_table *table, const struct tdt__seen_task *
 	text_table_cell(table);
 	tdt__string_puts(text, TDT__DURATION_CELL(info->spawned_ns));
 	text_table_cell(table);
-	tdt__count(text, info->polls);
+	tdt__string_puts(text, TDT__NUMBER(info->polls));
 	text_table_cell(table);
 	if (info->woken_by != 0)
 		tdt__string_printf(text, "%" PRIu64, info->woken_by);
 	text_table_cell(table);
 	if (info->n_waits != 0)
-		tdt__waited_for(text, &task->wait, info->id, NULL, listing->print);
+		tdt__waited_for(text, &task->wait, info->id, NULL);
 	else if (tdt__has_no_tree(info))
 		tdt__string_puts(text, TDT__NO_TREE);
 	text_table_cell(table);
-	add_place(text, info, listing->print);
+	tdt__string_text(text, info->file != NULL ? info->file : "");
+	if (info->file != NULL && info->line != 0)
+		tdt__string_printf(text, ":%" PRIu32, info->line);
 	text_table_cell(table);
 }
 
-int ps_table(struct tdt__out *out, const struct listing *listing)
+void ps_table(struct tdt__out *out, const struct listing *listing)
 {
 	struct text_table table;
-	int error = ps_summary(out, listing), table_error;
 
+	ps_summary(out, listing);
 	text_table_begin(&table, columns, COLUMNS, listing->n);
 	table.most = listing->width;
+	table.text.options = listing->print;
 	for (size_t i = 0; i < listing->n && !table.text.failed; i++)
-		add_task_row(&table, listing->shown[i], listing);
-	table_error = text_table_end(&table, out);
-	return error != 0 ? error : table_error;
+		add_task_row(&table, listing->shown[i]);
+	text_table_end(&table, out);
 }
 
-/* --- JSON --------------------------------------------------------------------------- */
+static const struct text_column thread_columns[] = {
+	{ "THREAD", true }, { "NAME", false }, { "STATE", false },
+	{ "FOR", true },    { "TASK", false },
+};
+
+/* A worker that neither idles nor polls is busy with itself. */
+static const char *thread_state(const struct tdt__known_thread *thread)
+{
+	if (thread->polls != NULL)
+		return "polling";
+	if (thread->parked_ns != 0)
+		return "parked";
+	return thread->worker ? "between polls" : "no worker";
+}
+
+/* How long the thread has been in its state; 0: unknown. */
+static uint64_t thread_ns(const struct tdt__known_thread *thread)
+{
+	return thread->polls != NULL ? thread->polls->member.info.state_ns : thread->parked_ns;
+}
+
+static void add_thread_row(struct text_table *table, const struct tdt__known_thread *thread)
+{
+	tdt__string_printf(&table->text, "%" PRIu32, thread->id);
+	text_table_cell(table);
+	tdt__string_text(&table->text, thread->name);
+	text_table_cell(table);
+	tdt__string_puts(&table->text, thread_state(thread));
+	text_table_cell(table);
+	tdt__string_puts(&table->text, TDT__DURATION_CELL(thread_ns(thread)));
+	text_table_cell(table);
+	if (thread->polls != NULL)
+		tdt__task_name(&table->text, thread->polls->member.info.id,
+			       thread->polls->member.info.name);
+	text_table_cell(table);
+}
+
+void ps_threads(struct tdt__out *out, const struct listing *listing)
+{
+	struct tdt__thread_table threads;
+	struct text_table table;
+
+	ps_summary(out, listing);
+	if (tdt__thread_table_read(&threads, listing->tasks) != 0) {
+		out->no_memory = true;
+		return;
+	}
+	text_table_begin(&table, thread_columns, 5, threads.n);
+	table.most = listing->width;
+	table.text.options = listing->print;
+	for (size_t i = 0; i < threads.n && !table.text.failed; i++)
+		add_thread_row(&table, &threads.thread[i]);
+	tdt__thread_table_fini(&threads);
+	text_table_end(&table, out);
+}
 
 static void json_head(struct tdt__json *json, const struct listing *listing)
 {
@@ -103,7 +145,6 @@ static void json_head(struct tdt__json *json, const struct listing *listing)
 	tdt__json_end(json, '}');
 }
 
-/* The members of JSON that count the same, and describe the first misuse. */
 static void json_history(struct tdt__json *json, const struct listing *listing)
 {
 	struct tdt__seen_misuse seen;
@@ -124,7 +165,34 @@ static void json_history(struct tdt__json *json, const struct listing *listing)
 		tdt__json_misuse(json, &seen.misuse);
 }
 
-int ps_json(struct tdt__out *out, const struct listing *listing)
+/* The array of the threads.  Lack of memory is kept in the `out` of `json`. */
+static void json_threads(struct tdt__json *json, const struct listing *listing)
+{
+	struct tdt__thread_table threads;
+	int error = tdt__thread_table_read(&threads, listing->tasks);
+
+	if (error != 0) {
+		tdt__out_fail(json->out, error);
+		return;
+	}
+	tdt__json_begin(json, "threads", '[');
+	for (size_t i = 0; i < threads.n; i++) {
+		const struct tdt__known_thread *thread = &threads.thread[i];
+
+		tdt__json_begin(json, NULL, '{');
+		tdt__json_known_u64(json, "thread", thread->id);
+		tdt__json_known_string(json, "name", thread->name);
+		tdt__json_bool(json, "worker", thread->worker);
+		tdt__json_known_u64(json, "parked_ns", thread->parked_ns);
+		if (thread->polls != NULL)
+			tdt__json_known_u64(json, "task", thread->polls->member.info.id);
+		tdt__json_end(json, '}');
+	}
+	tdt__json_end(json, ']');
+	tdt__thread_table_fini(&threads);
+}
+
+void ps_json(struct tdt__out *out, const struct listing *listing)
 {
 	struct tdt__json json = tdt__json_document(out);
 
@@ -134,7 +202,7 @@ int ps_json(struct tdt__out *out, const struct listing *listing)
 	tdt__json_rings(&json, listing->found.cycles, listing->found.n_cycles);
 	tdt__json_stuck_locks(&json, &listing->found);
 	if (listing->threads)
-		ps_json_threads(&json, listing);
+		json_threads(&json, listing);
 	tdt__json_begin(&json, "tasks", '[');
 	for (size_t i = 0; i < listing->n && out->error == 0; i++) {
 		const struct tdt__seen_task *task = listing->shown[i];
@@ -146,5 +214,5 @@ int ps_json(struct tdt__out *out, const struct listing *listing)
 		tdt__json_end(&json, '}');
 	}
 	tdt__json_end(&json, ']');
-	return tdt__json_finish(&json);
+	tdt__json_finish(&json);
 }

@@ -2,7 +2,7 @@
 /* Reads a snapshot or a list of many tasks from JSON: see read_json.c. */
 
 #include <errno.h>
-#include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,6 +69,24 @@ static size_t count_within(const json_t *array, const char *key)
 	return n;
 }
 
+static int allocate_groups(struct dump *dump, size_t groups, size_t tasks)
+{
+	dump->groups = calloc(groups + 1, sizeof(*dump->groups));
+	dump->list = calloc(groups + 1, sizeof(*dump->list));
+	dump->tasks = calloc(tasks + 1, sizeof(*dump->tasks));
+	dump->in_groups = calloc(tasks + 1, sizeof(*dump->in_groups));
+	return dump->groups != NULL && dump->list != NULL && dump->tasks != NULL &&
+		       dump->in_groups != NULL
+		   ? 0
+		   : -ENOMEM;
+}
+
+static int reader_fail_of(struct reader *reader, const char *key, const char *what)
+{
+	snprintf(reader->message, sizeof(reader->message), "%s: %s", key, what);
+	return -1;
+}
+
 static int read_group(struct reader *reader, const json_t *object, struct dump *dump)
 {
 	struct tdt_snapshot_group *group = &dump->groups[dump->n_groups];
@@ -117,75 +135,62 @@ static int read_array(struct reader *reader, const json_t *groups, const char *k
 	return err;
 }
 
-/* Groups of one task each, such as the tasks that panicked, behind those that were read before. */
-static int read_singles(struct reader *reader, const json_t *object, const char *key,
-			const struct tdt_snapshot_group *const **list, size_t *n,
-			struct dump *dump)
+/* The arrays of groups: the first one, and others of one task each. */
+static const struct {
+	const char *key;
+	size_t list, n; /* in the snapshot */
+} group_arrays[] = {
+#define AT(name) offsetof(struct tdt_snapshot, name)
+	{ "groups", AT(groups), AT(n_groups) },
+	{ "panics", AT(panics), AT(n_panics) },
+	{ "before", AT(before), AT(n_before) },
+	{ "lost_wakeups", AT(lost_wakeups), AT(n_lost_wakeups) },
+	{ "orphans", AT(orphans), AT(n_orphans) },
+};
+
+#define GROUP_ARRAYS (sizeof group_arrays / sizeof group_arrays[0])
+
+/* Read array `i` behind those that were read before. */
+static int read_groups_of(struct reader *reader, const json_t *object, size_t i, struct dump *dump)
 {
-	size_t before = dump->n_groups;
+	const struct tdt_snapshot_group *const *list = &dump->list[dump->n_groups];
+	size_t before = dump->n_groups, n;
+	char *snapshot = (char *)&dump->snapshot;
+	const char *key = group_arrays[i].key;
 
 	if (read_array(reader, json_object_get(object, key), key, dump) != 0)
 		return -1;
-	*list = &dump->list[before];
-	*n = dump->n_groups - before;
-	for (size_t i = 0; i < *n; i++)
-		if ((*list)[i]->n != 1 || (*list)[i]->trace == NULL) {
-			snprintf(reader->message, sizeof(reader->message),
-				 "%s: not one task with a tree each", key);
-			return -1;
-		}
-	return 0;
-}
-
-static int read_panics(struct reader *reader, const json_t *object, struct dump *dump)
-{
-	struct tdt_snapshot *snapshot = &dump->snapshot;
-
-	if (read_singles(reader, object, "panics", &snapshot->panics, &snapshot->n_panics,
-			 dump) != 0 ||
-	    read_singles(reader, object, "before", &snapshot->before, &snapshot->n_before,
-			 dump) != 0 ||
-	    read_singles(reader, object, "lost_wakeups", &snapshot->lost_wakeups,
-			 &snapshot->n_lost_wakeups, dump) != 0 ||
-	    read_singles(reader, object, "orphans", &snapshot->orphans, &snapshot->n_orphans,
-			 dump) != 0)
-		return -1;
-	for (size_t i = 0; i < snapshot->n_orphans; i++)
-		if (snapshot->orphans[i]->tasks[0]->n_waits != 1)
-			return reader_fail(reader, "orphans: not one wait each");
+	n = dump->n_groups - before;
+	memcpy(snapshot + group_arrays[i].list, &list, sizeof(list));
+	memcpy(snapshot + group_arrays[i].n, &n, sizeof(n));
+	for (size_t k = 0; k < n && i > 0; k++)
+		if (list[k]->n != 1 || list[k]->trace == NULL)
+			return reader_fail_of(reader, key, "not one task with a tree each");
 	return 0;
 }
 
 static int read_groups(struct reader *reader, const json_t *object, struct dump *dump)
 {
-	static const char *const keys[] = { "groups", "panics", "before", "lost_wakeups",
-					    "orphans" };
-	const json_t *groups = json_object_get(object, "groups");
+	const struct tdt_snapshot *snapshot = &dump->snapshot;
 	size_t n = 0, tasks = 0;
 
-	for (int i = 0; i < 5; i++) {
-		const json_t *array = json_object_get(object, keys[i]);
+	for (size_t i = 0; i < GROUP_ARRAYS; i++) {
+		const json_t *array = json_object_get(object, group_arrays[i].key);
 
-		if (array != NULL ? !json_is_array(array) : i == 0) {
-			snprintf(reader->message, sizeof(reader->message), "%s: not an array",
-				 keys[i]);
-			return -1;
-		}
+		if (array != NULL ? !json_is_array(array) : i == 0)
+			return reader_fail_of(reader, group_arrays[i].key, "not an array");
 		n += json_array_size(array);
 		tasks += count_within(array, "tasks");
 	}
-	dump->groups = calloc(n + 1, sizeof(*dump->groups));
-	dump->list = calloc(n + 1, sizeof(*dump->list));
-	dump->tasks = calloc(tasks + 1, sizeof(*dump->tasks));
-	dump->in_groups = calloc(tasks + 1, sizeof(*dump->in_groups));
-	if (dump->groups == NULL || dump->list == NULL || dump->tasks == NULL ||
-	    dump->in_groups == NULL)
+	if (allocate_groups(dump, n, tasks) != 0)
 		return reader_fail(reader, strerror(ENOMEM));
-	dump->snapshot.groups = dump->list;
-	if (read_array(reader, groups, "groups", dump) != 0)
-		return -1;
-	dump->snapshot.n_groups = dump->n_groups;
-	return read_panics(reader, object, dump);
+	for (size_t i = 0; i < GROUP_ARRAYS; i++)
+		if (read_groups_of(reader, object, i, dump) != 0)
+			return -1;
+	for (size_t i = 0; i < snapshot->n_orphans; i++)
+		if (snapshot->orphans[i]->tasks[0]->n_waits != 1)
+			return reader_fail(reader, "orphans: not one wait each");
+	return 0;
 }
 
 static const struct tdt_task_info *find_task(const struct dump *dump, uint64_t id)
@@ -392,8 +397,6 @@ int reader_dump(struct reader *reader, json_t *object, struct dump **result)
 	return 1;
 }
 
-/* ---- Lists ---- */
-
 /* Add a task of a list to its only group, unless the task has ended. */
 static int read_list_entry(struct reader *reader, const json_t *object, struct dump *dump)
 {
@@ -419,12 +422,7 @@ static int read_list_entries(struct reader *reader, const json_t *tasks, struct 
 
 	if (!json_is_array(tasks))
 		return reader_fail(reader, "tasks: not an array");
-	dump->groups = calloc(1, sizeof *dump->groups);
-	dump->list = calloc(1, sizeof *dump->list);
-	dump->tasks = calloc(n + 1, sizeof *dump->tasks);
-	dump->in_groups = calloc(n + 1, sizeof *dump->in_groups);
-	if (dump->groups == NULL || dump->list == NULL || dump->tasks == NULL ||
-	    dump->in_groups == NULL)
+	if (allocate_groups(dump, 1, n) != 0)
 		return reader_fail(reader, strerror(ENOMEM));
 	for (size_t i = 0; i < n && err == 0; i++) {
 		snprintf(reader->prefix, sizeof(reader->prefix), "tasks[%zu].", i);

@@ -86,8 +86,6 @@ static int read_trace(struct reader *reader, const json_t *object, struct tdt_tr
 	return *trace != NULL ? 1 : -1;
 }
 
-/* ---- Traces and dumps ---- */
-
 static int read_object(struct reader *reader, json_t *object, struct tdt_trace **trace,
 		       struct dump **dump)
 {
@@ -113,12 +111,7 @@ static int read_object(struct reader *reader, json_t *object, struct tdt_trace *
 			    : reader_fail(reader, "a dump of many tasks, not a trace of one");
 }
 
-int reader_next(struct reader *reader, struct tdt_trace **trace)
-{
-	return reader_next_of_both(reader, trace, NULL);
-}
-
-int reader_next_of_both(struct reader *reader, struct tdt_trace **trace, struct dump **dump)
+int reader_next(struct reader *reader, struct tdt_trace **trace, struct dump **dump)
 {
 	struct reader start;
 	json_error_t error;

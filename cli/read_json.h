@@ -27,13 +27,6 @@ struct reader {
 	void *arg; /* for `profile` */
 };
 
-/*
- * Read the next trace.  Returns 1, and a trace that the caller frees; 0 at the end of the file; or
- * -1 if the next object can't be read.  Then `message` says why, and `line` and `column` say where;
- * for an object that is JSON but not a trace they say where the object begins.
- */
-int reader_next(struct reader *reader, struct tdt_trace **trace);
-
 /* A dump that was read: a snapshot, and everything that the snapshot points to. */
 struct dump;
 
@@ -41,8 +34,10 @@ const struct tdt_snapshot *dump_snapshot(const struct dump *dump);
 void dump_free(struct dump *dump); /* NULL does nothing */
 
 /*
- * Like reader_next(), but for files that have dumps of many tasks among the traces, which
- * reader_next() takes for damage.  After 1, one of `*trace` and `*dump` is for the caller to free,
- * and the other one is NULL; both are NULL after a profile.
+ * Read the next trace or dump.  Returns 1, and one of `*trace` and `*dump` is for the caller to
+ * free, and the other one is NULL; both are NULL after a profile.  Returns 0 at the end of the
+ * file; or -1 if the next object can't be read.  Then `message` says why, and `line` and `column`
+ * say where; for an object that is JSON but not a trace they say where the object begins.  `dump`
+ * is NULL: dumps of many tasks are damage.
  */
-int reader_next_of_both(struct reader *reader, struct tdt_trace **trace, struct dump **dump);
+int reader_next(struct reader *reader, struct tdt_trace **trace, struct dump **dump);

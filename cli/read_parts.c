@@ -11,8 +11,6 @@
 #include "tree-printer/schema.h"
 #include "tree/waits.h"
 
-/* --- Members -------------------------------------------------------------------------- */
-
 int reader_fail(struct reader *reader, const char *message)
 {
 	snprintf(reader->message, sizeof(reader->message), "%s", message);
@@ -26,7 +24,6 @@ int reader_fail_at(const struct json_place *place, const char *key, const char *
 	return -1;
 }
 
-/* Parse a string that has only digits of `base`. */
 static bool parse_digits(const char *digits, int base, uint64_t *value)
 {
 	size_t n = strspn(digits, base == 10 ? "0123456789" : "0123456789abcdefABCDEF");
@@ -120,7 +117,6 @@ int reader_require(const struct json_place *place, const char *key)
 		   : reader_fail_at(place, key, "is missing");
 }
 
-/* Read what the task waits for into a list, which the caller frees as one block. */
 static int read_waits(const struct json_place *task, struct tdt_task_info *info)
 {
 	const json_t *array = json_object_get(task->object, "waits");
@@ -210,7 +206,6 @@ int reader_task(const struct json_place *place, struct tdt_task_info *info)
 /* How many other names of a function are read; further names are ignored. */
 #define ALSO_MAX 4
 
-/* Read the other names into `also`, to which the frame then points. */
 static int read_also(const struct json_place *place, struct tdt_frame *frame,
 		     const char *also[ALSO_MAX + 1])
 {

@@ -4,11 +4,11 @@
  * for Perfetto, or as a summary.
  */
 
-#include "cli/record.h"
+#include "cli/recordings.h"
+#include "cli/tdt.h"
 #include "cli/wait.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,28 +22,17 @@
 #include "recording/supplement.h"
 #include "tree-printer/terminal.h"
 
-/* --- Options ------------------------------------------------------------------------------ */
-
-static int check_record(const struct options *options)
+static void record_options(struct options *options, int argc, char **argv)
 {
-	if (options->output == NULL && !options->summary)
-		return bad_usage("-o OUT or --summary is missing", "");
-	if (options->duration != 0 && options->last != 0)
-		return bad_usage("either --duration or --last", "");
-	if (options->duration != 0 && options->target == NULL)
-		return bad_usage("only a process can be waited for: use --last", "");
-	return PROGRAM_GOES_ON;
-}
-
-static int record_options(struct options *options, int argc, char **argv)
-{
-	int status = read_command_line(COMMAND_RECORD, options, &argc, &argv, false);
-
+	read_command_line(COMMAND_RECORD, options, &argc, &argv, false);
 	options->summary |= options->print.format == TDT_PRINT_JSON;
-	return status == PROGRAM_GOES_ON ? check_record(options) : status;
+	if (options->output == NULL && !options->summary)
+		bad_usage("-o OUT or --summary is missing", "");
+	if (options->duration != 0 && options->last != 0)
+		bad_usage("either --duration or --last", "");
+	if (options->duration != 0 && options->target == NULL)
+		bad_usage("only a process can be waited for: use --last", "");
 }
-
-/* --- What was recorded last --------------------------------------------------------------- */
 
 static int read_taken(void *data, uint64_t offset, void *to, size_t n)
 {
@@ -82,8 +71,6 @@ static int keep_last(struct recording_read *read, uint64_t ns)
 	return 0;
 }
 
-/* --- Writing ------------------------------------------------------------------------------ */
-
 static int open_taken(struct recording_read *read, const struct options *options)
 {
 	int error = options->last != 0 ? keep_last(read, options->last) : 0;
@@ -95,7 +82,6 @@ static int open_taken(struct recording_read *read, const struct options *options
 	return error == 0 ? PROGRAM_GOES_ON : report_trouble("the recording is damaged");
 }
 
-/* Write what was asked for.  Returns an exit status. */
 static int write_wanted(struct recording_read *read, const struct options *options)
 {
 	int status;
@@ -113,8 +99,6 @@ static int write_wanted(struct recording_read *read, const struct options *optio
 	read->recording = NULL;
 	return status;
 }
-
-/* --- A process or a core file ------------------------------------------------------------- */
 
 /* The registry whose library has recorded.  If there are several, the first one is chosen. */
 static const struct tdt__found *choose_registry(const struct outside *outside)
@@ -158,11 +142,8 @@ static int take_from_target(struct options *options, struct outside *outside)
 	return status;
 }
 
-/* --- Waiting ------------------------------------------------------------------------------ */
-
 #define LOOK_EACH (TDT__SECOND / 10)
 
-/* Wait for the time to pass, for Ctrl-C, or for the end of the process. */
 static void wait_recording(const struct outside *outside, uint64_t start, uint64_t duration)
 {
 	uint64_t now = start;
@@ -275,8 +256,6 @@ static int record_target(struct options *options)
 	return status;
 }
 
-/* --- A directory -------------------------------------------------------------------------- */
-
 static int record_directory(struct options *options)
 {
 	struct recording_read read;
@@ -291,15 +270,11 @@ static int record_directory(struct options *options)
 	return status;
 }
 
-/* --- The command -------------------------------------------------------------------------- */
-
 int command_record(int argc, char **argv)
 {
 	struct options options = { .max_requests = 0 };
-	int status = record_options(&options, argc, argv);
 
-	if (status != PROGRAM_GOES_ON)
-		return status;
+	record_options(&options, argc, argv);
 	tdt__terminal_choose(&options.print, stdout);
 	outside_bound(&options, options.duration);
 	return options.dir != NULL ? record_directory(&options) : record_target(&options);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The forms in which a recording is written: see record.h. */
+/* The forms in which a recording is written: see recordings.h. */
 
-#include "cli/record.h"
+#include "cli/recordings.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "cli/named.h"
+#include "cli/tdt.h"
 #include "recording/summary.h"
 #include "tree-printer/perfetto.h"
 #include "tree-printer/summaries.h"

@@ -46,8 +46,6 @@ static const char *error_text(int err)
 	}
 }
 
-/* ---- Directories ---- */
-
 /* Read the header of the file, and its owner.  False: it is no recording that can be read. */
 static bool read_header(const char *path, struct tdt_recording *header, uid_t *owner)
 {
@@ -193,39 +191,35 @@ void recordings_free(struct recording_files *files)
 	*files = (struct recording_files){ 0 };
 }
 
-/* ---- The list ---- */
-
-static void file_line(struct tdt__string *line, const struct recording_file *file, bool chosen,
-		      const struct tdt_print_options *options)
+static void file_line(struct tdt__string *line, const struct recording_file *file, bool chosen)
 {
-	bool utf8 = options->utf8 == TDT_PRINT_YES;
 	const char *name = strrchr(file->path, '/');
 	char words[OWNER_WORDS];
 
 	tdt__string_printf(line, "%s %.19s  ", chosen ? "->" : "  ",
 			   TDT__WALL_CLOCK(file->started, true));
-	tdt__string_escape(line, file->program, utf8, '\0');
+	tdt__string_text(line, file->program);
 	tdt__string_printf(line, "[%" PRIu32 "], %s%s%s", file->pid,
 			   file->runs	  ? "which runs"
 			   : file->exited ? "which has exited"
 					  : "which has ended, not by exit()",
 			   owner_words(file, words), file->strange ? ", passed over: " : ": ");
-	tdt__string_escape(line, name != NULL ? name + 1 : file->path, utf8, '\0');
+	tdt__string_text(line, name != NULL ? name + 1 : file->path);
 	tdt__string_puts(line, "\n");
 }
 
-static int list_text(struct tdt__out *out, const struct recording_files *files,
+static void list_text(struct tdt__out *out, const struct recording_files *files,
 		      const struct tdt_print_options *options)
 {
-	struct tdt__string line = { 0 };
+	struct tdt__string line = { .options = options };
 
 	for (size_t i = 0; i < files->n; i++)
-		file_line(&line, &files->file[i], i == files->chosen, options);
+		file_line(&line, &files->file[i], i == files->chosen);
 	tdt__string_puts(&line, "\n");
-	return tdt__out_take(out, &line);
+	tdt__out_take(out, &line);
 }
 
-static int list_json(struct tdt__out *out, const struct recording_files *files)
+static void list_json(struct tdt__out *out, const struct recording_files *files)
 {
 	struct tdt__json json = tdt__json_document(out);
 
@@ -246,7 +240,7 @@ static int list_json(struct tdt__out *out, const struct recording_files *files)
 		tdt__json_end(&json, '}');
 	}
 	tdt__json_end(&json, ']');
-	return tdt__json_finish(&json);
+	tdt__json_finish(&json);
 }
 
 int recordings_print(const struct recording_files *files,
@@ -256,9 +250,11 @@ int recordings_print(const struct recording_files *files,
 	struct tdt__out out = { .file = stdout };
 
 	tdt__terminal_choose(&chosen, stdout);
-	return tdt__out_end(&out, options->format == TDT_PRINT_JSON
-					  ? list_json(&out, files)
-					  : list_text(&out, files, &chosen));
+	if (options->format == TDT_PRINT_JSON)
+		list_json(&out, files);
+	else
+		list_text(&out, files, &chosen);
+	return tdt__out_end(&out);
 }
 
 void recordings_say_chosen(const struct program *program, const struct recording_files *files)
@@ -270,8 +266,6 @@ void recordings_say_chosen(const struct program *program, const struct recording
 		fprintf(stderr, "%s: of %zu recordings, this one is read: %s%s\n", program->name,
 			files->n, chosen->path, owner_words(chosen, words));
 }
-
-/* ---- Reading ---- */
 
 /* Copy from the file.  What lies beyond its end is missing. */
 static int read_recording_file(void *data, uint64_t address, void *to, size_t n)

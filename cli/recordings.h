@@ -75,3 +75,20 @@ int recording_read(const struct program *program, const char *path, struct recor
 int recording_read_chosen(const struct program *program, const char *path,
 			  struct recording_read *read);
 void recording_read_free(struct recording_read *read);
+
+struct options;
+
+/*
+ * Write it to the file at `path`, in the form that the name of the file ends with: .pftrace,
+ * .pftrace.gz, .json (the summary), or anything else: the recording itself.  Returns an exit
+ * status.
+ */
+int write_recording(const struct recording_read *read, const struct options *options,
+		    const char *path);
+
+/* Write a trace for Perfetto to the file at `path`, or for "-", to standard output. */
+int write_trace(const struct recording_read *read, const struct options *options,
+		const char *path);
+
+/* Print the summary, with --rows, --since and --full. */
+int write_summary(const struct recording_read *read, const struct options *options);

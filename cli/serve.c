@@ -23,8 +23,6 @@
 #define MOST_REQUEST 8192 /* bytes */
 #define HEAD_MAX 512      /* bytes of the head of an answer */
 
-/* --- The address -------------------------------------------------------------------- */
-
 struct listen_place {
 	char host[64];
 	const char *port;
@@ -107,8 +105,6 @@ int serve_url(int listener, char url[SERVE_URL_MAX])
 	return 0;
 }
 
-/* --- Clients ------------------------------------------------------------------------ */
-
 struct client {
 	int connection; /* -1: there is no such client */
 	uint64_t since; /* when it came */
@@ -168,8 +164,6 @@ static void accept_client(struct server *server)
 	client->until = client->since + server->limits->request_ns;
 	client->received = client->sent = 0;
 }
-
-/* --- Requests ----------------------------------------------------------------------- */
 
 /* Whether the client accepts OpenMetrics, by a header of the request. */
 static enum serve_form accepted_form(const char *request)
@@ -295,8 +289,6 @@ static void send_to_client(struct client *client)
 	if (n < 0 || client->sent == client->length)
 		drop_client(client);
 }
-
-/* --- Waiting ------------------------------------------------------------------------ */
 
 static void serve_client(struct server *server, struct client *client, short events)
 {

@@ -32,44 +32,21 @@ struct set_doors {
 	nfds_t n;
 };
 
-/* --- Options ------------------------------------------------------------------------------ */
-
-static int set_setting(struct set_command *command, const char *setting)
+static void set_setting(struct set_command *command, const char *setting)
 {
+	bool known = false;
+
 	if (tdt__starts_with(setting, "watch=")) {
-		int status = set_duration(&outside_program, &command->watch_ns,
-					  setting + strlen("watch="));
-
-		if (status != PROGRAM_GOES_ON || command->watch_ns != 0)
-			return status;
+		set_duration(&outside_program, &command->watch_ns, setting + strlen("watch="));
+		known = command->watch_ns != 0;
+	} else if (tdt__starts_with(setting, "record=")) {
+		known = tdt__text_bytes(setting + strlen("record="), &command->ring_size) &&
+			command->ring_size != 0;
 	}
-	if (tdt__starts_with(setting, "record=") &&
-	    tdt__text_bytes(setting + strlen("record="), &command->ring_size) &&
-	    command->ring_size != 0)
-		return PROGRAM_GOES_ON;
-	return bad_usage("neither watch=TIME, as watch=10ms, nor record=SIZE, as record=16M: ",
-			 setting);
+	if (!known)
+		bad_usage("neither watch=TIME, as watch=10ms, nor record=SIZE, as record=16M: ",
+			  setting);
 }
-
-static int set_settings(struct set_command *command, int argc, char **argv)
-{
-	int status = PROGRAM_GOES_ON;
-
-	if (argc == 0)
-		return bad_usage("what is to be set is missing: watch=TIME or record=SIZE", "");
-	for (int i = 0; i < argc && status == PROGRAM_GOES_ON; i++)
-		status = set_setting(command, argv[i]);
-	return status;
-}
-
-static int set_options(struct set_command *command, int argc, char **argv)
-{
-	int status = read_command_line(COMMAND_SET, &command->options, &argc, &argv, true);
-
-	return status == PROGRAM_GOES_ON ? set_settings(command, argc, argv) : status;
-}
-
-/* --- Requests ----------------------------------------------------------------------------- */
 
 /* The watch and the recording that are in force, as the library has answered. */
 struct in_force {
@@ -106,23 +83,18 @@ static int request_record(const struct set_command *command, struct tdt__door *d
 
 static void print_in_force(const struct set_command *command, const struct in_force *in_force)
 {
-	struct tdt__string text = { 0 };
-
 	if (command->options.print.format == TDT_PRINT_JSON) {
 		printf("{\"tdt\":1,\"set\":{\"watch_ns\":%" PRIu64 ",\"recording\":%s}}\n",
 		       in_force->watch_ns, in_force->recording ? "true" : "false");
 		return;
 	}
-	tdt__duration(&text, in_force->watch_ns);
-	if (in_force->watch_ns != 0 && !text.failed)
-		printf("the tasks are watched: every%.*s\n", (int)text.n, text.bytes);
+	if (in_force->watch_ns != 0)
+		printf("the tasks are watched: every %s\n", TDT__DURATION(in_force->watch_ns));
 	if (in_force->recording)
 		printf("the tasks are recorded%s\n",
 		       in_force->by_program ? ", as the program itself has chosen" : "");
-	tdt__string_free(&text);
 }
 
-/* Connect to one library, and make the requests. */
 static int set_one(const struct set_command *command, struct set_doors *doors,
 		   const struct outside *outside, size_t registry, struct tdt__trouble *trouble)
 {
@@ -140,8 +112,6 @@ static int set_one(const struct set_command *command, struct set_doors *doors,
 		print_in_force(command, &in_force);
 	return error;
 }
-
-/* --- Waiting ------------------------------------------------------------------------------ */
 
 /* A descriptor that is ready when the user wants to end, by any of the usual signals. */
 static int open_signals(void)
@@ -190,8 +160,6 @@ static int stay(const struct set_command *command, const struct set_doors *doors
 	return report_trouble("the process has ended, or has broken off the connection");
 }
 
-/* --- The command -------------------------------------------------------------------------- */
-
 static int set_all(const struct set_command *command, const struct outside *outside)
 {
 	struct set_doors doors = { .n = 0 };
@@ -218,10 +186,13 @@ int command_set(int argc, char **argv)
 {
 	struct set_command command = { .watch_ns = 0 };
 	struct outside outside;
-	int status = set_options(&command, argc, argv);
+	int status;
 
-	if (status != PROGRAM_GOES_ON)
-		return status;
+	read_command_line(COMMAND_SET, &command.options, &argc, &argv, true);
+	if (argc == 0)
+		bad_usage("what is to be set is missing: watch=TIME or record=SIZE", "");
+	for (int i = 0; i < argc; i++)
+		set_setting(&command, argv[i]);
 	outside_bound(&command.options, 0);
 	status = outside_open(&outside, &command.options);
 	if (status != PROGRAM_GOES_ON)

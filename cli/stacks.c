@@ -4,11 +4,15 @@
 #include "cli/stacks.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "cli/read_parts.h"
+#include "cli/text_table.h"
+#include "tree-printer/forms.h"
+#include "tree-printer/words.h"
 
 void stacks_fini(struct stacks *stacks)
 {
@@ -16,8 +20,6 @@ void stacks_fini(struct stacks *stacks)
 	tdt__arena_fini(&stacks->arena);
 	*stacks = (struct stacks){ 0 };
 }
-
-/* --- The table ---------------------------------------------------------------------- */
 
 /* The stack, found or made.  NULL: no memory. */
 static struct stack *find_or_add(struct stacks *stacks, const char *text, size_t n)
@@ -53,8 +55,6 @@ int stacks_add(const struct stacks_side *to, const char *text, size_t n, uint64_
 	stack->count[to->side] += count; /* which is not more than the total */
 	return 0;
 }
-
-/* --- Folded stacks ------------------------------------------------------------------ */
 
 /* Read the number at the end of a line.  Returns the length of the stack before it, or 0. */
 static size_t split_line(const char *line, size_t length, uint64_t *count)
@@ -100,8 +100,6 @@ int stacks_read_folded(const struct stacks_side *to, FILE *file, unsigned long *
 	return error;
 }
 
-/* --- Profiles as JSON --------------------------------------------------------------- */
-
 /* Add a frame.  A `;` or an end of line in its name would end it. */
 static void add_frame_name(struct tdt__string *stack, const char *name)
 {
@@ -111,7 +109,6 @@ static void add_frame_name(struct tdt__string *stack, const char *name)
 	tdt__string_protect(stack, at);
 }
 
-/* Add the frames of a place.  They begin with the innermost one. */
 static int add_frames(const struct json_place *place, struct tdt__string *stack)
 {
 	const json_t *frames = json_object_get(place->object, "frames");
@@ -138,7 +135,6 @@ static int add_frames(const struct json_place *place, struct tdt__string *stack)
 	return 0;
 }
 
-/* Make the stack of a place: the task, its state, and the frames. */
 static int stack_of_place(const struct json_place *place, struct tdt__string *stack, uint64_t *ns)
 {
 	const char *state, *kind, *task;
@@ -185,4 +181,155 @@ int stacks_read_profile(struct reader *reader, const struct json_t *object)
 		result = add_place_of_profile(&place);
 	}
 	return result == 0 ? 1 : result;
+}
+
+#define MOST_STACKS 20 /* rows of the table */
+
+/* Text of plain characters may have escapes already, and is not escaped again. */
+static void add_harmless(struct tdt__string *string, const char *text)
+{
+	const char *at = text;
+
+	while (*at >= ' ' && *at <= '~')
+		at++;
+	if (*at == '\0')
+		tdt__string_puts(string, text);
+	else
+		tdt__string_text(string, text);
+}
+
+static double share_of(const struct stacks *stacks, const struct stack *stack, int side)
+{
+	return stacks->total[side] != 0
+		       ? 100 * (double)stack->count[side] / (double)stacks->total[side]
+		       : 0;
+}
+
+static double change_of(const struct stacks *stacks, const struct stack *stack)
+{
+	return share_of(stacks, stack, 1) - share_of(stacks, stack, 0);
+}
+
+static int by_change(const void *a, const void *b, void *arg)
+{
+	const struct stacks *stacks = arg;
+	const struct stack *const *x = a, *const *y = b;
+	double one = change_of(stacks, *x), other = change_of(stacks, *y);
+
+	one = one < 0 ? -one : one;
+	other = other < 0 ? -other : other;
+	if (one != other)
+		return one > other ? -1 : 1;
+	return (*x > *y) - (*x < *y);
+}
+
+static size_t count_only(const struct stacks *stacks, int side)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < stacks->n; i++)
+		n += stacks->stack[i].count[side] != 0 && stacks->stack[i].count[!side] == 0;
+	return n;
+}
+
+static void stacks_heading(struct tdt__string *string, const struct stacks *stacks)
+{
+	tdt__string_printf(
+	    string,
+	    "2 profiles: %s%s%s of them only in the first one, %s only in the second one\n\n",
+	    TDT__NUMBER(stacks->n), stacks->n == 1 ? " stack, " : " stacks, ",
+	    TDT__NUMBER(count_only(stacks, 0)), TDT__NUMBER(count_only(stacks, 1)));
+}
+
+static void add_stack_row(struct text_table *table, const struct stacks *stacks,
+			  const struct stack *stack)
+{
+	double change = change_of(stacks, stack);
+
+	/* No zero has a sign. */
+	if (change > -0.05 && change < 0.05)
+		tdt__string_puts(&table->text, "0.0 %");
+	else
+		tdt__string_printf(&table->text, "%+.1f %%", change);
+	text_table_cell(table);
+	for (int side = 0; side < 2; side++) {
+		tdt__string_printf(&table->text, "%.1f %%", share_of(stacks, stack, side));
+		text_table_cell(table);
+	}
+	add_harmless(&table->text, stack->text);
+	text_table_cell(table);
+}
+
+static void stacks_table(struct tdt__out *out, const struct stacks *stacks,
+			 const struct stack *const *sorted, size_t n,
+			 const struct tdt_print_options *options)
+{
+	static const struct text_column columns[] = {
+		{ "CHANGE", true }, { "BEFORE", true }, { "AFTER", true }, { "STACK", false }
+	};
+	struct text_table table;
+
+	text_table_begin(&table, columns, 4, n);
+	table.text.options = options;
+	for (size_t i = 0; i < n && !table.text.failed; i++)
+		add_stack_row(&table, stacks, sorted[i]);
+	text_table_end(&table, out);
+}
+
+void stacks_text(struct tdt__out *out, const struct stacks *stacks,
+		 const struct tdt_print_options *options)
+{
+	const struct stack **sorted = calloc(stacks->n + 1, sizeof *sorted);
+	struct tdt__string string = { 0 };
+
+	stacks_heading(&string, stacks);
+	tdt__out_take(out, &string);
+	out->no_memory |= sorted == NULL;
+	for (size_t i = 0; i < stacks->n && sorted != NULL; i++)
+		sorted[i] = &stacks->stack[i];
+	if (sorted != NULL) {
+		qsort_r(sorted, stacks->n, sizeof *sorted, by_change, (void *)(uintptr_t)stacks);
+		stacks_table(out, stacks, sorted, stacks->n < MOST_STACKS ? stacks->n : MOST_STACKS,
+			     options);
+	}
+	free(sorted);
+}
+
+static void json_counts(struct tdt__json *json, const uint64_t counts[2])
+{
+	tdt__json_u64(json, "before", counts[0]);
+	tdt__json_u64(json, "after", counts[1]);
+}
+
+void stacks_json(struct tdt__out *out, const struct stacks *stacks)
+{
+	struct tdt__json json = tdt__json_document(out);
+
+	tdt__json_begin(&json, "diff", '{');
+	json_counts(&json, stacks->total);
+	tdt__json_end(&json, '}');
+	tdt__json_begin(&json, "stacks", '[');
+	for (size_t i = 0; i < stacks->n && out->error == 0; i++) {
+		tdt__json_begin(&json, NULL, '{');
+		json_counts(&json, stacks->stack[i].count);
+		tdt__json_string(&json, "stack", stacks->stack[i].text);
+		tdt__json_end(&json, '}');
+	}
+	tdt__json_end(&json, ']');
+	tdt__json_finish(&json);
+}
+
+void stacks_folded(struct tdt__out *out, const struct stacks *stacks,
+		   const struct tdt_print_options *options)
+{
+	struct tdt__string line = { .options = options };
+
+	for (size_t i = 0; i < stacks->n && out->error == 0; i++) {
+		const struct stack *stack = &stacks->stack[i];
+
+		add_harmless(&line, stack->text);
+		tdt__string_printf(&line, " %" PRIu64 " %" PRIu64 "\n", stack->count[0],
+				   stack->count[1]);
+		tdt__out_take(out, &line);
+	}
 }

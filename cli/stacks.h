@@ -50,10 +50,10 @@ int stacks_read_profile(struct reader *reader, const struct json_t *object);
 
 /*
  * The forms: a table of the stacks whose shares differ most, JSON, and folded stacks with both
- * counts.  They return 0 or -ENOMEM; errors of writing are kept in `out`.
+ * counts.  Errors are kept in `out`.
  */
-int stacks_text(struct tdt__out *out, const struct stacks *stacks,
-		const struct tdt_print_options *options);
-int stacks_json(struct tdt__out *out, const struct stacks *stacks);
-int stacks_folded(struct tdt__out *out, const struct stacks *stacks,
-		  const struct tdt_print_options *options);
+void stacks_text(struct tdt__out *out, const struct stacks *stacks,
+		 const struct tdt_print_options *options);
+void stacks_json(struct tdt__out *out, const struct stacks *stacks);
+void stacks_folded(struct tdt__out *out, const struct stacks *stacks,
+		   const struct tdt_print_options *options);

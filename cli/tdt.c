@@ -2,7 +2,6 @@
 /* tdt: look at the tasks of any process from outside, and at what was saved of them. */
 
 #include "cli/tdt.h"
-#include "cli/print.h"
 
 #include <locale.h>
 #include <string.h>
@@ -26,23 +25,20 @@ static bool is_tdt_tree(const char *path)
 int main(int argc, char **argv)
 {
 	struct options options = { .verbose = false };
-	int status;
 
 	setlocale(LC_ALL, "");
 	bound_memory();
 	if (argc > 0 && is_tdt_tree(argv[0]))
 		return print_as_tdt_tree(argc, argv);
 	if (argc < 2)
-		return bad_usage("a command is missing", "");
+		bad_usage("a command is missing", "");
 	for (size_t i = 0; i < COMMANDS_OF_TDT; i++)
 		if (strcmp(argv[1], commands[i].name) == 0)
 			return run[i](argc - 1, argv + 1);
 	if (strcmp(argv[1], "complete") == 0) /* for cli/completions */
 		return options_complete(&outside_program, argv[2]);
 	if (argv[1][0] != '-')
-		return bad_usage("there is no such command: ", argv[1]);
-	status = options_read(&outside_program, COMMAND_TDT, &options, &argc, &argv);
-	return status == PROGRAM_GOES_ON
-		       ? bad_usage("a command is missing", "")
-		       : status;
+		bad_usage("there is no such command: ", argv[1]);
+	options_read(&outside_program, COMMAND_TDT, &options, &argc, &argv);
+	bad_usage("a command is missing", "");
 }

@@ -25,6 +25,7 @@ enum { TDT_CHECK_FOUND = 1, TDT_TROUBLE = 2, TDT_CHECK_UNPROVEN = 3 };
 
 int command_bt(int argc, char **argv);
 int command_metrics(int argc, char **argv);
+int command_print(int argc, char **argv);
 int command_profile(int argc, char **argv);
 int command_diff(int argc, char **argv);
 int command_ps(int argc, char **argv);
@@ -32,18 +33,21 @@ int command_record(int argc, char **argv);
 int command_set(int argc, char **argv);
 int command_top(int argc, char **argv);
 
+/* tdt print as the program tdt-tree, which ends with EXIT_BAD_INPUT if what it reads is damaged. */
+int print_as_tdt_tree(int argc, char **argv);
+
 /* --- Options ---------------------------------------------------------------------------- */
 
 /*
  * Read the command line of a command that has a target: options_read(), and the target from the
  * arguments behind the options, unless an option gave it.  `more`: arguments may follow the target;
- * they are left in `*argc` and `*argv`.  Returns PROGRAM_GOES_ON or an exit status.
+ * they are left in `*argc` and `*argv`.
  */
-int read_command_line(enum command_number command, struct options *options, int *argc,
-		      char ***argv, bool more);
+void read_command_line(enum command_number command, struct options *options, int *argc,
+		       char ***argv, bool more);
 
 /* The part of read_command_line() behind options_read(). */
-int take_target(struct options *options, int *argc, char ***argv, bool more);
+void take_target(struct options *options, int *argc, char ***argv, bool more);
 
 /* --- Checks ---------------------------------------------------------------------------- */
 
@@ -118,3 +122,23 @@ int report_ended(void); /* the process has, while it was read */
 
 /* Report how long something took since `start` (tdt__clock()), if `options` ask for it. */
 void report_time(const struct options *options, const char *what, uint64_t start);
+
+/* --- Output ---------------------------------------------------------------------------- */
+
+struct tdt__modules;
+
+/*
+ * Print what has names in it, which a child process looks up: the target named their files.  Have
+ * `print(file, arg)` print to the file at `path`, which is replaced as a whole (NULL: to
+ * standard output), in a child process; and if the child fails, or with --no-symbols, here and
+ * without names, so that nothing can go wrong.  Nobody else has `modules`.  Returns an exit status
+ * after the report of what failed.
+ */
+int print_named(apart_fn *print, void *arg, struct tdt__modules *modules,
+		const struct options *options, const char *path);
+
+/*
+ * Report the failure to write to `path` (NULL: standard output), a negative errno.  0: there was
+ * none.  Returns an exit status.
+ */
+int report_output(const char *path, int error);

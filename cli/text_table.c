@@ -3,18 +3,7 @@
 
 #include "cli/text_table.h"
 
-#include <errno.h>
 #include <stdlib.h>
-
-/* Characters of a text that contains only printable ones. */
-static unsigned text_width(const char *text, size_t n)
-{
-	unsigned width = 0;
-
-	for (size_t i = 0; i < n; i++)
-		width += ((unsigned char)text[i] & 0xc0) != 0x80;
-	return width;
-}
 
 void text_table_cell(struct text_table *table)
 {
@@ -25,7 +14,7 @@ void text_table_cell(struct text_table *table)
 		tdt__string_puts(&table->text, "-");
 	if (table->text.failed)
 		return;
-	own = text_width(table->text.bytes + begin, table->text.n - begin);
+	own = tdt__columns(table->text.bytes + begin, table->text.n - begin);
 	if (own > *width)
 		*width = own;
 	table->end[table->n++] = table->text.n;
@@ -46,7 +35,6 @@ void text_table_begin(struct text_table *table, const struct text_column *column
 
 #define LEAST_CUT_WIDTH 8 /* of a column that is cut */
 
-/* Make columns narrower until a row fits. */
 static void fit_columns(struct text_table *table)
 {
 	unsigned all = 2 * (table->columns - 1), widest;
@@ -90,7 +78,7 @@ static void write_cells(struct tdt__out *out, const struct text_table *table)
 		size_t column = i % table->columns, begin = i > 0 ? table->end[i - 1] : 0;
 		const char *text = table->text.bytes + begin;
 		size_t n = table->end[i] - begin;
-		unsigned own = text_width(text, n), width = table->width[column];
+		unsigned own = tdt__columns(text, n), width = table->width[column];
 		unsigned pad = own < width ? width - own : 0;
 		bool right = table->column[column].right;
 
@@ -106,14 +94,12 @@ static void write_cells(struct tdt__out *out, const struct text_table *table)
 	}
 }
 
-int text_table_end(struct text_table *table, struct tdt__out *out)
+void text_table_end(struct text_table *table, struct tdt__out *out)
 {
-	bool failed = table->text.failed;
-
 	fit_columns(table);
-	if (!failed && table->n > table->columns)
+	out->no_memory |= table->text.failed;
+	if (!table->text.failed && table->n > table->columns)
 		write_cells(out, table);
 	tdt__string_free(&table->text);
 	free(table->end);
-	return failed ? -ENOMEM : 0;
 }

@@ -7,7 +7,7 @@
  *	text_table_begin(&table, columns, 9, rows);
  *	tdt__string_puts(&table.text, "a cell");
  *	text_table_cell(&table);                     // and so on, row by row
- *	error = text_table_end(&table, out);
+ *	text_table_end(&table, out);
  */
 
 #include <stdbool.h>
@@ -46,5 +46,5 @@ void text_table_begin(struct text_table *table, const struct text_column *column
 /* The text that was added since the last cell is a cell; "-" if there is none. */
 void text_table_cell(struct text_table *table);
 
-/* Write the table, unless it has only titles, and free it.  Returns 0 or -ENOMEM. */
-int text_table_end(struct text_table *table, struct tdt__out *out);
+/* Write the table, unless it has only titles, and free it. */
+void text_table_end(struct text_table *table, struct tdt__out *out);

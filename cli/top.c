@@ -23,7 +23,6 @@
 #include "cli/tdt.h"
 #include "cli/top_look.h"
 #include "cli/top_screen.h"
-#include "cli/top_terminal.h"
 #include "tree-printer/terminal.h"
 
 #define PLAIN_LINES 40 /* of a round that goes to no terminal */
@@ -51,16 +50,14 @@ struct top_command {
 
 /* --- Options ------------------------------------------------------------------------ */
 
-static int top_options(struct top_command *command, int argc, char **argv)
+static void top_options(struct top_command *command, int argc, char **argv)
 {
 	struct options *options = &command->options;
 	struct top_question *question = &command->choice.question;
-	int status = read_command_line(COMMAND_TOP, options, &argc, &argv, false);
 
-	if (status != PROGRAM_GOES_ON)
-		return status;
+	read_command_line(COMMAND_TOP, options, &argc, &argv, false);
 	if (options->name != NULL && strlen(options->name) >= sizeof question->filter)
-		return bad_usage("too long a name: ", options->name);
+		bad_usage("too long a name: ", options->name);
 	if (options->name != NULL)
 		strcpy(question->filter, options->name);
 	question->view = (enum top_view)options->view;
@@ -70,7 +67,6 @@ static int top_options(struct top_command *command, int argc, char **argv)
 	question->id = question->open ? options->task : 0;
 	command->choice.interval = options->interval;
 	command->choice.watch = options->keeps_watch;
-	return PROGRAM_GOES_ON;
 }
 
 /* --- Looks -------------------------------------------------------------------------- */
@@ -117,7 +113,6 @@ static void read_trouble(struct top_command *command, int file)
 	set_trouble(command, words);
 }
 
-/* The round that was made becomes the one that is shown. */
 static void take_round(struct top_command *command)
 {
 	struct top_round *spare = command->last;
@@ -147,7 +142,6 @@ static bool note_crash(struct top_command *command, const char *why, bool too_lo
 	return again;
 }
 
-/* The CPU time of the children that have ended, ns. */
 static uint64_t children_cpu(void)
 {
 	struct rusage usage = { 0 };
@@ -265,7 +259,6 @@ static uint64_t wake_time(const struct top_command *command)
 	return command->choice.paused || command->choice.ended ? UINT64_MAX : command->next;
 }
 
-/* Wait for keys, the child, the target's end, a signal, or the time. */
 static void wait_for_event(struct top_command *command, const sigset_t *waiting)
 {
 	struct pollfd events[3] = {
@@ -343,18 +336,20 @@ static void run_on_terminal(struct top_command *command, const sigset_t *waiting
 
 /* --- As text ------------------------------------------------------------------------ */
 
-/* Print the round.  Returns 0 or a negative errno. */
 static int print_round(const struct top_command *command)
 {
 	const struct top_size size = { .height = PLAIN_LINES };
 	struct tdt__string text = { 0 };
 	struct tdt__out out = { .file = stdout };
 
-	if (command->options.print.format == TDT_PRINT_JSON)
-		return tdt__out_end(&out, top_json(&out, command->taken));
-	top_draw(&text, &command->choice, command->taken, &size, &command->options.print);
-	tdt__string_puts(&text, "\n");
-	return tdt__out_end(&out, tdt__out_take(&out, &text));
+	if (command->options.print.format == TDT_PRINT_JSON) {
+		top_json(&out, command->taken);
+	} else {
+		top_draw(&text, &command->choice, command->taken, &size, &command->options.print);
+		tdt__string_puts(&text, "\n");
+		tdt__out_take(&out, &text);
+	}
+	return tdt__out_end(&out);
 }
 
 /* What went wrong in a look is said at once; without a first round, it is the end. */
@@ -472,10 +467,10 @@ int command_top(int argc, char **argv)
 	struct top_command command = { .options = { .task = TASK_NOT_GIVEN,
 						    .interval = TDT__SECOND },
 				       .process = -1 };
-	int status = top_options(&command, argc, argv);
+	int status;
 
-	if (status == PROGRAM_GOES_ON)
-		status = open_process(&command);
+	top_options(&command, argc, argv);
+	status = open_process(&command);
 	if (status != PROGRAM_GOES_ON)
 		return status;
 	tdt__terminal_choose(&command.options.print, stdout);

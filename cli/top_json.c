@@ -58,7 +58,7 @@ static void top_thread_members(struct tdt__json *json, const struct top_thread *
 		tdt__json_u64(json, "task", thread->task);
 }
 
-int top_json(struct tdt__out *out, const struct top_round *round)
+void top_json(struct tdt__out *out, const struct top_round *round)
 {
 	struct tdt__json json = tdt__json_document(out);
 
@@ -73,5 +73,5 @@ int top_json(struct tdt__out *out, const struct top_round *round)
 	TDT__JSON_LIST(&json, "places", round->place, round->n_places, top_place_members, &json);
 	TDT__JSON_LIST(&json, "threads", round->thread, round->n_threads, top_thread_members,
 		       &json);
-	return tdt__json_finish(&json);
+	tdt__json_finish(&json);
 }

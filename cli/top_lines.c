@@ -9,8 +9,6 @@
 #include "tree-printer/terminal.h"
 #include "tree-printer/words.h"
 
-/* --- Lines -------------------------------------------------------------------------- */
-
 size_t top_sequence(const char *text, size_t n)
 {
 	static const char *const known[] = { TDT__BOLD,	  TDT__DIM,  TDT__RED,	 TDT__GREEN,
@@ -102,11 +100,7 @@ void top_end_line(struct screen *screen)
 
 void top_put_line(struct screen *screen, const char *color, const char *text)
 {
-	if (color != NULL)
-		tdt__color(&screen->line, color, screen->print);
-	tdt__string_puts(&screen->line, text);
-	if (color != NULL)
-		tdt__color(&screen->line, TDT__PLAIN, screen->print);
+	tdt__colored(&screen->line, color, text);
 	top_end_line(screen);
 }
 
@@ -116,8 +110,6 @@ unsigned top_lines_left(const struct screen *screen)
 
 	return used < screen->size->height ? screen->size->height - used : 0;
 }
-
-/* --- Cells -------------------------------------------------------------------------- */
 
 void top_add_blanks(struct tdt__string *to, unsigned n)
 {
@@ -136,13 +128,6 @@ void top_add_cell(struct screen *screen, const char *text, unsigned width, bool 
 	top_add_blanks(&screen->line, (right ? 0 : pad) + 1);
 }
 
-void top_take_cell(struct screen *screen, struct tdt__string *text, unsigned width)
-{
-	tdt__string_add(text, "", 1);
-	top_add_cell(screen, text->failed ? "" : text->bytes, width, true);
-	tdt__string_free(text);
-}
-
 void top_add_most(struct screen *screen, uint64_t ns)
 {
 	tdt__string_printf(
@@ -150,80 +135,52 @@ void top_add_most(struct screen *screen, uint64_t ns)
 	    screen->print->utf8 == TDT_PRINT_YES ? " ≤ " : " <= ", TDT__DURATION_CELL(ns));
 }
 
-void top_time_cell(struct screen *screen, uint64_t ns, unsigned width)
-{
-	struct tdt__string text = { 0 };
-
-	tdt__string_puts(&text, TDT__DURATION_CELL(ns));
-	top_take_cell(screen, &text, width);
-}
-
-void top_number_cell(struct screen *screen, uint64_t n, unsigned width)
-{
-	struct tdt__string text = { 0 };
-
-	tdt__count(&text, n);
-	top_take_cell(screen, &text, width);
-}
-
-void top_add_rate(struct tdt__string *to, double rate)
+const char *top_rate_text(char text[TDT__WORDS_MAX], double rate)
 {
 	if (rate < 0)
-		tdt__string_puts(to, "-");
-	else if (rate < 10)
-		tdt__string_printf(to, "%.1f", rate);
-	else
-		tdt__count(to, rate < 1e18 ? (uint64_t)rate : UINT64_C(1000000000000000000));
-}
-
-void top_rate_cell(struct screen *screen, double rate, unsigned width)
-{
-	struct tdt__string text = { 0 };
-
-	top_add_rate(&text, rate);
-	top_take_cell(screen, &text, width);
+		return "-";
+	if (rate >= 10)
+		return tdt__count_text(text, rate < 1e18 ? (uint64_t)rate : (uint64_t)1e18, "");
+	snprintf(text, TDT__WORDS_MAX, "%.1f", rate);
+	return text;
 }
 
 void top_end_titles(struct screen *screen, const char *last)
 {
-	tdt__string_printf(&screen->line, "%s%s", last, tdt__color_of(TDT__PLAIN, screen->print));
+	tdt__string_puts(&screen->line, last);
+	tdt__color(&screen->line, TDT__PLAIN);
 	top_end_line(screen);
 }
 
 void top_begin_titles(struct screen *screen)
 {
-	tdt__color(&screen->line, TDT__BOLD, screen->print);
-}
-
-/* --- Rows --------------------------------------------------------------------------- */
-
-size_t top_first_row(const struct screen *screen, unsigned room)
-{
-	size_t at = screen->choice->at;
-
-	return room > 0 && at >= room ? at - room + 1 : 0;
-}
-
-bool top_begin_row(struct screen *screen, size_t row)
-{
-	bool selected = screen->size->screen && row == screen->choice->at;
-
-	if (selected)
-		tdt__string_puts(&screen->line, TOP_REVERSE);
-	return selected;
+	tdt__color(&screen->line, TDT__BOLD);
 }
 
 /* The selected line is marked to its end. */
-void top_end_row(struct screen *screen, bool selected)
+static void mark_line(struct screen *screen)
 {
 	unsigned width = screen->size->width;
+	unsigned own =
+	    width_of(screen->line.bytes, screen->line.n, screen->print->utf8 == TDT_PRINT_YES);
 
-	if (selected) {
-		unsigned own = width_of(screen->line.bytes, screen->line.n,
-					screen->print->utf8 == TDT_PRINT_YES);
+	top_add_blanks(&screen->line, own < width ? width - own : 0);
+	tdt__string_puts(&screen->line, TDT__PLAIN);
+}
 
-		top_add_blanks(&screen->line, own < width ? width - own : 0);
-		tdt__string_puts(&screen->line, TDT__PLAIN);
+void top_rows(struct screen *screen, size_t n, unsigned room, bool select, top_row_fn *row)
+{
+	size_t at = screen->choice->at,
+	       first = select && room > 0 && at >= room ? at - room + 1 : 0;
+
+	for (size_t i = first; i < n && i < first + room; i++) {
+		bool selected = select && screen->size->screen && i == at;
+
+		if (selected)
+			tdt__string_puts(&screen->line, TOP_REVERSE);
+		row(screen, i, selected);
+		if (selected)
+			mark_line(screen);
+		top_end_line(screen);
 	}
-	top_end_line(screen);
 }

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/top_places.h"
 #include "reader/dump.h"
 #include "reader/history.h"
 #include "reader/recorded.h"
@@ -46,11 +45,10 @@ struct round_look {
 
 static void keep_escaped(const struct round_look *looking, char to[TOP_TEXT], const char *text)
 {
-	struct tdt__string string = { 0 };
+	struct tdt__string string = { .options = &looking->look->options->print };
 
 	if (text != NULL)
-		tdt__string_escape(&string, text,
-				   looking->look->options->print.utf8 == TDT_PRINT_YES, '\0');
+		tdt__string_text(&string, text);
 	top_keep_text(to, &string);
 }
 
@@ -60,7 +58,7 @@ static void look_at_process(struct round_look *looking)
 {
 	struct top_round *round = looking->round;
 	struct tdt__seen_misuse seen;
-	struct tdt__string string = { 0 };
+	struct tdt__string string = { .options = &looking->look->options->print };
 
 	round->pid = (uint32_t)looking->outside.target.pid;
 	round->state = tdt__target_state(&looking->outside.target);
@@ -68,7 +66,7 @@ static void look_at_process(struct round_look *looking)
 	keep_escaped(looking, round->library, looking->tasks.registry.library);
 	if (!tdt__history_misuse(&looking->tasks, &seen))
 		return;
-	tdt__misuse_line(&string, &seen.misuse, &looking->look->options->print);
+	tdt__misuse_line(&string, &seen.misuse);
 	if (string.n > 0)
 		string.n--; /* the end of the line */
 	top_keep_text(round->misuse, &string);
@@ -97,97 +95,58 @@ static void count_tasks(struct round_look *looking)
 
 /* --- Rings -------------------------------------------------------------------------- */
 
-static void keep_ring(struct top_round *round, struct tdt__string *string)
+/* Keep a line, without its end.  `stuck`: it is of what cannot go on. */
+static void keep_ring(struct round_look *looking, struct tdt__string *string, bool stuck)
 {
+	struct top_round *round = looking->round;
+
+	if (string->n > 0 && string->bytes[string->n - 1] == '\n')
+		string->n--;
+	round->deadlocks += stuck;
 	if (round->n_rings < TOP_RINGS)
 		top_keep_text(round->ring[round->n_rings++], string);
 	tdt__string_free(string);
 }
 
-/* The whole line of a ring or a futurelock has a colour. */
-static struct tdt_print_options plain_options(const struct round_look *looking)
-{
-	struct tdt_print_options plain = looking->look->options->print;
-
-	plain.color = TDT_PRINT_NO;
-	return plain;
-}
-
-/* The rings that are deadlocks, or those that are not. */
-static void show_rings(struct round_look *looking, bool deadlocks)
+static void show_rings(struct round_look *looking, struct tdt__string *string, bool deadlocks)
 {
 	const struct tdt_snapshot *snapshot = &looking->findings->public;
-	const struct tdt_print_options plain = plain_options(looking);
 
 	for (size_t i = 0; i < snapshot->n_cycles; i++) {
-		struct tdt__string string = { 0 };
-
 		if ((snapshot->cycles[i]->deadlock != 0) != deadlocks)
 			continue;
-		looking->round->deadlocks += deadlocks;
-		tdt__ring_line(&string, snapshot->cycles[i], TOP_TEXT, &plain);
-		keep_ring(looking->round, &string);
+		tdt__ring_line(string, snapshot->cycles[i], TOP_TEXT);
+		keep_ring(looking, string, deadlocks);
 	}
 }
 
-static int show_futurelocks(struct round_look *looking)
-{
-	const struct tdt_print_options plain = plain_options(looking);
-	struct tdt__stuck_locks locks;
-	int error = tdt__stuck_locks_collect(&locks, &looking->findings->public);
-
-	for (size_t i = 0; i < locks.n; i++) {
-		struct tdt__string string = { 0 };
-
-		tdt__stuck_lock_line(&string, &locks.lock[i], looking->names, &plain);
-		keep_ring(looking->round, &string);
-		looking->round->deadlocks++;
-	}
-	free(locks.lock);
-	return error;
-}
-
-static void show_lost_wakeups(struct round_look *looking)
-{
-	const struct tdt_snapshot *snapshot = &looking->findings->public;
-	const struct tdt_print_options plain = plain_options(looking);
-
-	for (size_t i = 0; i < snapshot->n_lost_wakeups; i++) {
-		struct tdt__string string = { 0 };
-
-		tdt__lost_line(&string, snapshot->lost_wakeups[i]->tasks[0], 0, looking->names,
-			       &plain);
-		if (string.n > 0)
-			string.n--; /* the end of the line */
-		keep_ring(looking->round, &string);
-		looking->round->deadlocks++;
-	}
-}
-
-static void show_busy_loops(struct round_look *looking)
-{
-	const struct tdt_print_options plain = plain_options(looking);
-
-	for (size_t i = 0; i < looking->tasks.n; i++) {
-		struct tdt__string string = { 0 };
-
-		if (looking->tasks.task[i].member.info.busy_polls == 0)
-			continue;
-		tdt__busy_line(&string, &looking->tasks.task[i].member.info, &plain);
-		keep_ring(looking->round, &string);
-	}
-}
-
-/* What cannot go on comes first. */
+/* What cannot go on comes first.  The whole line has a colour, so its parts have none. */
 static int look_at_waits(struct round_look *looking)
 {
-	int error;
+	const struct tdt_snapshot *snapshot = &looking->findings->public;
+	struct tdt_print_options plain = looking->look->options->print;
+	struct tdt__string string = { .options = &plain };
+	struct tdt__stuck_locks locks;
+	int error = tdt__stuck_locks_collect(&locks, snapshot);
 
-	show_rings(looking, true);
-	error = show_futurelocks(looking);
-	show_lost_wakeups(looking);
-	show_busy_loops(looking);
-	show_rings(looking, false);
+	plain.color = TDT_PRINT_NO;
+	show_rings(looking, &string, true);
+	for (size_t i = 0; i < locks.n; i++) {
+		tdt__stuck_lock_line(&string, &locks.lock[i], looking->names);
+		keep_ring(looking, &string, true);
+	}
+	free(locks.lock);
+	for (size_t i = 0; i < snapshot->n_lost_wakeups; i++) {
+		tdt__lost_line(&string, snapshot->lost_wakeups[i]->tasks[0], 0, looking->names);
+		keep_ring(looking, &string, true);
+	}
+	for (size_t i = 0; i < looking->tasks.n; i++) {
+		if (looking->tasks.task[i].member.info.busy_polls == 0)
+			continue;
+		tdt__busy_line(&string, &looking->tasks.task[i].member.info);
+		keep_ring(looking, &string, false);
+	}
+	show_rings(looking, &string, false);
 	return error;
 }
 
@@ -268,15 +227,14 @@ static void where_of(const struct round_look *looking, const struct chosen *chos
 	shown = *wait;
 	if (shown.name[0] != '\0')
 		shown.object = 0; /* the name says which one */
-	tdt__waited_for(string, &shown, info->id, tdt__names_find(looking->names, wait->owner),
-			&looking->look->options->print);
+	tdt__waited_for(string, &shown, info->id, tdt__names_find(looking->names, wait->owner));
 }
 
 static void show_task(const struct round_look *looking, const struct chosen *chosen,
 		      struct top_task *to)
 {
 	const struct tdt_task_info *info = chosen->task;
-	struct tdt__string string = { 0 };
+	struct tdt__string string = { .options = &looking->look->options->print };
 
 	*to = (struct top_task){
 		.id = info->id,
@@ -303,7 +261,6 @@ static unsigned rank_of_task(const struct tdt_task_info *task, bool deadlock)
 	return task->state == TDT_TASK_RUNNABLE ? 2 : 3;
 }
 
-/* List the tasks that are wanted.  Returns how many they are. */
 static size_t list_matching(const struct round_look *looking, struct chosen *chosen)
 {
 	const struct tdt_snapshot *snapshot = &looking->findings->public;
@@ -500,7 +457,6 @@ static int count_steps(struct top_times *times, const struct tdt__recording *rec
 	return 0;
 }
 
-/* The first copy of the library that has recorded. */
 static const struct tdt__found *recorded_registry(const struct outside *outside)
 {
 	for (size_t i = 0; i < outside->n_found; i++)

@@ -11,7 +11,7 @@
  * from the addresses in the tree, and the next round takes it from this one.
  */
 
-#include "cli/top_places.h"
+#include "cli/top_look.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,8 +51,6 @@ struct top_places {
 	uint32_t (*of_group)[2]; /* by `older`; NO_PLACE: no task of the group has such a tree */
 };
 
-/* --- Keys --------------------------------------------------------------------------- */
-
 static uint64_t key_of_stacks(const struct tdt__stacks *stacks, uint64_t unloads)
 {
 	uint64_t key = tdt__mix(stacks->n, unloads);
@@ -79,8 +77,6 @@ static uint64_t key_of_record(const struct tdt_task_info *info)
 				  info->waits[0]->name);
 	return info->file != NULL ? key_of_text(key, info->file) : key;
 }
-
-/* --- Finding them ------------------------------------------------------------------- */
 
 static uint32_t place_with_key(const struct top_places *places, uint64_t key)
 {
@@ -164,8 +160,6 @@ static bool count_groups(struct top_places *places)
 	return true;
 }
 
-/* --- Naming them -------------------------------------------------------------------- */
-
 /* The only row below `row`; 0: there is none, or there are several. */
 static uint32_t only_child(const struct tdt__view *view, uint32_t row)
 {
@@ -182,7 +176,7 @@ static uint32_t only_child(const struct tdt__view *view, uint32_t row)
 
 /* Add the name of what the program called: of an operation, if the calls below it are folded. */
 static void add_called(struct tdt__string *string, const struct tdt_frame *frame,
-		       const struct tdt__folded *folded, const struct tdt_print_options *options)
+		       const struct tdt__folded *folded)
 {
 	struct tdt_frame shown = *frame;
 	struct tdt__string name = { 0 };
@@ -192,7 +186,7 @@ static void add_called(struct tdt__string *string, const struct tdt_frame *frame
 		if (!name.failed)
 			shown.function = name.bytes;
 	}
-	tdt__frame_name(string, &shown, options);
+	tdt__frame_name(string, &shown);
 	tdt__string_puts(string, " in ");
 	tdt__string_free(&name);
 }
@@ -204,7 +198,7 @@ static bool is_programs(const struct tdt_node *node, const struct tdt__folded *f
 
 /* "tdt_tcp_read in conn_poll at demo/echo.c:196:3"; "several in conn_poll at ..." */
 static void add_way(struct tdt__string *string, const struct tdt__view *view,
-		    const struct tdt__folded *folded, const struct tdt_print_options *options)
+		    const struct tdt__folded *folded)
 {
 	uint32_t own = 0, last = 0;
 
@@ -217,22 +211,23 @@ static void add_way(struct tdt__string *string, const struct tdt__view *view,
 		tdt__string_puts(string, "several in ");
 	if (last != own)
 		add_called(string, tdt_node_frame(view->row[last].node),
-			   &folded[tdt_node_id(view->row[last].node)], options);
-	tdt__frame_name(string, tdt_node_frame(view->row[own].node), options);
-	tdt__frame_place(string, tdt_node_frame(view->row[own].node), options);
+			   &folded[tdt_node_id(view->row[last].node)]);
+	tdt__frame_name(string, tdt_node_frame(view->row[own].node));
+	tdt__frame_place(string, tdt_node_frame(view->row[own].node));
 }
 
 /* The place of a tree.  Returns whether all of it was named. */
-static bool name_tree(struct tdt__string *string, const struct tdt_trace *trace,
-		      const struct tdt_print_options *options, uint64_t deadline)
+static bool name_tree(struct tdt__string *string, const struct spot *place, uint64_t deadline)
 {
-	const struct tdt_node *root = tdt__trace_root_by(trace, deadline);
-	struct tdt__frames frames = { .options = options };
+	const struct tdt_node *root = tdt__trace_root_by(place->trace, deadline);
+	struct tdt__frames frames = { .string.options = string->options };
 	struct tdt__folded *folded = root != NULL ? tdt__fold(root, &frames, false) : NULL;
 	struct tdt__view view;
 
-	if (folded != NULL && tdt__view_make(&view, root, options, folded) == 0) {
-		add_way(string, &view, folded, options);
+	if (place->older)
+		tdt__string_puts(string, "(older tree) ");
+	if (folded != NULL && tdt__view_make(&view, root, string->options, folded) == 0) {
+		add_way(string, &view, folded);
 		free(view.row);
 	}
 	free(folded);
@@ -240,16 +235,7 @@ static bool name_tree(struct tdt__string *string, const struct tdt_trace *trace,
 	return root != NULL && root->tree->unnamed == 0;
 }
 
-static bool name_older(struct tdt__string *string, const struct spot *place,
-		       const struct tdt_print_options *options, uint64_t deadline)
-{
-	if (place->older)
-		tdt__string_puts(string, "(older tree) ");
-	return name_tree(string, place->trace, options, deadline);
-}
-
-static void name_record(struct tdt__string *string, const struct tdt_task_info *info,
-			const struct tdt_print_options *options)
+static void name_record(struct tdt__string *string, const struct tdt_task_info *info)
 {
 	tdt__string_puts(string, tdt__has_no_tree(info) ? "(" TDT__NO_TREE ")" : "(no tree)");
 	if (info->n_waits != 0) {
@@ -257,9 +243,9 @@ static void name_record(struct tdt__string *string, const struct tdt_task_info *
 
 		wait.object = wait.owner = 0;
 		tdt__string_puts(string, " ");
-		tdt__wait_for(string, &wait, info->id, NULL, options);
+		tdt__wait_for(string, &wait, info->id, NULL);
 	}
-	tdt__task_place(string, info, options);
+	tdt__task_place(string, info);
 }
 
 static const char *name_of_last(const struct top_look *look, uint64_t key)
@@ -273,19 +259,18 @@ static const char *name_of_last(const struct top_look *look, uint64_t key)
 static void name_top_place(const struct top_places *places, struct spot *place, uint64_t deadline)
 {
 	struct top_round *round = places->look->round;
-	const struct tdt_print_options *options = &places->look->options->print;
-	struct tdt_print_options plain = *options;
+	struct tdt_print_options plain = places->look->options->print;
 	const char *known = name_of_last(places->look, place->key);
-	struct tdt__string string = { 0 };
+	struct tdt__string string = { .options = &plain };
 	bool whole = true;
 
 	plain.color = TDT_PRINT_NO;
 	if (known != NULL)
 		tdt__string_puts(&string, known);
 	else if (place->trace != NULL)
-		whole = name_older(&string, place, &plain, deadline);
+		whole = name_tree(&string, place, deadline);
 	if (string.n == 0)
-		name_record(&string, place->task, &plain);
+		name_record(&string, place->task);
 	top_keep_text(place->text, &string);
 	if (place->trace == NULL || !whole || round->n_known == TOP_PLACES)
 		return;
@@ -353,8 +338,6 @@ static bool name_top_places(struct top_places *places)
 	free(sorted);
 	return true;
 }
-
-/* --- All of it ---------------------------------------------------------------------- */
 
 struct top_places *top_places_find(const struct top_look *look, const struct outside *outside,
 				   const struct tdt_snapshot *snapshot)

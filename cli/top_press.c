@@ -10,8 +10,6 @@
 #define FASTEST (TDT__SECOND / 10)
 #define SLOWEST (60 * TDT__SECOND)
 
-/* --- Moving ------------------------------------------------------------------------- */
-
 static size_t lines_of_tree(const struct top_round *round)
 {
 	size_t n = 0;
@@ -69,8 +67,6 @@ void top_follow(struct top_choice *choice, const struct top_round *round)
 		choice->at = n > 0 ? n - 1 : 0;
 }
 
-/* --- Other questions ---------------------------------------------------------------- */
-
 static void ask_anew(struct top_choice *choice)
 {
 	choice->anew = true;
@@ -108,7 +104,6 @@ static void open_selected(struct top_choice *choice, const struct top_round *rou
 		open_task(choice, round->thread[choice->at].task);
 }
 
-/* Open the task that the open one waits for. */
 static void open_holder(struct top_choice *choice, const struct top_round *round)
 {
 	if (round == NULL || !choice->question.open || round->holder == 0)
@@ -143,8 +138,6 @@ static void change_interval(struct top_choice *choice, bool faster)
 	if (interval >= FASTEST && interval <= SLOWEST)
 		choice->interval = interval;
 }
-
-/* --- Keys --------------------------------------------------------------------------- */
 
 static void type_filter(struct top_choice *choice, int key)
 {

@@ -6,10 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/index.h"
 #include "tree-printer/strings.h"
-
-/* --- Histograms --------------------------------------------------------------------- */
 
 uint64_t top_bucket_ns(unsigned i)
 {
@@ -40,8 +37,6 @@ uint64_t top_histogram_share(const struct top_histogram *histogram, double share
 	}
 	return 0;
 }
-
-/* --- Checking ----------------------------------------------------------------------- */
 
 static void clamp_count(uint64_t *n, uint64_t most)
 {
@@ -95,72 +90,43 @@ static void check_round(struct top_round *round)
 	check_texts(round);
 }
 
-/* --- Comparing ---------------------------------------------------------------------- */
-
 /* Per second; 0 if the count went back, which only a damaged target lets it do. */
 static double rate_of(uint64_t now, uint64_t before, double seconds)
 {
 	return now > before && seconds > 0 ? (double)(now - before) / seconds : 0;
 }
 
-/* Index the entries of `last` by their keys.  Without memory nothing is found in it. */
-#define INDEX_LAST(index, n, hash)						\
-	do {									\
-		if (tdt__index_reserve(index, n) == 0)				\
-			for (uint32_t i = 0; i < (n); i++)			\
-				tdt__index_add(index, hash, i);			\
-	} while (0)
+/* The entry of a list of the last round with that key; NULL: there is none.  The lists are short.
+ */
+#define FIND_IN(list, n, key, wanted)                                                              \
+	({                                                                                         \
+		__typeof__(&(list)[0]) found = NULL;                                               \
+		for (uint64_t at = 0; at < (n) && found == NULL; at++)                             \
+			found = (list)[at].key == (wanted) ? &(list)[at] : NULL;                   \
+		found;                                                                             \
+	})
 
-static void compare_tasks(struct top_round *round, const struct top_round *last, double seconds)
+static void compare_last(struct top_round *round, const struct top_round *last, double seconds)
 {
-	struct tdt__index index = { 0 };
-
-	INDEX_LAST(&index, last->n_tasks, tdt__hash_id(last->task[i].id));
 	for (uint64_t i = 0; i < round->n_tasks; i++) {
 		struct top_task *task = &round->task[i];
-		uint32_t k;
+		const struct top_task *before = FIND_IN(last->task, last->n_tasks, id, task->id);
 
-		task->rate = -1;
-		TDT__INDEX_EACH (k, &index, tdt__hash_id(task->id))
-			if (last->task[k].id == task->id)
-				break;
-		if (k != TDT__INDEX_NONE)
-			task->rate = rate_of(task->polls, last->task[k].polls, seconds);
+		task->rate = before != NULL ? rate_of(task->polls, before->polls, seconds) : -1;
 	}
-	tdt__index_fini(&index);
-}
-
-/* A place that was not among those of the last round, since it had too few tasks, had none. */
-static void compare_places(struct top_round *round, const struct top_round *last)
-{
-	struct tdt__index index = { 0 };
-
-	INDEX_LAST(&index, last->n_places, tdt__hash_id(last->place[i].key));
+	/* A place that was not in the last round, since it had too few tasks, had none. */
 	for (uint64_t i = 0; i < round->n_places; i++) {
 		struct top_place *place = &round->place[i];
-		uint32_t k;
+		const struct top_place *before =
+		    FIND_IN(last->place, last->n_places, key, place->key);
 
-		TDT__INDEX_EACH (k, &index, tdt__hash_id(place->key))
-			if (last->place[k].key == place->key)
-				break;
-		place->more = (int64_t)(place->n - (k != TDT__INDEX_NONE ? last->place[k].n : 0));
+		place->more =
+		    round->has_rates ? (int64_t)(place->n - (before != NULL ? before->n : 0)) : 0;
 	}
-	tdt__index_fini(&index);
-}
-
-static const struct top_thread *thread_of_last(const struct top_round *last, uint32_t id)
-{
-	for (uint64_t i = 0; i < last->n_threads; i++)
-		if (last->thread[i].id == id)
-			return &last->thread[i];
-	return NULL;
-}
-
-static void compare_threads(struct top_round *round, const struct top_round *last, double seconds)
-{
 	for (uint64_t i = 0; i < round->n_threads; i++) {
 		struct top_thread *thread = &round->thread[i];
-		const struct top_thread *before = thread_of_last(last, thread->id);
+		const struct top_thread *before =
+		    FIND_IN(last->thread, last->n_threads, id, thread->id);
 
 		thread->cpu = -1;
 		if (before != NULL && before->cpu_ns != 0 && thread->cpu_ns != 0)
@@ -181,11 +147,7 @@ void top_round_take(struct top_round *round, const struct top_round *last)
 	round->spawn_rate = rate_of(round->spawned, last->spawned, seconds);
 	round->end_rate = rate_of(round->ended, last->ended, seconds);
 	round->poll_rate = rate_of(round->polls, last->polls, seconds);
-	compare_tasks(round, last, seconds);
-	compare_places(round, last);
-	compare_threads(round, last, seconds);
-	for (uint64_t i = 0; i < round->n_places && !round->has_rates; i++)
-		round->place[i].more = 0;
+	compare_last(round, last, seconds);
 }
 
 void top_keep_text(char to[TOP_TEXT], struct tdt__string *string)
@@ -200,5 +162,4 @@ void top_keep_text(char to[TOP_TEXT], struct tdt__string *string)
 		memcpy(to, string->bytes, n);
 	to[n] = '\0';
 	tdt__string_free(string);
-	*string = (struct tdt__string){ 0 };
 }

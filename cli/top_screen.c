@@ -20,7 +20,7 @@
 #include "cli/top_screen.h"
 
 #include <inttypes.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "cli/top_lines.h"
 #include "tree-printer/terminal.h"
@@ -42,11 +42,9 @@ static void title_line(struct screen *screen)
 	tdt__string_printf(line, "process %" PRIu32 ", libtdt %s", round->pid, round->library);
 	if (round->copies > 1)
 		tdt__string_printf(line, " (1 of %" PRIu32 " copies)", round->copies);
-	if (screen->choice->ended || round->state == 'T' || round->state == 't') {
-		tdt__string_printf(line, "%s%s%s", tdt__color_of(TDT__RED, screen->print),
-				   screen->choice->ended ? ": it has ended" : ": stopped",
-				   tdt__color_of(TDT__PLAIN, screen->print));
-	}
+	if (screen->choice->ended || round->state == 'T' || round->state == 't')
+		tdt__colored(line, TDT__RED,
+			     screen->choice->ended ? ": it has ended" : ": stopped");
 	tdt__string_puts(line, screen->choice->paused ? "; paused" : "; a round each ");
 	if (!screen->choice->paused)
 		tdt__string_puts(line, TDT__DURATION_CELL(screen->choice->interval));
@@ -74,22 +72,29 @@ static void rates_line(struct screen *screen)
 	const struct top_round *round = screen->round;
 	struct tdt__string *line = &screen->line;
 
-	top_add_rate(line, round->has_rates ? round->poll_rate : -1);
-	tdt__string_puts(line, " polls/s, ");
-	top_add_rate(line, round->has_rates ? round->spawn_rate : -1);
-	tdt__string_puts(line, " spawned/s, ");
-	top_add_rate(line, round->has_rates ? round->end_rate : -1);
-	tdt__string_puts(line, " ended/s; in all ");
+	tdt__string_printf(line, "%s polls/s, %s spawned/s, %s ended/s; in all ",
+			   TOP_RATE(round->has_rates ? round->poll_rate : -1),
+			   TOP_RATE(round->has_rates ? round->spawn_rate : -1),
+			   TOP_RATE(round->has_rates ? round->end_rate : -1));
 	if (round->panicked > 0)
-		tdt__color(line, TDT__RED, screen->print);
-	tdt__string_printf(line, "%s panicked%s, %s spawned, %s ended",
-			   TDT__NUMBER(round->panicked), tdt__color_of(TDT__PLAIN, screen->print),
-			   TDT__NUMBER(round->spawned), TDT__NUMBER(round->ended));
+		tdt__color(line, TDT__RED);
+	tdt__string_printf(line, "%s panicked", TDT__NUMBER(round->panicked));
+	tdt__color(line, TDT__PLAIN);
+	tdt__string_printf(line, ", %s spawned, %s ended", TDT__NUMBER(round->spawned),
+			   TDT__NUMBER(round->ended));
 	if (round->held > 0) {
 		tdt__string_printf(line, ", %s still held", TDT__NUMBER(round->held));
 	}
 	top_end_line(screen);
 }
+
+static const char *cpu_text(char text[TDT__WORDS_MAX], double cpu)
+{
+	snprintf(text, TDT__WORDS_MAX, cpu < 0 ? "-" : "%.0f %%", 100 * cpu);
+	return text;
+}
+
+#define CPU_TEXT(cpu) cpu_text(TDT__WORDS_ROOM, cpu)
 
 static void workers_line(struct screen *screen)
 {
@@ -98,14 +103,9 @@ static void workers_line(struct screen *screen)
 
 	tdt__string_printf(line, "%" PRIu64 " worker%s, %" PRIu64 " polling; CPU", round->workers,
 			   round->workers == 1 ? "" : "s", round->workers_polling);
-	for (uint64_t i = 0; i < round->n_threads && round->thread[i].worker; i++) {
-		tdt__string_printf(line, "%s %" PRIu32 " ", i == 0 ? ":" : ",",
-				   round->thread[i].id);
-		if (round->thread[i].cpu < 0)
-			tdt__string_puts(line, "-");
-		else
-			tdt__string_printf(line, "%.0f %%", 100 * round->thread[i].cpu);
-	}
+	for (uint64_t i = 0; i < round->n_threads && round->thread[i].worker; i++)
+		tdt__string_printf(line, "%s %" PRIu32 " %s", i == 0 ? ":" : ",",
+				   round->thread[i].id, CPU_TEXT(round->thread[i].cpu));
 	top_end_line(screen);
 }
 
@@ -164,31 +164,21 @@ static void place_titles(struct screen *screen)
 	top_end_titles(screen, "PLACE");
 }
 
-static void place_row(struct screen *screen, const struct top_place *place)
+static void place_row(struct screen *screen, size_t i, bool selected)
 {
-	struct tdt__string change = { 0 };
-	uint64_t size = (uint64_t)(place->more < 0 ? -place->more : place->more);
+	const struct top_place *place = &screen->round->place[i];
+	char change[TDT__WORDS_MAX + 1];
 
-	top_number_cell(screen, place->n, 9);
-	if (place->more != 0)
-		tdt__string_puts(&change, place->more < 0 ? "-" : "+");
-	tdt__count(&change, size);
-	top_take_cell(screen, &change, 8);
-	top_time_cell(screen, place->longest, 9);
+	(void)selected;
+	snprintf(change, sizeof change, "%s%s",
+		 place->more < 0   ? "-"
+		 : place->more > 0 ? "+"
+				   : "",
+		 TDT__NUMBER((uint64_t)(place->more < 0 ? -place->more : place->more)));
+	top_add_cell(screen, TDT__NUMBER(place->n), 9, true);
+	top_add_cell(screen, change, 8, true);
+	top_add_cell(screen, TDT__DURATION_CELL(place->longest), 9, true);
 	tdt__string_puts(&screen->line, place->text);
-}
-
-static void place_rows(struct screen *screen, unsigned room, bool select)
-{
-	const struct top_round *round = screen->round;
-	size_t first = select ? top_first_row(screen, room) : 0;
-
-	for (size_t i = first; i < round->n_places && i < first + room; i++) {
-		bool selected = select && top_begin_row(screen, i);
-
-		place_row(screen, &round->place[i]);
-		top_end_row(screen, selected);
-	}
 }
 
 /* Above the tasks. */
@@ -199,7 +189,7 @@ static void few_places(struct screen *screen)
 	if (screen->size->height < WITH_PLACES || screen->round->n_places == 0)
 		return;
 	place_titles(screen);
-	place_rows(screen, room, false);
+	top_rows(screen, screen->round->n_places, room, false, place_row);
 	top_put_line(screen, NULL, "");
 }
 
@@ -246,27 +236,27 @@ static void state_cell(struct screen *screen, const struct top_task *task, bool 
 	const char *color = colored ? tdt__task_color(&info, task->deadlock) : NULL;
 
 	if (color != NULL)
-		tdt__color(&screen->line, color, screen->print);
+		tdt__color(&screen->line, color);
 	top_add_cell(screen, word_of_state(task->state), 8, false);
 	if (color != NULL)
-		tdt__color(&screen->line, TDT__PLAIN, screen->print);
+		tdt__color(&screen->line, TDT__PLAIN);
 }
 
-static void task_row(struct screen *screen, const struct top_task *task, bool selected)
+static void task_row(struct screen *screen, size_t i, bool selected)
 {
-	struct tdt__string id = { 0 };
+	const struct top_task *task = &screen->round->task[i];
+	char id[24];
 
-	tdt__string_printf(&id, "%" PRIu64, task->id);
-	top_take_cell(screen, &id, 7);
+	snprintf(id, sizeof id, "%" PRIu64, task->id);
+	top_add_cell(screen, id, 7, true);
 	top_add_cell(screen, task->name[0] != '\0' ? task->name : "-", name_width(screen), false);
 	state_cell(screen, task, !selected);
-	top_time_cell(screen, task->state_ns, 9);
+	top_add_cell(screen, TDT__DURATION_CELL(task->state_ns), 9, true);
 	if (shows_rates(screen))
-		top_rate_cell(screen, task->rate, 8);
+		top_add_cell(screen, TOP_RATE(task->rate), 8, true);
 	tdt__string_puts(&screen->line, task->where);
 }
 
-/* Which tasks are listed, and in which order. */
 static void list_line(struct screen *screen)
 {
 	static const char *const only[] = { "all", "waiting", "runnable", "polling" };
@@ -288,21 +278,10 @@ static void list_line(struct screen *screen)
 
 static void view_tasks(struct screen *screen)
 {
-	const struct top_round *round = screen->round;
-	unsigned room;
-	size_t first;
-
 	few_places(screen);
 	list_line(screen);
 	task_titles(screen);
-	room = top_lines_left(screen);
-	first = top_first_row(screen, room);
-	for (size_t i = first; i < round->n_tasks && i < first + room; i++) {
-		bool selected = top_begin_row(screen, i);
-
-		task_row(screen, &round->task[i], selected);
-		top_end_row(screen, selected);
-	}
+	top_rows(screen, screen->round->n_tasks, top_lines_left(screen), true, task_row);
 }
 
 static void view_places(struct screen *screen)
@@ -314,7 +293,7 @@ static void view_places(struct screen *screen)
 	    TDT__NUMBER(screen->round->with_tree), TDT__COUNTED(screen->round->tasks, "task"));
 	top_end_line(screen);
 	place_titles(screen);
-	place_rows(screen, top_lines_left(screen), true);
+	top_rows(screen, screen->round->n_places, top_lines_left(screen), true, place_row);
 }
 
 /* --- Threads ------------------------------------------------------------------------ */
@@ -328,33 +307,25 @@ static const char *word_of_thread(const struct top_thread *thread)
 	return thread->worker ? "between polls" : "no worker";
 }
 
-static void thread_row(struct screen *screen, const struct top_thread *thread)
+static void thread_row(struct screen *screen, size_t i, bool selected)
 {
-	struct tdt__string cell = { 0 };
+	const struct top_thread *thread = &screen->round->thread[i];
+	char id[16];
 
-	tdt__string_printf(&cell, "%" PRIu32, thread->id);
-	top_take_cell(screen, &cell, 8);
+	(void)selected;
+	snprintf(id, sizeof id, "%" PRIu32, thread->id);
+	top_add_cell(screen, id, 8, true);
 	top_add_cell(screen, thread->name, 16, false);
 	top_add_cell(screen, word_of_thread(thread), 13, false);
-	top_time_cell(screen, thread->ns, 9);
-	cell = (struct tdt__string){ 0 };
-	if (thread->cpu < 0)
-		tdt__string_puts(&cell, "-");
-	else
-		tdt__string_printf(&cell, "%.0f %%", 100 * thread->cpu);
-	top_take_cell(screen, &cell, 6);
-	if (thread->polls) {
+	top_add_cell(screen, TDT__DURATION_CELL(thread->ns), 9, true);
+	top_add_cell(screen, CPU_TEXT(thread->cpu), 6, true);
+	if (thread->polls)
 		tdt__string_printf(&screen->line, "%" PRIu64 " %s", thread->task,
 				   thread->task_name);
-	}
 }
 
 static void view_threads(struct screen *screen)
 {
-	const struct top_round *round = screen->round;
-	unsigned room;
-	size_t first;
-
 	top_begin_titles(screen);
 	top_add_cell(screen, "THREAD", 8, true);
 	top_add_cell(screen, "NAME", 16, false);
@@ -362,14 +333,7 @@ static void view_threads(struct screen *screen)
 	top_add_cell(screen, "FOR", 9, true);
 	top_add_cell(screen, "CPU", 6, true);
 	top_end_titles(screen, "TASK");
-	room = top_lines_left(screen);
-	first = top_first_row(screen, room);
-	for (size_t i = first; i < round->n_threads && i < first + room; i++) {
-		bool selected = top_begin_row(screen, i);
-
-		thread_row(screen, &round->thread[i]);
-		top_end_row(screen, selected);
-	}
+	top_rows(screen, screen->round->n_threads, top_lines_left(screen), true, thread_row);
 }
 
 /* --- Times -------------------------------------------------------------------------- */
@@ -420,7 +384,7 @@ static void bucket_cells(struct screen *screen, const struct top_histogram *hist
 	for (unsigned k = i % step; k < TOP_BUCKETS; k += step)
 		if (in_buckets(histogram, k, step) > most)
 			most = in_buckets(histogram, k, step);
-	top_number_cell(screen, n, 9);
+	top_add_cell(screen, TDT__NUMBER(n), 9, true);
 	add_bar(screen, n, most);
 }
 
@@ -431,7 +395,7 @@ static void bucket_row(struct screen *screen, unsigned i, unsigned step)
 	if (i + step >= TOP_BUCKETS)
 		top_add_cell(screen, "longer", 11, true);
 	else
-		top_time_cell(screen, top_bucket_ns(i + step - 1), 11);
+		top_add_cell(screen, TDT__DURATION(top_bucket_ns(i + step - 1)), 11, true);
 	bucket_cells(screen, &times->polls, i, step);
 	bucket_cells(screen, &times->latencies, i, step);
 	top_end_line(screen);
@@ -499,7 +463,7 @@ static void view_tree(struct screen *screen)
 			skip--;
 		} else {
 			tdt__string_add(&screen->line, round->tree + begin, i - begin);
-			tdt__color(&screen->line, TDT__PLAIN, screen->print);
+			tdt__color(&screen->line, TDT__PLAIN);
 			top_end_line(screen);
 		}
 		begin = i + 1;
@@ -582,9 +546,12 @@ void top_draw(struct tdt__string *to, const struct top_choice *choice,
 	      const struct top_round *round, const struct top_size *size,
 	      const struct tdt_print_options *print)
 {
-	struct screen screen = {
-		.to = to, .choice = choice, .round = round, .size = size, .print = print
-	};
+	struct screen screen = { .to = to,
+				 .choice = choice,
+				 .round = round,
+				 .size = size,
+				 .print = print,
+				 .line.options = print };
 
 	if (size->screen && (size->height < LEAST_HEIGHT || size->width < LEAST_WIDTH)) {
 		top_put_line(&screen, NULL, "too small");

@@ -3,8 +3,8 @@
 
 /*
  * What tdt top shows: a round as lines of text, and what keys do.  The colours in the text are the
- * sequences of tree-printer/terminal.h; no other control character gets into a line.  Nothing here
- * knows of a terminal.
+ * sequences of tree-printer/terminal.h; no other control character gets into a line.  Only
+ * top_terminal.c knows of a terminal.
  */
 
 #include <stdbool.h>
@@ -72,5 +72,22 @@ void top_draw(struct tdt__string *to, const struct top_choice *choice,
 	      const struct top_round *round, const struct top_size *size,
 	      const struct tdt_print_options *print);
 
-/* Write the round as a JSON object.  Returns 0 or the first error of `out`. */
-int top_json(struct tdt__out *out, const struct top_round *round);
+/* Write the round as a JSON object.  Errors are kept in `out`. */
+void top_json(struct tdt__out *out, const struct top_round *round);
+
+/*
+ * Take over the terminal on standard input and output.  False: there is none that curses knows;
+ * then nothing has changed.
+ */
+bool top_terminal_begin(bool color);
+
+/* Restore the terminal.  May be called twice. */
+void top_terminal_end(void);
+
+void top_terminal_size(struct top_size *size);
+
+/* Show the lines in `text` of `n` bytes (top_draw()).  Only what has changed is sent. */
+void top_terminal_show(const char *text, size_t n);
+
+/* The next key that was pressed, a character or enum top_key; -1: there is none. */
+int top_terminal_key(void);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The terminal of tdt top: see top_terminal.h. */
 
-#include "cli/top_terminal.h"
+#include "cli/top_screen.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -76,8 +76,6 @@ void top_terminal_size(struct top_size *size)
 	size->screen = true;
 }
 
-/* --- Lines -------------------------------------------------------------------------- */
-
 static void set_look(const char *sequence, size_t n)
 {
 	if (n == strlen(TDT__PLAIN) && memcmp(sequence, TDT__PLAIN, n) == 0) {
@@ -94,7 +92,6 @@ static void set_look(const char *sequence, size_t n)
 	}
 }
 
-/* Text up to the next sequence. */
 static size_t plain_text(const char *text, size_t n)
 {
 	size_t length = 0;
@@ -133,8 +130,6 @@ void top_terminal_show(const char *text, size_t n)
 	}
 	refresh();
 }
-
-/* --- Keys --------------------------------------------------------------------------- */
 
 int top_terminal_key(void)
 {

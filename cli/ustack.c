@@ -51,18 +51,6 @@ static int fail_reading(struct ustack_reader *reader, const char *message)
 
 /* --- Lines ----------------------------------------------------------------- */
 
-static int grow_line(struct ustack_reader *reader)
-{
-	size_t room = reader->room == 0 ? 256 : 2 * reader->room;
-	char *text = realloc(reader->text, room);
-
-	if (text == NULL)
-		return fail_reading(reader, strerror(ENOMEM));
-	reader->text = text;
-	reader->room = room;
-	return 0;
-}
-
 /* Read the next line, without its end.  Returns 1; 0: there is no more; or -1. */
 static int next_line(struct ustack_reader *reader)
 {
@@ -79,16 +67,12 @@ static int next_line(struct ustack_reader *reader)
 			return fail_reading(reader, "a NUL byte: this is no text");
 		if (n == USTACK_LINE_MAX)
 			return fail_reading(reader, "a line without end");
-		if (n + 2 > reader->room && grow_line(reader) != 0)
-			return -1;
 		reader->text[n++] = (char)c;
 	}
 	if (ferror(reader->file))
 		return fail_reading(reader, strerror(errno));
 	if (c == EOF && n == 0)
 		return 0;
-	if (reader->room == 0 && grow_line(reader) != 0)
-		return -1;
 	while (n > 0 && (reader->text[n - 1] == ' ' || reader->text[n - 1] == '\t' ||
 			 reader->text[n - 1] == '\r'))
 		n--;
@@ -462,7 +446,6 @@ int ustack_next(struct ustack_reader *reader, struct ustack *stack)
 void ustack_end(struct ustack_reader *reader, struct ustack *stack)
 {
 	clear_stack(stack);
-	free(reader->text);
 	free(reader->thread);
 	*reader = (struct ustack_reader){ 0 };
 }

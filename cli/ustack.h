@@ -48,8 +48,7 @@ struct ustack_reader {
 	FILE *file;
 	unsigned long line;  /* the number of the last line that was read, from 1 */
 	const char *message; /* what is wrong */
-	char *text;          /* the last line */
-	size_t room;         /* of `text` */
+	char text[USTACK_LINE_MAX + 1]; /* the last line */
 	bool again;          /* the last line will be read once more */
 	struct ustack_thread *thread;
 	size_t threads;

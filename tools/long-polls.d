@@ -6,14 +6,8 @@
  *
  *	sudo tools/long-polls.d -p PID [MS]     # default: 10
  *
- * Sample output: like that of long-polls.bt, but the stack comes when MS have passed, and the
- * duration on a line of its own.
- *
- * If the poll used the processor at that time, the stack is that of a sample.  If the poll slept,
- * it is the place where it slept; this is a finding by itself, since a poll must not block.
- *
- * Limits: of nested polls only the outermost is timed.  A poll that began before the script is not
- * seen.
+ * long-polls.bt has a sample of its output, and its limits.  Here the stack comes when MS have
+ * passed, and the duration on a line of its own.
  *
  * Last run: November 2026, DTrace 2.0.1, Linux 6.18.
  */

@@ -6,13 +6,7 @@
  *
  *	sudo tools/oncpu-by-task.d -p PID       # until Ctrl-C
  *
- * Sample output: the stacks of oncpu-by-task.bt, in DTrace's form.
- *
- * A sample inside a traced future that a task awaits counts for that future.
- *
- * Limits: a poll that began before the script is not seen.  A stack ends at the first function
- * compiled without frame pointers, and the caller of such a function (in libc, for example) may be
- * missing.
+ * oncpu-by-task.bt has a sample of its output, and its limits.
  *
  * Last run: November 2026, DTrace 2.0.1, Linux 6.18.
  */

@@ -6,13 +6,7 @@
  *
  *	sudo tools/poll-stats.d -p PID          # until Ctrl-C
  *
- * Sample output: the histograms of poll-stats.bt, as DTrace draws them.
- *
- * The wait begins at the first wake-up after the last poll began.  The time of a nested poll (of a
- * traced future that a task awaits) counts for both polls.
- *
- * Limits: the second part needs a runtime that reports wake-ups (tdt_task_woken).  A poll that
- * began before the script is not counted.
+ * poll-stats.bt has a sample of its output, and its limits.
  *
  * Last run: November 2026, DTrace 2.0.1, Linux 6.18.
  */

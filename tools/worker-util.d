@@ -6,13 +6,7 @@
  *
  *	sudo tools/worker-util.d -p PID         # until Ctrl-C
  *
- * Sample output: threads with percent, then threads with parks, as in worker-util.bt.
- *
- * Limits: a worker is known from its first event on; a worker that is parked all the time has no
- * line.  Busy time counts in the second in which the poll ends, a sample finds the thread running,
- * or the worker parks.  So a poll that sleeps (which it must not) is shown late, with more than
- * 100 %.  Of a thread that reports no parks (tdt_worker_thread_park), or whose first park is yet to
- * come, only the polls count, because nothing tells its sleep from its other work.
+ * worker-util.bt has a sample of its output, and its limits.
  *
  * Last run: November 2026, DTrace 2.0.1, Linux 6.18.
  */

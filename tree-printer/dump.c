@@ -78,31 +78,26 @@ static bool is_whole(const struct tdt_snapshot *snapshot)
 	return have_groups(snapshot);
 }
 
-static int print_form(struct tdt__out *out, const void *arg)
+static void print_form(struct tdt__out *out, const void *arg)
 {
 	const struct tdt__dump *dump = arg;
 
-	switch (dump->options->format) {
-	case TDT_PRINT_TEXT:
-		return tdt__dump_text(out, dump);
-	case TDT_PRINT_JSON:
-		return tdt__dump_json(out, dump);
-	case TDT_PRINT_FOLDED:
-		return tdt__dump_folded(out, dump);
-	}
-	return -EINVAL;
+	if (dump->options->format == TDT_PRINT_TEXT)
+		tdt__dump_text(out, dump);
+	else if (dump->options->format == TDT_PRINT_JSON)
+		tdt__dump_json(out, dump);
+	else
+		tdt__dump_folded(out, dump);
 }
 
 /*
  * Look up the names in the trees of `n` groups until `deadline`, and count the frames that are left
- * unnamed.  Returns 0 or -ENOMEM.  After -ENOMEM some trees have no names yet; the forms find that
- * out when they ask for the tree.
+ * unnamed.  Without memory some trees have no names yet; the forms find that out when they ask for
+ * the tree.
  */
-static int look_up(const struct tdt_snapshot_group *const *groups, size_t n, uint64_t deadline,
-		   uint64_t *unnamed)
+static void look_up(const struct tdt_snapshot_group *const *groups, size_t n, uint64_t deadline,
+		    uint64_t *unnamed, int *err)
 {
-	int err = 0;
-
 	for (size_t i = 0; i < n; i++) {
 		const struct tdt_trace *trace = groups[i]->trace;
 		const struct tdt_node *root =
@@ -111,9 +106,8 @@ static int look_up(const struct tdt_snapshot_group *const *groups, size_t n, uin
 		if (root != NULL)
 			*unnamed += root->tree->unnamed;
 		else if (trace != NULL)
-			err = -ENOMEM;
+			*err = -ENOMEM;
 	}
-	return err;
 }
 
 static int print(const struct tdt__dump *dump, FILE *out, uint64_t deadline)
@@ -121,15 +115,12 @@ static int print(const struct tdt__dump *dump, FILE *out, uint64_t deadline)
 	struct tdt__dump named = *dump;
 	struct tdt__names *names = NULL;
 	/* This may take long, so the stream is not locked yet. */
-	const struct tdt_snapshot *snapshot = dump->snapshot;
-	int err = look_up(snapshot->groups, snapshot->n_groups, deadline, &named.unnamed);
-	int written;
+	const struct tdt_snapshot *of = dump->snapshot;
+	int err = 0, written;
 
-	if (look_up(snapshot->panics, snapshot->n_panics, deadline, &named.unnamed) != 0)
-		err = -ENOMEM;
-	if (look_up(snapshot->lost_wakeups, snapshot->n_lost_wakeups, deadline, &named.unnamed) !=
-	    0)
-		err = -ENOMEM;
+	look_up(of->groups, of->n_groups, deadline, &named.unnamed, &err);
+	look_up(of->panics, of->n_panics, deadline, &named.unnamed, &err);
+	look_up(of->lost_wakeups, of->n_lost_wakeups, deadline, &named.unnamed, &err);
 	if (err != 0 && dump->options->format == TDT_PRINT_JSON)
 		return err; /* JSON without all names is of no use */
 	if (dump->options->format == TDT_PRINT_TEXT) {

@@ -11,28 +11,22 @@
 #include "dumps.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/index.h"
+#include "base/array.h"
 #include "base/text.h"
 #include "terminal.h"
 #include "tree/trace.h"
 #include "words.h"
 
-struct range {
-	uint64_t low, high;
-};
-
 /* What the tasks have in common, and the ranges of what differs. */
 struct facts {
 	struct tdt_task_info first;
-	struct range state_ns, age_ns, polls_since;
+	struct tdt__extent state_ns, age_ns, polls_since;
 	bool same_place, same_parent, same_syscall;
-	size_t waits; /* of all tasks, as far as they are news: tdt__wait_is_news() */
 };
 
-static void widen(struct range *range, uint64_t value)
+static void widen(struct tdt__extent *range, uint64_t value)
 {
 	range->low = value < range->low ? value : range->low;
 	range->high = value > range->high ? value : range->high;
@@ -68,90 +62,21 @@ static void find_facts(struct facts *facts, const struct tdt_snapshot_group *gro
 			facts->first.unknown_stack = 0;
 		if (info.asked == 0)
 			facts->first.asked = 0;
-		for (uint32_t k = 0; k < info.n_waits && info.waits != NULL; k++)
-			facts->waits += tdt__wait_is_news(info.waits[k]);
 	}
-}
-
-/* " 1.204 s to 60.10 s"; one duration if both read the same; " up to 60.10 s" from 0 on. */
-static void duration_range(struct tdt__string *string, const struct range *range)
-{
-	size_t low = string->n, to, high;
-
-	tdt__duration(string, range->low);
-	to = string->n;
-	tdt__string_puts(string, " to");
-	high = string->n;
-	tdt__duration(string, range->high);
-	if (string->failed)
-		return;
-	if (range->low == 0) {
-		string->n = low;
-		tdt__string_printf(string, " up to %s", TDT__DURATION(range->high));
-	} else if (to - low == string->n - high &&
-		   memcmp(string->bytes + low, string->bytes + high, to - low) == 0) {
-		string->n = to;
-	}
-}
-
-static void number_range(struct tdt__string *string, const struct range *range)
-{
-	if (range->low != range->high) {
-		tdt__string_printf(string, "%s to ", TDT__NUMBER(range->low));
-	}
-	tdt__string_puts(string, TDT__COUNTED(range->high, "poll"));
-}
-
-/* The same for trees that were read from outside: ", watched 1 s to 2 s ago, 0 polls since". */
-static void watched_ages(struct tdt__string *string, const struct facts *facts)
-{
-	tdt__string_puts(string, ", watched");
-	duration_range(string, &facts->age_ns);
-	tdt__string_puts(string, " ago, ");
-	number_range(string, &facts->polls_since);
-	tdt__string_puts(string, " since");
-}
-
-/* The same of a recording: ", recorded 1 s to 2 s before the end, 2 polls before the last". */
-static void recorded_ages(struct tdt__string *string, const struct facts *facts)
-{
-	tdt__string_puts(string, ", recorded");
-	if (facts->age_ns.high != 0)
-		duration_range(string, &facts->age_ns);
-	tdt__string_puts(string, facts->age_ns.high != 0 ? " before the end" : " at the end");
-	if (facts->polls_since.high == 0)
-		return;
-	tdt__string_puts(string, ", ");
-	number_range(string, &facts->polls_since);
-	tdt__string_puts(string, " before the last");
-}
-
-static void ages(struct tdt__string *string, const struct facts *facts)
-{
-	if (facts->age_ns.high == 0 && facts->polls_since.high == 0)
-		return;
-	tdt__string_puts(string, ", as seen");
-	if (facts->age_ns.high != 0)
-		duration_range(string, &facts->age_ns);
-	if (facts->polls_since.high != 0) {
-		tdt__string_puts(string, facts->age_ns.high != 0 ? " and " : " ");
-		number_range(string, &facts->polls_since);
-	}
-	tdt__string_puts(string, " ago");
 }
 
 static void one(struct tdt__string *string, const struct tdt_task_info *info,
-		const struct facts *facts, const struct tdt__dump *dump)
+		const struct facts *facts)
 {
-	tdt__string_printf(string, " %s", tdt__color_of(TDT__BOLD, dump->options));
-	tdt__task_name(string, info->id, info->name, dump->options);
-	tdt__color(string, TDT__PLAIN, dump->options);
+	tdt__string_puts(string, " ");
+	tdt__color(string, TDT__BOLD);
+	tdt__task_name(string, info->id, info->name);
+	tdt__color(string, TDT__PLAIN);
 	if (info->thread != 0)
 		tdt__string_printf(string, " on thread %" PRIu32, info->thread);
 	if (!facts->same_syscall && info->syscall != NULL) {
 		tdt__string_puts(string, " in ");
-		tdt__string_escape(string, info->syscall, dump->options->utf8 == TDT_PRINT_YES,
-				   '\0');
+		tdt__string_text(string, info->syscall);
 		tdt__string_puts(string, "()");
 	}
 }
@@ -168,7 +93,7 @@ static void some(struct tdt__string *string, const struct tdt_snapshot_group *gr
 
 		if (i > 0)
 			tdt__string_puts(string, i == group->n - 1 ? " and" : ",");
-		one(string, &info, facts, dump);
+		one(string, &info, facts);
 	}
 	if (shown < group->n) {
 		tdt__string_printf(string, " and %s more", TDT__NUMBER(group->n - shown));
@@ -182,34 +107,27 @@ static void head(struct tdt__string *string, const struct tdt_snapshot_group *gr
 	const struct tdt_task_info *first = &facts->first;
 
 	tdt__string_puts(string, TDT__COUNTED(group->n, "task"));
-	tdt__task_state(string, first, deadlock, dump->options);
+	tdt__task_state(string, first, deadlock);
 	if (facts->state_ns.high == 0) {
 		tdt__task_time(string, first);
 	} else {
 		tdt__string_puts(string, tdt__for(first->state));
-		duration_range(string, &facts->state_ns);
+		tdt__duration_range(string, facts->state_ns);
 	}
 	if (facts->same_syscall)
-		tdt__task_syscall(string, first->syscall, dump->options);
+		tdt__task_syscall(string, first->syscall);
 	if (group->answer == TDT_ANSWER_FRESH && first->state == TDT_TASK_WAITING &&
 	    first->leaves == 0 && first->leaves_elsewhere == 0 && first->leaves_lost == 0)
 		tdt__no_leaves(string, first);
 	tdt__task_answer(string, first, kind);
-	if (kind.recorded && kind.answer != TDT_ANSWER_NONE)
-		recorded_ages(string, facts);
-	else if (kind.outside && kind.answer == TDT_ANSWER_LAST)
-		watched_ages(string, facts);
-	else
-		ages(string, facts);
+	tdt__tree_age(string, facts->age_ns, facts->polls_since, kind, false);
 	some(string, group, facts, dump);
 	if (facts->same_place)
-		tdt__task_place(string, first, dump->options);
+		tdt__task_place(string, first);
 	if (facts->same_place && facts->same_parent)
 		tdt__task_parent(string, first);
 	tdt__string_puts(string, "\n");
 }
-
-/* ---- What the tasks wait for ---- */
 
 struct awaited {
 	struct tdt_wait wait;
@@ -217,38 +135,37 @@ struct awaited {
 	size_t times;  /* 0: the wait has been taken out */
 };
 
-/* All different waits of a group.  Both the array and the index have room for all waits. */
+/* All different waits of a group. */
 struct table {
-	struct awaited *awaited;
-	uint32_t n;
-	struct tdt__index index;
+	TDT__TABLE(struct awaited, awaited, n);
 };
 
-static void count_wait(struct table *table, const struct tdt_wait *wait, uint64_t self)
+/* False: no memory. */
+static bool count_wait(struct table *table, const struct tdt_wait *wait, uint64_t self)
 {
+	const struct awaited new = { .wait = *wait, .self = self, .times = 1 };
 	uint64_t whole = tdt__mix(tdt__mix(wait->object, wait->owner), (uint64_t)wait->kind);
 	uint32_t hash = (uint32_t)whole, i;
 
-	TDT__INDEX_EACH (i, &table->index, hash)
-		if (tdt__same_wait(&table->awaited[i].wait, wait))
-			break;
-	if (i != TDT__INDEX_NONE) {
-		table->awaited[i].times++;
-		return;
-	}
-	tdt__index_add(&table->index, hash, table->n);
-	table->awaited[table->n++] = (struct awaited){ .wait = *wait, .self = self, .times = 1 };
+	TDT__INDEX_EACH (i, &table->awaited_table.index, hash)
+		if (tdt__same_wait(&table->awaited[i].wait, wait)) {
+			table->awaited[i].times++;
+			return true;
+		}
+	return tdt__table_add(&table->awaited_table, hash, &new, sizeof new) != TDT__INDEX_NONE;
 }
 
-static void count_waits(struct table *table, const struct tdt_snapshot_group *group)
+static bool count_waits(struct table *table, const struct tdt_snapshot_group *group)
 {
 	for (size_t i = 0; i < group->n; i++) {
 		const struct tdt_task_info info = tdt__dump_task(group, i);
 
 		for (uint32_t k = 0; k < info.n_waits && info.waits != NULL; k++)
-			if (tdt__wait_is_news(info.waits[k]))
-				count_wait(table, info.waits[k], info.id);
+			if (tdt__wait_is_news(info.waits[k]) &&
+			    !count_wait(table, info.waits[k], info.id))
+				return false;
 	}
+	return true;
 }
 
 /*
@@ -308,8 +225,7 @@ static const char *wait_verb(const struct tdt_snapshot_group *group, uint64_t ta
 
 /* "200 wait for a channel each".  Returns how many different waits the line stands for. */
 static uint32_t write_single_waits(struct tdt__string *string, struct table *table,
-				   enum tdt_wait_kind kind, const struct tdt_snapshot_group *group,
-				   const struct tdt__dump *dump)
+				   enum tdt_wait_kind kind, const struct tdt_snapshot_group *group)
 {
 	const struct tdt_wait wait = { .kind = kind };
 	uint32_t n = take_single_waits(table, kind);
@@ -317,7 +233,7 @@ static uint32_t write_single_waits(struct tdt__string *string, struct table *tab
 	if (n == 0)
 		return 0;
 	tdt__string_printf(string, "   %s%s", TDT__NUMBER(n), wait_verb(group, n));
-	tdt__wait_for(string, &wait, 0, NULL, dump->options);
+	tdt__wait_for(string, &wait, 0, NULL);
 	tdt__string_puts(string, n == 1 ? "\n" : " each\n");
 	return n;
 }
@@ -325,17 +241,17 @@ static uint32_t write_single_waits(struct tdt__string *string, struct table *tab
 static void write_waits(struct tdt__string *string, struct table *table,
 		       const struct tdt_snapshot_group *group, const struct tdt__dump *dump)
 {
-	uint32_t n = table->n;
+	uint32_t n = (uint32_t)table->n;
 
-	n -= write_single_waits(string, table, TDT_WAIT_MUTEX, group, dump);
-	n -= write_single_waits(string, table, TDT_WAIT_CHANNEL, group, dump);
+	n -= write_single_waits(string, table, TDT_WAIT_MUTEX, group);
+	n -= write_single_waits(string, table, TDT_WAIT_CHANNEL, group);
 	for (uint32_t i = 0; i < n && i < TDT__WAITS_SHOWN && !string->failed; i++) {
 		struct awaited awaited = take(table);
 
 		tdt__string_printf(string, "   %s%s", TDT__NUMBER(awaited.times),
 				   wait_verb(group, awaited.times));
 		tdt__wait_for(string, &awaited.wait, awaited.times == 1 ? awaited.self : 0,
-			      tdt__names_find(dump->names, awaited.wait.owner), dump->options);
+			      tdt__names_find(dump->names, awaited.wait.owner));
 		tdt__string_puts(string, "\n");
 	}
 	if (n > TDT__WAITS_SHOWN) {
@@ -353,15 +269,9 @@ void tdt__group_lines(struct tdt__string *string, const struct tdt_snapshot_grou
 	find_facts(&facts, group);
 	head(string, group, &facts, deadlock, dump);
 	tdt__unsure_line(string, &facts.first);
-	if (facts.waits == 0)
-		return;
-	table.awaited = calloc(facts.waits, sizeof(*table.awaited));
-	if (table.awaited != NULL && tdt__index_reserve(&table.index, facts.waits) == 0) {
-		count_waits(&table, group);
+	if (count_waits(&table, group))
 		write_waits(string, &table, group, dump);
-	} else {
+	else
 		string->failed = true;
-	}
-	tdt__index_fini(&table.index);
-	free(table.awaited);
+	tdt__table_fini(&table.awaited_table);
 }

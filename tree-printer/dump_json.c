@@ -66,7 +66,6 @@ void tdt__json_rings(struct tdt__json *json, const struct tdt_snapshot_cycle *co
 	}
 }
 
-/* Write a group; `deadlock` is the number of its deadlock, or NO_DEADLOCK. */
 static void group_json(struct tdt__json *json, const struct tdt_snapshot_group *of, size_t deadlock)
 {
 	const struct tdt_node *root = of->trace != NULL ? tdt_trace_root(of->trace) : NULL;
@@ -89,7 +88,6 @@ static void group_json(struct tdt__json *json, const struct tdt_snapshot_group *
 	tdt__json_end(json, '}');
 }
 
-/* Write the groups from `from` to `end`. */
 static void groups_json(struct tdt__json *json, const struct tdt_snapshot_group *const *groups,
 			size_t from, size_t end, size_t deadlock)
 {
@@ -151,7 +149,7 @@ static void all_groups(struct tdt__json *json, const struct tdt_snapshot *snapsh
 	tdt__json_end(json, ']');
 }
 
-int tdt__dump_json(struct tdt__out *out, const struct tdt__dump *dump)
+void tdt__dump_json(struct tdt__out *out, const struct tdt__dump *dump)
 {
 	const struct tdt_snapshot *snapshot = dump->snapshot;
 	struct tdt__json json = tdt__json_document(out);
@@ -163,5 +161,5 @@ int tdt__dump_json(struct tdt__out *out, const struct tdt__dump *dump)
 	all_groups(&json, snapshot);
 	groups_array(&json, "before", snapshot->before, snapshot->n_before);
 	groups_array(&json, "panics", snapshot->panics, snapshot->n_panics);
-	return tdt__json_finish(&json);
+	tdt__json_finish(&json);
 }

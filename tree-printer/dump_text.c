@@ -45,7 +45,6 @@
 
 #include "dumps.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -65,15 +64,14 @@ static void summary_part(struct tdt__string *string, size_t n, const char *what,
 	*before = ", ";
 }
 
-/* ", 2 deadlocks"; nothing if there are none. */
-static void finding(struct tdt__string *string, size_t n, const char *what,
-		    const struct tdt__dump *dump)
+static void finding(struct tdt__string *string, size_t n, const char *what)
 {
 	if (n == 0)
 		return;
-	tdt__string_printf(string, ", %s%s %s%s%s", tdt__color_of(TDT__RED, dump->options),
-			   TDT__NUMBER(n), what, n == 1 ? "" : "s",
-			   tdt__color_of(TDT__PLAIN, dump->options));
+	tdt__string_puts(string, ", ");
+	tdt__color(string, TDT__RED);
+	tdt__string_puts(string, TDT__COUNTED(n, what));
+	tdt__color(string, TDT__PLAIN);
 }
 
 static size_t deadlocks_of(const struct tdt_snapshot *snapshot)
@@ -95,7 +93,6 @@ static size_t count_busy(const struct tdt_snapshot *snapshot)
 	return n;
 }
 
-/* How many tasks that were asked have answered. */
 static size_t count_asked(const struct tdt_snapshot *snapshot)
 {
 	size_t n = 0;
@@ -127,11 +124,11 @@ static void summary(struct tdt__string *string, const struct tdt__stuck_locks *l
 		tdt__string_puts(string, "no tasks");
 	else
 		tdt__string_puts(string, TDT__COUNTED(snapshot->tasks, "task"));
-	finding(string, tdt__stuck_orphans(locks), "orphaned lock", dump);
-	finding(string, locks->n - tdt__stuck_orphans(locks), "futurelock", dump);
-	finding(string, deadlocks_of(snapshot), "deadlock", dump);
-	finding(string, count_busy(snapshot), "busy loop", dump);
-	finding(string, snapshot->n_lost_wakeups, "lost wake-up", dump);
+	finding(string, tdt__stuck_orphans(locks), "orphaned lock");
+	finding(string, locks->n - tdt__stuck_orphans(locks), "futurelock");
+	finding(string, deadlocks_of(snapshot), "deadlock");
+	finding(string, count_busy(snapshot), "busy loop");
+	finding(string, snapshot->n_lost_wakeups, "lost wake-up");
 	summary_fresh(string, snapshot, &before);
 	summary_part(string, snapshot->running, " running", &before);
 	summary_part(string, snapshot->last,
@@ -177,8 +174,7 @@ static void ring_wait(struct tdt__string *string, const struct tdt_snapshot_cycl
 			break;
 		}
 	}
-	tdt__wait_for(string, &wait, task.id, tdt__names_find(dump->names, wait.owner),
-		      dump->options);
+	tdt__wait_for(string, &wait, task.id, tdt__names_find(dump->names, wait.owner));
 }
 
 static void ring(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle,
@@ -187,14 +183,14 @@ static void ring(struct tdt__string *string, const struct tdt_snapshot_cycle *cy
 	struct tdt_task_info first = ring_member(cycle, 0);
 	size_t shown = cycle->n <= dump->max_ids ? cycle->n : dump->max_ids;
 
-	tdt__ring_kind(string, cycle, dump->options);
+	tdt__ring_kind(string, cycle);
 	if (!cycle->deadlock)
 		tdt__string_printf(string, " (%s)",
 				   dump->snapshot->recorded ? "as their last polls reported"
 				   : cycle->unproven ? "from records: another leaf may be silent"
 						     : "another leaf may still bring one on");
 	tdt__string_puts(string, ": task ");
-	tdt__task_name(string, first.id, first.name, dump->options);
+	tdt__task_name(string, first.id, first.name);
 	for (size_t i = 0; i < shown; i++) {
 		tdt__string_puts(string, i == 0 ? " waits " : ", which waits ");
 		ring_wait(string, cycle, i, dump);
@@ -202,7 +198,7 @@ static void ring(struct tdt__string *string, const struct tdt_snapshot_cycle *cy
 	if (shown < cycle->n) {
 		tdt__string_printf(string, ", and so on by %s more to task ",
 				   TDT__NUMBER(cycle->n - shown));
-		tdt__task_name(string, first.id, first.name, dump->options);
+		tdt__task_name(string, first.id, first.name);
 	}
 	tdt__string_puts(string, cycle->n_groups != 0 ? "\n" : "\n\n");
 }
@@ -240,30 +236,6 @@ static uint32_t find_printed(const struct printed_groups *groups, const struct p
 	return i;
 }
 
-/*
- * If the group that was just printed reads like one before, say what sets it apart.  Returns 0 or
- * -ENOMEM.
- */
-static int tell_apart(struct tdt__string *string, struct printed_groups *groups,
-		       const struct printed *printed, const struct tdt__dump *dump)
-{
-	uint32_t i = find_printed(groups, printed);
-	struct tdt_task_info other;
-
-	if (i == TDT__INDEX_NONE) {
-		i = tdt__table_add(&groups->printed_table, tdt__hash_fold(printed->reading.hash),
-				   printed, sizeof *printed);
-		return i != TDT__INDEX_NONE ? 0 : -ENOMEM;
-	}
-	if (printed->reading.partial || groups->printed[i].reading.partial) {
-		other = tdt__dump_task(groups->printed[i].group, 0);
-		tdt__string_puts(string, "   the calls that differ from those of task ");
-		tdt__task_name(string, other.id, other.name, dump->options);
-		tdt__string_puts(string, " are not shown\n");
-	}
-	return string->failed ? -ENOMEM : 0;
-}
-
 /* ---- Groups ---- */
 
 /*
@@ -291,17 +263,34 @@ struct dump_text {
 	struct printed_groups printed;
 	size_t groups; /* how many groups have been written */
 	struct kin *kin; /* of each group; NULL: no task is a child, or no memory */
-	int error;
 };
 
 /* If there is no memory for a line, the next one, which may be shorter, is tried. */
 static void put_lines(struct dump_text *text)
 {
-	if (tdt__out_take(text->out, &text->string) != 0)
-		text->error = -ENOMEM;
+	tdt__out_take(text->out, &text->string);
 }
 
-static int group_head(struct dump_text *text, const struct tdt_snapshot_group *of, bool deadlock)
+/* If the group that was just printed reads like one before, say what sets it apart. */
+static void tell_apart(struct dump_text *text, const struct printed *printed)
+{
+	struct printed_groups *groups = &text->printed;
+	uint32_t i = find_printed(groups, printed);
+	struct tdt_task_info other;
+
+	if (i == TDT__INDEX_NONE) {
+		i = tdt__table_add(&groups->printed_table, tdt__hash_fold(printed->reading.hash),
+				   printed, sizeof *printed);
+		text->out->no_memory |= i == TDT__INDEX_NONE;
+	} else if (printed->reading.partial || groups->printed[i].reading.partial) {
+		other = tdt__dump_task(groups->printed[i].group, 0);
+		tdt__string_puts(&text->string, "   the calls that differ from those of task ");
+		tdt__task_name(&text->string, other.id, other.name);
+		tdt__string_puts(&text->string, " are not shown\n");
+	}
+}
+
+static void group_head(struct dump_text *text, const struct tdt_snapshot_group *of, bool deadlock)
 {
 	const struct tdt__dump *dump = text->dump;
 	struct tdt__string *string = &text->string;
@@ -310,27 +299,25 @@ static int group_head(struct dump_text *text, const struct tdt_snapshot_group *o
 		tdt__group_lines(string, of, deadlock, dump);
 	} else {
 		struct tdt_task_info info = tdt__dump_task(of, 0);
-		const struct tdt__task_kind kind =
-			tdt__kind_in(dump->snapshot, of->answer, deadlock);
 
-		tdt__task_line(string, &info, kind, dump->options);
+		tdt__task_line(string, &info, tdt__kind_in(dump->snapshot, of->answer, deadlock));
 		tdt__unsure_line(string, &info);
-		tdt__wait_lines(string, &info, dump->names, dump->options);
+		tdt__wait_lines(string, &info, dump->names);
 	}
-	return tdt__out_take(text->out, string);
+	put_lines(text);
 }
 
 /* The groups of deadlocks, and tasks that panicked, stand apart although their trees are equal. */
-static int group_tree(struct dump_text *text, const struct tdt_snapshot_group *of, bool deadlock,
-		      const struct tdt_node *root)
+static void group_tree(struct dump_text *text, const struct tdt_snapshot_group *of, bool deadlock,
+		       const struct tdt_node *root)
 {
 	bool apart = deadlock || of->tasks[0]->state == TDT_TASK_PANICKED;
 	struct printed printed = { .group = of };
-	int err = tdt__print_tree(text->out, NULL, root, &text->frames, &printed.reading);
 
-	if (err == 0 && !apart)
-		err = tell_apart(&text->string, &text->printed, &printed, text->dump);
-	return tdt__out_take(text->out, &text->string) != 0 ? -ENOMEM : err;
+	tdt__print_tree(text->out, NULL, root, &text->frames, &printed.reading);
+	if (!text->out->no_memory && !apart)
+		tell_apart(text, &printed);
+	put_lines(text);
 }
 
 static bool has_children(const struct tdt_snapshot *snapshot)
@@ -391,41 +378,33 @@ static void find_families(struct dump_text *text)
 
 static void children_line(struct dump_text *text, const struct kin *kin)
 {
-	tdt__string_puts(&text->string, "   ");
-	tdt__count(&text->string, kin->shown);
-	tdt__string_puts(&text->string, " of ");
-	tdt__count(&text->string, kin->children);
-	tdt__string_puts(&text->string, kin->children == 1 ? " child is shown below\n"
-							      : " children are shown below\n");
+	tdt__string_printf(
+	    &text->string, "   %s of %s%s\n", TDT__NUMBER(kin->shown), TDT__NUMBER(kin->children),
+	    kin->children == 1 ? " child is shown below" : " children are shown below");
 	put_lines(text);
 }
 
-static int group(struct dump_text *text, const struct tdt_snapshot_group *of, bool deadlock,
-		 const struct kin *kin)
+static void group(struct dump_text *text, const struct tdt_snapshot_group *of, bool deadlock,
+		  const struct kin *kin)
 {
 	static const char no_memory[] = "   no memory for the rest of this\n";
 	const struct tdt_node *root = of->trace != NULL ? tdt_trace_root(of->trace) : NULL;
-	int err = of->trace != NULL && root == NULL ? -ENOMEM : 0;
+	struct tdt__out *out = text->out;
+	bool before = out->no_memory; /* of other groups */
 
-	if (group_head(text, of, deadlock) != 0)
-		err = -ENOMEM;
-	else if (root != NULL)
-		err = group_tree(text, of, deadlock, root);
+	out->no_memory = false;
+	group_head(text, of, deadlock);
+	if (root != NULL && !out->no_memory)
+		group_tree(text, of, deadlock, root);
+	out->no_memory |= of->trace != NULL && root == NULL;
 	if (kin != NULL && kin->children != 0)
 		children_line(text, kin);
-	if (err != 0)
-		tdt__out_add(text->out, no_memory, sizeof(no_memory) - 1);
-	tdt__out_add(text->out, "\n", 1);
-	return err;
+	if (out->no_memory)
+		tdt__out_add(out, no_memory, sizeof(no_memory) - 1);
+	tdt__out_add(out, "\n", 1);
+	out->no_memory |= before;
 }
 
-static void one_group(struct dump_text *text, const struct tdt_snapshot_group *of, bool deadlock)
-{
-	if (group(text, of, deadlock, NULL) != 0)
-		text->error = -ENOMEM;
-}
-
-/* Write a group, and those below it. */
 static void kin_group(struct dump_text *text, uint32_t i, bool deadlock)
 {
 	struct kin *own = text->kin != NULL ? &text->kin[i] : NULL;
@@ -436,8 +415,7 @@ static void kin_group(struct dump_text *text, uint32_t i, bool deadlock)
 		return;
 	if (own != NULL)
 		own->written = true;
-	if (group(text, text->dump->snapshot->groups[i], deadlock, own) != 0)
-		text->error = -ENOMEM;
+	group(text, text->dump->snapshot->groups[i], deadlock, own);
 	text->out->indent += INDENT;
 	for (; below != NO_GROUP; below = text->kin[below].next)
 		kin_group(text, below, false);
@@ -462,7 +440,6 @@ static void rest_of_groups(struct dump_text *text)
 	free(text->kin);
 }
 
-/* Write what was seen of the tasks that went on when they were asked. */
 static void tasks_before(struct dump_text *text)
 {
 	const struct tdt_snapshot *snapshot = text->dump->snapshot;
@@ -473,19 +450,17 @@ static void tasks_before(struct dump_text *text)
 			   TDT__COUNTED(snapshot->n_before, "task"));
 	put_lines(text);
 	for (size_t i = 0; i < snapshot->n_before && text->out->error == 0; i++)
-		one_group(text, snapshot->before[i], false);
+		group(text, snapshot->before[i], false, NULL);
 }
 
-/* Write the last tasks that panicked. */
 static void panicked_tasks(struct dump_text *text)
 {
 	const struct tdt_snapshot *snapshot = text->dump->snapshot;
 
 	for (size_t i = 0; i < snapshot->n_panics && text->out->error == 0; i++)
-		one_group(text, snapshot->panics[i], false);
+		group(text, snapshot->panics[i], false, NULL);
 }
 
-/* Write the line of a cycle, and the groups of a deadlock below it. */
 static void cycle_text(struct dump_text *text, const struct tdt_snapshot_cycle *of)
 {
 	ring(&text->string, of, text->dump);
@@ -495,18 +470,15 @@ static void cycle_text(struct dump_text *text, const struct tdt_snapshot_cycle *
 
 /* ---- Locks that are not given back ---- */
 
-/* What is known of a place, below a headline. */
 static void known_place(struct dump_text *text, const char *what, const struct tdt_node *root)
 {
 	if (root == NULL || tdt_node_first_child(root) == NULL)
 		return;
 	tdt__string_puts(&text->string, what);
 	put_lines(text);
-	if (tdt__print_tree(text->out, NULL, root, &text->frames, NULL) != 0)
-		text->error = -ENOMEM;
+	tdt__print_tree(text->out, NULL, root, &text->frames, NULL);
 }
 
-/* The place where an orphaned lock was taken, if it is known. */
 static void place_of_taking(struct dump_text *text, const struct tdt_wait *wait)
 {
 	const struct tdt_snapshot *snapshot = text->dump->snapshot;
@@ -522,8 +494,7 @@ static void place_of_taking(struct dump_text *text, const struct tdt_wait *wait)
 static void stuck_locks(struct dump_text *text, const struct tdt__stuck_locks *locks)
 {
 	for (size_t i = 0; i < locks->n; i++) {
-		tdt__stuck_lock_line(&text->string, &locks->lock[i], text->dump->names,
-				     text->dump->options);
+		tdt__stuck_lock_line(&text->string, &locks->lock[i], text->dump->names);
 		tdt__string_puts(&text->string, "\n");
 		if (locks->lock[i].wait.orphaned != 0)
 			place_of_taking(text, &locks->lock[i].wait);
@@ -546,7 +517,7 @@ static void busy_loops(struct dump_text *text)
 
 			if (info.busy_polls == 0)
 				continue;
-			tdt__busy_line(&text->string, &info, text->dump->options);
+			tdt__busy_line(&text->string, &info);
 			tdt__string_puts(&text->string, "\n");
 		}
 	if (text->string.n != 0)
@@ -565,7 +536,7 @@ static void lost_wakeups(struct dump_text *text)
 		const struct tdt_task_info info = tdt__dump_task(of, 0);
 
 		tdt__lost_line(&text->string, &info, snapshot->outside ? snapshot->took_ns : 0,
-			       text->dump->names, text->dump->options);
+			       text->dump->names);
 		if (of->trace != NULL)
 			known_place(text, "   it waited here:\n", tdt_trace_root(of->trace));
 		tdt__string_puts(&text->string, "\n");
@@ -573,17 +544,20 @@ static void lost_wakeups(struct dump_text *text)
 	}
 }
 
-int tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
+void tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 {
 	const struct tdt_snapshot *snapshot = dump->snapshot;
-	struct dump_text text = { .out = out, .dump = dump, .frames.options = dump->options };
+	struct dump_text text = { .out = out,
+				  .dump = dump,
+				  .string.options = dump->options,
+				  .frames.string.options = dump->options };
 	struct tdt__stuck_locks locks;
 
-	text.error = tdt__stuck_locks_collect(&locks, snapshot);
+	out->no_memory |= tdt__stuck_locks_collect(&locks, snapshot) != 0;
 	summary(&text.string, &locks, dump);
 	put_lines(&text);
 	if (snapshot->misuse != NULL) {
-		tdt__misuse_line(&text.string, snapshot->misuse, dump->options);
+		tdt__misuse_line(&text.string, snapshot->misuse);
 		tdt__string_puts(&text.string, "\n");
 		put_lines(&text);
 	}
@@ -600,17 +574,18 @@ int tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 	panicked_tasks(&text);
 	tdt__frames_fini(&text.frames);
 	tdt__table_fini(&text.printed.printed_table);
-	return text.error;
 }
 
-int tdt__dump_groups(struct tdt__out *out, const struct tdt__dump *dump)
+void tdt__dump_groups(struct tdt__out *out, const struct tdt__dump *dump)
 {
-	struct dump_text text = { .out = out, .dump = dump, .frames.options = dump->options };
+	struct dump_text text = { .out = out,
+				  .dump = dump,
+				  .string.options = dump->options,
+				  .frames.string.options = dump->options };
 
 	find_families(&text);
 	next_groups(&text, dump->snapshot->n_groups, false);
 	rest_of_groups(&text);
 	tdt__frames_fini(&text.frames);
 	tdt__table_fini(&text.printed.printed_table);
-	return text.error;
 }

@@ -34,15 +34,15 @@ int tdt__snapshot_print_by(const struct tdt_snapshot *snapshot, FILE *out,
 			   const struct tdt_dump_options *options, uint64_t deadline);
 
 /*
- * The forms.  They return 0 or -ENOMEM; errors of writing are kept in `out`.  Without memory for a
- * part, text and folded stacks go on with the next part, and text marks where a part is missing.
+ * The forms.  Errors are kept in `out`.  Without memory for a part, text and folded stacks go on
+ * with the next part, and text marks where a part is missing.
  */
-int tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump);
-int tdt__dump_json(struct tdt__out *out, const struct tdt__dump *dump);
-int tdt__dump_folded(struct tdt__out *out, const struct tdt__dump *dump);
+void tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump);
+void tdt__dump_json(struct tdt__out *out, const struct tdt__dump *dump);
+void tdt__dump_folded(struct tdt__out *out, const struct tdt__dump *dump);
 
 /* The groups of the text form alone, without what the snapshot says of all of them. */
-int tdt__dump_groups(struct tdt__out *out, const struct tdt__dump *dump);
+void tdt__dump_groups(struct tdt__out *out, const struct tdt__dump *dump);
 
 /*
  * Add the lines above the tree of a group of several tasks: how many tasks they are, for how long

@@ -89,7 +89,6 @@ struct folding {
 
 /* --- Own code ------------------------------------------------------------------------------ */
 
-/* Note where a frame of the program was built, unless that is known. */
 static void note_build(struct folding *folding, const struct tdt_frame *frame)
 {
 	for (uint32_t i = 0; i < folding->builds; i++)
@@ -99,7 +98,6 @@ static void note_build(struct folding *folding, const struct tdt_frame *frame)
 		folding->built[folding->builds++] = frame;
 }
 
-/* Whether a library's source lies with that of the program. */
 static bool lies_with_program(const struct folding *folding, const struct tdt_frame *frame)
 {
 	for (uint32_t i = 0; i < folding->builds; i++)
@@ -192,7 +190,6 @@ static bool polls_future(const struct knot *knot)
 	return knot->frame->function != NULL && tdt__polls_future(knot->frame->function);
 }
 
-/* Find what is below each node. */
 static void look_down(const struct folding *folding)
 {
 	for (uint32_t i = folding->n; i-- > 1;) {
@@ -221,7 +218,6 @@ static bool has_function_of(const struct knot *a, const struct knot *b)
 	return of_a != NULL && of_b != NULL && strcmp(of_a, of_b) == 0;
 }
 
-/* Find the calls that one function makes from several places. */
 static void find_twins(const struct folding *folding)
 {
 	for (uint32_t i = folding->n; i-- > 1;)
@@ -297,7 +293,6 @@ static bool matters_between(const struct folding *folding, const struct knot *kn
 	return knot->ways > 1 || is_in_other_module(folding, knot);
 }
 
-/* Decide on a node in a region. */
 static enum tdt__fold fold_knot(const struct folding *folding, struct knot *knot, uint32_t id)
 {
 	const struct knot *parent = &folding->knot[knot->parent];
@@ -316,7 +311,6 @@ static enum tdt__fold fold_knot(const struct folding *folding, struct knot *knot
 								   : TDT__FOLD_HIDE;
 }
 
-/* Note the object for which the operation above or here waits. */
 static void note_object(const struct folding *folding, const struct knot *knot, uint32_t id)
 {
 	struct tdt__folded *operation = &folding->folded[knot->operation];
@@ -386,7 +380,6 @@ static void note_own(const struct folding *folding, bool any_own)
 	}
 }
 
-/* Fold a tree in which some code may not be own. */
 static bool fold_tree(struct folding *folding, const struct tdt_node *root, bool full)
 {
 	bool enough = fill_knots(folding, root), any_own;

@@ -32,3 +32,11 @@ struct tdt__folded {
  * kept.  NULL: no memory.
  */
 struct tdt__folded *tdt__fold(const struct tdt_node *root, struct tdt__frames *frames, bool full);
+
+/* As what the frame of the node is printed. */
+static inline enum tdt__role tdt__role_of(const struct tdt__folded *folded)
+{
+	return folded->own			     ? TDT__ROLE_OWN
+	       : folded->fold == TDT__FOLD_OPERATION ? TDT__ROLE_OPERATION
+						     : TDT__ROLE_LIBRARY;
+}

@@ -7,24 +7,23 @@
 
 #include "forms.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "dumps.h"
 #include "frame.h"
 #include "view.h"
 
-static void task(struct tdt__string *string, const struct tdt_task_info *info,
-		 const struct tdt_print_options *options)
+static void task(struct tdt__string *string, const struct tdt_task_info *info)
 {
 	if (info->name != NULL && info->name[0] != '\0')
-		tdt__string_escape(string, info->name, options->utf8 == TDT_PRINT_YES, '\0');
+		tdt__string_text(string, info->name);
 	else
 		tdt__string_printf(string, "task %" PRIu64, info->id);
 }
 
-static void frame(struct tdt__string *string, const struct tdt__row *row,
-		  const struct tdt_print_options *options)
+static void frame(struct tdt__string *string, const struct tdt__row *row)
 {
 	size_t at;
 
@@ -33,7 +32,7 @@ static void frame(struct tdt__string *string, const struct tdt__row *row,
 	if (row->node == NULL)
 		tdt__string_puts(string, "...");
 	else
-		tdt__frame_name(string, tdt_node_frame(row->node), options);
+		tdt__frame_name(string, tdt_node_frame(row->node));
 	tdt__string_protect(string, at);
 }
 
@@ -47,16 +46,17 @@ static void count(struct tdt__out *out, struct tdt__string *string, uint64_t lea
 	string->n = n;
 }
 
-int tdt__print_stacks(struct tdt__out *out, const struct tdt__string *task, uint64_t tasks,
-		      const struct tdt_node *root, const struct tdt_print_options *options)
+void tdt__print_stacks(struct tdt__out *out, const struct tdt__string *task, uint64_t tasks,
+		       const struct tdt_node *root, const struct tdt_print_options *options)
 {
-	struct tdt__string string = { 0 }; /* the stack from the task to the current row */
+	struct tdt__string string = { .options = options }; /* from the task to the current row */
 	struct tdt__view view;
 	size_t *end; /* of each row: where its frame ends in `string` */
-	int err = tdt__view_make(&view, root, options, NULL);
 
-	if (err != 0)
-		return err;
+	if (task->failed || tdt__view_make(&view, root, options, NULL) != 0) {
+		out->no_memory = true;
+		return;
+	}
 	end = calloc(view.n, sizeof(*end));
 	string.failed = end == NULL;
 	if (end != NULL) {
@@ -66,26 +66,67 @@ int tdt__print_stacks(struct tdt__out *out, const struct tdt__string *task, uint
 	}
 	for (uint32_t i = 1; i < view.n && !string.failed && out->error == 0; i++) {
 		string.n = end[view.row[i].parent];
-		frame(&string, &view.row[i], options);
+		frame(&string, &view.row[i]);
 		end[i] = string.n;
 		if (view.row[i].leaves != 0)
 			count(out, &string, view.row[i].leaves * tasks);
 	}
-	err = string.failed ? -ENOMEM : 0;
+	out->no_memory |= string.failed;
 	tdt__string_free(&string);
 	free(end);
 	free(view.row);
-	return err;
 }
 
-int tdt__print_folded(struct tdt__out *out, const struct tdt_trace *trace,
-		      const struct tdt_node *root, const struct tdt_print_options *options)
+void tdt__print_folded(struct tdt__out *out, const struct tdt_trace *trace,
+		       const struct tdt_node *root, const struct tdt_print_options *options)
 {
-	struct tdt__string name = { 0 };
-	int err;
+	struct tdt__string name = { .options = options };
 
-	task(&name, tdt_trace_info(trace), options);
-	err = name.failed ? -ENOMEM : tdt__print_stacks(out, &name, 1, root, options);
+	task(&name, tdt_trace_info(trace));
+	tdt__print_stacks(out, &name, 1, root, options);
 	tdt__string_free(&name);
-	return err;
+}
+
+/* The name that all tasks of the group have.  NULL: their names differ, or one has none. */
+static const char *shared_name(const struct tdt_snapshot_group *group)
+{
+	const char *name = group->tasks[0]->name;
+
+	for (size_t i = 1; i < group->n && name != NULL; i++)
+		if (group->tasks[i]->name == NULL || strcmp(group->tasks[i]->name, name) != 0)
+			name = NULL;
+	return name;
+}
+
+static void first_frame(struct tdt__string *string, const struct tdt_snapshot_group *group)
+{
+	const char *name = shared_name(group);
+
+	string->n = 0;
+	if (name != NULL && name[0] != '\0')
+		tdt__string_text(string, name);
+	else if (group->n == 1)
+		tdt__string_printf(string, "task %" PRIu64, group->tasks[0]->id);
+	else
+		tdt__string_puts(string, "tasks");
+}
+
+void tdt__dump_folded(struct tdt__out *out, const struct tdt__dump *dump)
+{
+	struct tdt__string name = { .options = dump->options };
+
+	for (size_t i = 0; i < dump->snapshot->n_groups && out->error == 0; i++) {
+		const struct tdt_snapshot_group *group = dump->snapshot->groups[i];
+		const struct tdt_node *root =
+		    group->trace != NULL ? tdt_trace_root(group->trace) : NULL;
+
+		out->no_memory |= group->trace != NULL && root == NULL;
+		if (root == NULL)
+			continue;
+		first_frame(&name, group);
+		tdt__print_stacks(out, &name, group->n, root, dump->options);
+		if (name.failed)
+			tdt__string_free(&name);
+	}
+	tdt__string_free(&name);
 }

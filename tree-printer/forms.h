@@ -27,21 +27,21 @@ int tdt__print_options_read(struct tdt_print_options *options,
 
 /*
  * Have `form(&way_out, arg)` print to `file` (NULL: to `options->write`), which is locked
- * meanwhile. Returns 0, what `form` returns, or the error of writing.
+ * meanwhile.  Returns what tdt__out_end() returns.
  */
 int tdt__print_locked(FILE *file, const struct tdt_print_options *options,
-		      int (*form)(struct tdt__out *out, const void *arg), const void *arg);
+		      void (*form)(struct tdt__out *out, const void *arg), const void *arg);
 
 /*
- * The forms.  In `options`, `utf8` and `color` are YES or NO, never AUTO.  They return 0 or
- * -ENOMEM; errors of writing are kept in `out`.
+ * The forms.  In `options`, `utf8` and `color` are YES or NO, never AUTO.  Errors are kept in
+ * `out`.
  */
-int tdt__print_text(struct tdt__out *out, const struct tdt_trace *trace,
-		    const struct tdt_node *root, const struct tdt_print_options *options);
-int tdt__print_json(struct tdt__out *out, const struct tdt_trace *trace,
-		    const struct tdt_node *root);
-int tdt__print_folded(struct tdt__out *out, const struct tdt_trace *trace,
-		      const struct tdt_node *root, const struct tdt_print_options *options);
+void tdt__print_text(struct tdt__out *out, const struct tdt_trace *trace,
+		     const struct tdt_node *root, const struct tdt_print_options *options);
+void tdt__print_json(struct tdt__out *out, const struct tdt_trace *trace,
+		     const struct tdt_node *root);
+void tdt__print_folded(struct tdt__out *out, const struct tdt_trace *trace,
+		       const struct tdt_node *root, const struct tdt_print_options *options);
 
 /* What a tree reads like. */
 struct tdt__reading {
@@ -50,25 +50,23 @@ struct tdt__reading {
 };
 
 /*
- * Print the tree as text, below the lines `head` (NULL: none).  After -ENOMEM a part of it may have
- * been written.  `reading` is filled in unless it is NULL.
+ * Print the tree as text, below the lines `head` (NULL: none).  `reading` is filled in unless it is
+ * NULL.
  */
-int tdt__print_tree(struct tdt__out *out, const struct tdt__string *head,
-		    const struct tdt_node *root, struct tdt__frames *frames,
-		    struct tdt__reading *reading);
+void tdt__print_tree(struct tdt__out *out, const struct tdt__string *head,
+		     const struct tdt_node *root, struct tdt__frames *frames,
+		     struct tdt__reading *reading);
 
 /*
  * Print the stacks of a tree as folded stacks, counted for `tasks` tasks that share the tree.
  * `task` is the first frame of each stack, already escaped.
  */
-int tdt__print_stacks(struct tdt__out *out, const struct tdt__string *task, uint64_t tasks,
-		      const struct tdt_node *root, const struct tdt_print_options *options);
+void tdt__print_stacks(struct tdt__out *out, const struct tdt__string *task, uint64_t tasks,
+		       const struct tdt_node *root, const struct tdt_print_options *options);
 
-/*
- * Begin a document with the schema's version; and end it.  The second returns 0 or the first error.
- */
+/* Begin a document with the schema's version; and end it. */
 struct tdt__json tdt__json_document(struct tdt__out *out);
-int tdt__json_finish(struct tdt__json *json);
+void tdt__json_finish(struct tdt__json *json);
 
 /*
  * Write a member: the object of a task, of a misuse (NULL: none) or of a process, or the array of a

@@ -10,39 +10,27 @@
 #include "origin.h"
 #include "terminal.h"
 
-static void escape(struct tdt__string *string, const char *text,
-		   const struct tdt_print_options *options)
-{
-	tdt__string_escape(string, text, options->utf8 == TDT_PRINT_YES, '\0');
-}
-
 static const char *cut_text(enum tdt_cut cut)
 {
-	switch (cut) {
-	case TDT_CUT_LIMIT:
-		return "... cut: more frames than the limit";
-	case TDT_CUT_NO_INFO:
-		return "... cut: a frame without unwind information";
-	case TDT_CUT_CORRUPT:
-		return "... cut: the stack or its unwind information is corrupt";
-	case TDT_CUT_STACK:
-		return "... cut: the leaf was polled on another stack";
-	case TDT_CUT_MEMORY:
-		return "... cut: no memory for more frames";
-	case TDT_CUT_UNSUPPORTED:
-		return "... cut: a frame whose unwind information can't be followed";
-	case TDT_CUT_NOT:
-		break;
-	}
-	return "... cut";
+	static const char *const texts[] = {
+		[TDT_CUT_LIMIT] = "... cut: more frames than the limit",
+		[TDT_CUT_NO_INFO] = "... cut: a frame without unwind information",
+		[TDT_CUT_CORRUPT] = "... cut: the stack or its unwind information is corrupt",
+		[TDT_CUT_STACK] = "... cut: the leaf was polled on another stack",
+		[TDT_CUT_MEMORY] = "... cut: no memory for more frames",
+		[TDT_CUT_UNSUPPORTED] =
+			"... cut: a frame whose unwind information can't be followed",
+	};
+	bool known = (unsigned)cut < sizeof texts / sizeof texts[0] && texts[cut] != NULL;
+
+	return known ? texts[cut] : "... cut";
 }
 
-static void module_offset(struct tdt__string *string, const struct tdt_frame *frame,
-			  const struct tdt_print_options *options)
+static void module_offset(struct tdt__string *string, const struct tdt_frame *frame)
 {
 	const char *slash = strrchr(frame->module, '/');
 
-	escape(string, slash == NULL ? frame->module : slash + 1, options);
+	tdt__string_text(string, slash == NULL ? frame->module : slash + 1);
 	if (frame->module_offset != 0)
 		tdt__string_printf(string, "+0x%" PRIx64, frame->module_offset);
 }
@@ -53,32 +41,30 @@ static bool has_address(const struct tdt_frame *frame)
 	       (!frame->inlined && (frame->module != NULL || frame->pc != 0));
 }
 
-/* The address as tracers print it. */
-static void address(struct tdt__string *string, const struct tdt_frame *frame,
-		    const struct tdt_print_options *options)
+static void address(struct tdt__string *string, const struct tdt_frame *frame)
 {
 	if (frame->symbol != NULL) {
-		escape(string, frame->symbol, options);
+		tdt__string_text(string, frame->symbol);
 		tdt__string_printf(string, "+0x%" PRIx64, frame->symbol_offset);
 	} else if (frame->module != NULL) {
-		module_offset(string, frame, options);
+		module_offset(string, frame);
 	} else {
 		tdt__string_printf(string, "0x%" PRIx64, frame->pc);
 	}
 }
 
-void tdt__frame_name(struct tdt__string *string, const struct tdt_frame *frame,
-		     const struct tdt_print_options *options)
+void tdt__frame_name(struct tdt__string *string, const struct tdt_frame *frame)
 {
 	size_t start = string->n;
 
 	if (frame->kind == TDT_NODE_CUT) {
 		tdt__string_puts(string, cut_text(frame->cut));
-	} else if (frame->function == NULL || (options->addresses && has_address(frame))) {
-		address(string, frame, options);
+	} else if (frame->function == NULL || (string->options->addresses && has_address(frame))) {
+		address(string, frame);
 	} else {
-		escape(string, frame->function, options);
-		if (options->addresses && frame->inlined) /* a tracer shows the outer function */
+		tdt__string_text(string, frame->function);
+		if (string->options->addresses &&
+		    frame->inlined) /* a tracer shows the outer function */
 			tdt__string_puts(string, " (inlined)");
 	}
 	if (string->n == start) /* the name of the function or module is "", as JSON may have it */
@@ -103,8 +89,7 @@ static const char *shown_part(const char *file, const char *directory)
 	return in_package != NULL ? in_package : below(file, directory);
 }
 
-static void source_path(struct tdt__string *string, const struct tdt_frame *frame,
-			const struct tdt_print_options *options)
+static void source_path(struct tdt__string *string, const struct tdt_frame *frame)
 {
 	char *file = strdup(frame->file);
 	char *directory = strdup(frame->directory == NULL ? "" : frame->directory);
@@ -112,7 +97,8 @@ static void source_path(struct tdt__string *string, const struct tdt_frame *fram
 	if (file != NULL && directory != NULL) {
 		tdt__normalize(file);
 		tdt__normalize(directory);
-		escape(string, options->full_paths ? file : shown_part(file, directory), options);
+		tdt__string_text(string,
+				 string->options->full_paths ? file : shown_part(file, directory));
 	} else {
 		string->failed = true;
 	}
@@ -120,8 +106,7 @@ static void source_path(struct tdt__string *string, const struct tdt_frame *fram
 	free(directory);
 }
 
-static void also(struct tdt__string *string, const struct tdt_frame *frame,
-		 const struct tdt_print_options *options)
+static void also(struct tdt__string *string, const struct tdt_frame *frame)
 {
 	const char *before = " (also ";
 
@@ -129,53 +114,50 @@ static void also(struct tdt__string *string, const struct tdt_frame *frame,
 		return;
 	for (const char *const *name = frame->also; *name != NULL; name++) {
 		tdt__string_puts(string, before);
-		escape(string, *name, options);
+		tdt__string_text(string, *name);
 		before = ", ";
 	}
 	tdt__string_puts(string, ")");
 }
 
-void tdt__frame_place(struct tdt__string *string, const struct tdt_frame *frame,
-		      const struct tdt_print_options *options)
+void tdt__frame_place(struct tdt__string *string, const struct tdt_frame *frame)
 {
-	if (options->addresses)
+	if (string->options->addresses)
 		return;
 	if (frame->unnamed)
 		tdt__string_puts(string, " (not named in time)");
 	if (frame->file != NULL) {
 		tdt__string_puts(string, " at ");
-		source_path(string, frame, options);
+		source_path(string, frame);
 		if (frame->line != 0)
 			tdt__string_printf(string, ":%" PRIu32, frame->line);
 		if (frame->line != 0 && frame->column != 0)
 			tdt__string_printf(string, ":%" PRIu32, frame->column);
 	} else if (frame->function != NULL && frame->module != NULL) {
 		tdt__string_puts(string, " (");
-		module_offset(string, frame, options);
+		module_offset(string, frame);
 		tdt__string_puts(string, ")");
 	}
-	also(string, frame, options);
+	also(string, frame);
 }
 
-static void colored_place(struct tdt__string *string, const struct tdt_frame *frame,
-			  const struct tdt_print_options *options)
+static void colored_place(struct tdt__string *string, const struct tdt_frame *frame)
 {
 	size_t before = string->n, start;
 
-	tdt__color(string, TDT__DIM, options);
+	tdt__color(string, TDT__DIM);
 	start = string->n;
-	tdt__frame_place(string, frame, options);
+	tdt__frame_place(string, frame);
 	if (string->n == start)
 		string->n = before;
 	else
-		tdt__color(string, TDT__PLAIN, options);
+		tdt__color(string, TDT__PLAIN);
 }
 
-void tdt__frame_line(struct tdt__string *string, const struct tdt_frame *frame,
-		     const struct tdt_print_options *options)
+void tdt__frame_line(struct tdt__string *string, const struct tdt_frame *frame)
 {
-	tdt__color(string, frame->kind == TDT_NODE_CUT ? TDT__RED : TDT__BOLD, options);
-	tdt__frame_name(string, frame, options);
-	tdt__color(string, TDT__PLAIN, options);
-	colored_place(string, frame, options);
+	tdt__color(string, frame->kind == TDT_NODE_CUT ? TDT__RED : TDT__BOLD);
+	tdt__frame_name(string, frame);
+	tdt__color(string, TDT__PLAIN);
+	colored_place(string, frame);
 }

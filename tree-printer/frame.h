@@ -12,13 +12,10 @@
  * Add the frame's name, escaped: its function or its address, as `options` say, or why the stack
  * was truncated there.
  */
-void tdt__frame_name(struct tdt__string *string, const struct tdt_frame *frame,
-		     const struct tdt_print_options *options);
+void tdt__frame_name(struct tdt__string *string, const struct tdt_frame *frame);
 
 /* Add what the text form prints behind the name: the frame's place.  May add nothing. */
-void tdt__frame_place(struct tdt__string *string, const struct tdt_frame *frame,
-		      const struct tdt_print_options *options);
+void tdt__frame_place(struct tdt__string *string, const struct tdt_frame *frame);
 
 /* Add the frame's name and place, each in its colour. */
-void tdt__frame_line(struct tdt__string *string, const struct tdt_frame *frame,
-		     const struct tdt_print_options *options);
+void tdt__frame_line(struct tdt__string *string, const struct tdt_frame *frame);

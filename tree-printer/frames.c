@@ -11,7 +11,6 @@
 
 #include "frames.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -62,7 +61,6 @@ static uint32_t hash_text(const struct tdt__frames *frames, const struct tdt__fr
 	return tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, bytes, text->size));
 }
 
-/* The index of the frame in `seen`, or TDT__INDEX_NONE. */
 static uint32_t find_seen(const struct tdt__frames *frames, const struct tdt_frame *frame,
 			  uint32_t hash)
 {
@@ -74,7 +72,6 @@ static uint32_t find_seen(const struct tdt__frames *frames, const struct tdt_fra
 	return i;
 }
 
-/* The number of the text that reads like `sought`, or TDT__INDEX_NONE. */
 static uint32_t find_text(const struct tdt__frames *frames, const struct tdt__frame_text *sought,
 			  uint32_t hash)
 {
@@ -102,7 +99,6 @@ static void add_parent(struct tdt__string *string, const struct tdt_frame *frame
 	tdt__string_add(string, "", 1);
 }
 
-/* Add the text of a frame that is not the program's own. */
 static void add_library_text(struct tdt__frames *frames, const struct tdt_frame *frame,
 			     enum tdt__role role)
 {
@@ -118,12 +114,11 @@ static void add_library_text(struct tdt__frames *frames, const struct tdt_frame 
 	if (directory.failed || function.failed)
 		frames->string.failed = true;
 	else
-		tdt__frame_line(&frames->string, &shown, frames->options);
+		tdt__frame_line(&frames->string, &shown);
 	tdt__string_free(&function);
 	tdt__string_free(&directory);
 }
 
-/* Add the remark that names the object which the frame polls. */
 static void add_object_text(struct tdt__frames *frames, const struct tdt_frame *frame)
 {
 	struct tdt__string name = { 0 };
@@ -135,7 +130,7 @@ static void add_object_text(struct tdt__frames *frames, const struct tdt_frame *
 	if (name.failed)
 		frames->string.failed = true;
 	else
-		tdt__frame_name(&frames->string, &shown, frames->options);
+		tdt__frame_name(&frames->string, &shown);
 	tdt__string_puts(&frames->string, ")");
 	tdt__string_free(&name);
 }
@@ -144,7 +139,7 @@ static void add_text_as(struct tdt__frames *frames, const struct tdt_frame *fram
 			enum tdt__role role)
 {
 	if (role == TDT__ROLE_OWN)
-		tdt__frame_line(&frames->string, frame, frames->options);
+		tdt__frame_line(&frames->string, frame);
 	else if (role == TDT__ROLE_OBJECT)
 		add_object_text(frames, frame);
 	else
@@ -218,9 +213,9 @@ uint32_t tdt__frames_text(struct tdt__frames *frames, uint32_t frame, enum tdt__
 	return seen->text[role] - 1;
 }
 
-void tdt__frames_write(struct tdt__out *out, const struct tdt__frames *frames, uint32_t number)
+void tdt__frames_add(struct tdt__string *to, const struct tdt__frames *frames, uint32_t number)
 {
 	const struct tdt__frame_text *text = &frames->text[number];
 
-	tdt__out_add(out, frames->string.bytes + text->at, text->size);
+	tdt__string_add(to, frames->string.bytes + text->at, text->size);
 }

@@ -22,10 +22,10 @@ enum tdt__role {
 /*
  * The texts of frames: name and place.  Each text is stored once and has a number; frames that read
  * the same share the number.  The frames must not change as long as they are looked up here.  A new
- * object has `options`, and zeros in all other fields.
+ * object has the options of `string`, and
+ * zeros in all other fields.
  */
 struct tdt__frames {
-	const struct tdt_print_options *options;
 	struct tdt__string string; /* the texts */
 	TDT__TABLE(struct tdt__frame_text, text, texts);
 	TDT__TABLE(struct tdt__frame_seen, seen, n_seen); /* by the frame */
@@ -43,5 +43,5 @@ bool tdt__frames_hides_futures(const struct tdt__frames *frames, uint32_t frame)
 
 /* The number of the text of the frame with this number.  UINT32_MAX: no memory. */
 uint32_t tdt__frames_text(struct tdt__frames *frames, uint32_t frame, enum tdt__role role);
-void tdt__frames_write(struct tdt__out *out, const struct tdt__frames *frames, uint32_t number);
+void tdt__frames_add(struct tdt__string *to, const struct tdt__frames *frames, uint32_t number);
 void tdt__frames_fini(struct tdt__frames *frames);

@@ -20,11 +20,10 @@ struct tdt__json tdt__json_document(struct tdt__out *out)
 	return json;
 }
 
-int tdt__json_finish(struct tdt__json *json)
+void tdt__json_finish(struct tdt__json *json)
 {
 	tdt__json_end(json, '}');
 	tdt__out_add(json->out, "\n", 1);
-	return json->out->error;
 }
 
 static void print_waits(struct tdt__json *json, const struct tdt_task_info *info)
@@ -183,12 +182,12 @@ void tdt__json_nodes(struct tdt__json *json, const struct tdt_node *root)
 	free(nodes);
 }
 
-int tdt__print_json(struct tdt__out *out, const struct tdt_trace *trace,
-		    const struct tdt_node *root)
+void tdt__print_json(struct tdt__out *out, const struct tdt_trace *trace,
+		     const struct tdt_node *root)
 {
 	struct tdt__json json = tdt__json_document(out);
 
 	tdt__json_task(&json, "task", tdt_trace_info(trace));
 	tdt__json_nodes(&json, root);
-	return tdt__json_finish(&json);
+	tdt__json_finish(&json);
 }

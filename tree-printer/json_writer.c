@@ -12,7 +12,6 @@ static void put_json(struct tdt__json *json, const char *text)
 	tdt__out_add(json->out, text, strlen(text));
 }
 
-/* Write what comes before a value. */
 static void before_value(struct tdt__json *json, const char *key)
 {
 	const char *before = key == NULL ? "," : ",\"";
@@ -85,7 +84,6 @@ static void put_unit(struct tdt__json *json, uint32_t unit)
 	put_json(json, text);
 }
 
-/* Write a character that needs an escape. */
 static void put_escaped(struct tdt__json *json, uint32_t code)
 {
 	static const char plain[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";

@@ -3,17 +3,10 @@
 
 libtdt_core_la_SOURCES += \
 	tree-printer/dump.c \
-	tree-printer/dump_folded.c \
 	tree-printer/dump_group.c \
 	tree-printer/dump_json.c \
 	tree-printer/dump_text.c \
 	tree-printer/dumps.h \
-	tree-printer/export_counters.c \
-	tree-printer/export_losses.c \
-	tree-printer/export_phases.c \
-	tree-printer/export_tracks.c \
-	tree-printer/export_user.c \
-	tree-printer/exporter.h \
 	tree-printer/fold.c \
 	tree-printer/fold.h \
 	tree-printer/folded.c \
@@ -45,12 +38,8 @@ libtdt_core_la_SOURCES += \
 	tree-printer/strings.c \
 	tree-printer/strings.h \
 	tree-printer/summaries.h \
-	tree-printer/summary_entries.c \
 	tree-printer/summary_json.c \
-	tree-printer/summary_lines.c \
-	tree-printer/summary_lines.h \
 	tree-printer/summary_print.c \
-	tree-printer/summary_tables.c \
 	tree-printer/summary_text.c \
 	tree-printer/task_line.c \
 	tree-printer/terminal.c \

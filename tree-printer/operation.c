@@ -117,7 +117,6 @@ static struct piece next_type(struct piece path)
 	return (struct piece){ NULL, 0 };
 }
 
-/* Add a part without its template arguments. */
 static void add_name_part(struct tdt__string *string, struct piece part, size_t start)
 {
 	const char *open = find_outside(part, "<");
@@ -171,7 +170,6 @@ static void add_path(struct tdt__string *string, struct piece path, size_t start
 	}
 }
 
-/* Add `<type as trait>` and the path `rest` behind it. */
 static void add_of_trait(struct tdt__string *string, struct piece inner, struct piece rest,
 			 size_t start)
 {
@@ -204,8 +202,6 @@ void tdt__operation_name(struct tdt__string *string, const char *function)
 		tdt__string_puts(string, function);
 	tdt__string_add(string, "", 1);
 }
-
-/* --- What is polled ------------------------------------------------------------------------ */
 
 /* The type in `<type as trait>`, and what follows; nothing if the function is not of a trait. */
 static struct piece trait_type(const char *function, struct piece *rest)

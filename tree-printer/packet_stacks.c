@@ -7,7 +7,6 @@
 #include "packets.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "base/array.h"
 
@@ -146,7 +145,6 @@ static uint32_t callstack(struct tdt__packets *packets, const uint64_t *pcs, siz
 	return iid;
 }
 
-/* Of each stack of the recording, its number in the trace. */
 static uint32_t find_callstack(const struct tdt__packets *packets, uint32_t number)
 {
 	uint32_t i;

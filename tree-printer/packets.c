@@ -3,7 +3,6 @@
 
 #include "packets.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -119,54 +118,32 @@ static void put_bytes(struct tdt__packets *packets, const void *bytes, size_t n)
 /* --- Packets --- */
 
 /*
- * Write a packet with the fields that all have: `head` are the first, up to the field `field`,
- * which has the bytes `body` and then `more`.
+ * Write a packet: its first fields, which are in `packet`, what is new in the interned data, and
+ * the message, which is emptied.
  */
-static void put_packet(struct tdt__packets *packets, const unsigned char *head, size_t n_head,
-		       unsigned field, const void *body, size_t n_body,
-		       const struct tdt__string *more)
+static void put_packet(struct tdt__packets *packets, unsigned field, struct tdt__string *message)
 {
-	size_t n_more = more == NULL ? 0 : more->n, n_interned = packets->interned.n;
-	unsigned char start[2 * TDT__PROTO_MAX], middle[4 * TDT__PROTO_MAX], *at = middle;
-	size_t n;
+	struct tdt__string *packet = &packets->packet;
+	unsigned char head[2 * TDT__PROTO_MAX];
 
-	if (n_interned != 0)
-		at = tdt__proto_head(at, PACKET_INTERNED, n_interned);
-	n = (size_t)(at - middle);
-	at = tdt__proto_head(at, field, n_body + n_more);
-	n_head += (size_t)(at - middle);
-	put_bytes(
-	    packets, start,
-	    (size_t)(tdt__proto_head(start, TRACE_PACKET, n_head + n_interned + n_body + n_more) -
-		     start));
-	n_head -= (size_t)(at - middle);
-	put_bytes(packets, head, n_head);
-	put_bytes(packets, middle, n);
-	put_bytes(packets, packets->interned.bytes, n_interned);
-	put_bytes(packets, middle + n, (size_t)(at - middle) - n);
-	put_bytes(packets, body, n_body);
-	put_bytes(packets, more == NULL ? NULL : more->bytes, n_more);
-	packets->interned.n = 0;
-	if (packets->interned.failed || (more != NULL && more->failed))
+	if (packets->interned.n != 0 || packets->interned.failed)
+		tdt__proto_add_message(packet, PACKET_INTERNED, &packets->interned);
+	tdt__proto_add_message(packet, field, message);
+	if (packet->failed) {
 		tdt__packets_fail(packets);
-}
-
-/* The fields that all packets begin with. */
-static unsigned char *put_sequence(unsigned char *at, unsigned flags)
-{
-	return tdt__proto_uint(tdt__proto_uint(at, PACKET_SEQUENCE, SEQUENCE), PACKET_FLAGS, flags);
+		return;
+	}
+	put_bytes(packets, head, (size_t)(tdt__proto_head(head, TRACE_PACKET, packet->n) - head));
+	put_bytes(packets, packet->bytes, packet->n);
+	packet->n = 0;
 }
 
 static void put_message(struct tdt__packets *packets, unsigned flags, unsigned field,
 			struct tdt__string *message)
 {
-	unsigned char head[4 * TDT__PROTO_MAX];
-
-	put_packet(packets, head, (size_t)(put_sequence(head, flags) - head), field, message->bytes,
-		   message->n, NULL);
-	if (message->failed)
-		tdt__packets_fail(packets);
-	message->n = 0;
+	tdt__proto_add_uint(&packets->packet, PACKET_SEQUENCE, SEQUENCE);
+	tdt__proto_add_uint(&packets->packet, PACKET_FLAGS, flags);
+	put_packet(packets, field, message);
 }
 
 /* The fields of an event but its annotations.  Returns their end; at most EVENT_MAX bytes. */
@@ -223,12 +200,18 @@ static void put_short(struct tdt__packets *packets, uint64_t since,
 static void put_full(struct tdt__packets *packets, uint64_t time, bool is_past,
 		     const struct tdt__packet_event *event)
 {
-	unsigned char head[4 * TDT__PROTO_MAX], body[EVENT_MAX], *at = put_time(head, time);
+	unsigned char bytes[EVENT_MAX];
+	struct tdt__string *body = &packets->scratch;
 
+	tdt__string_add(&packets->packet, bytes, (size_t)(put_time(bytes, time) - bytes));
 	if (is_past)
-		at = tdt__proto_uint(at, PACKET_CLOCK, MONOTONIC);
-	put_packet(packets, head, (size_t)(at - head), PACKET_EVENT, body,
-		   (size_t)(put_fields(body, event) - body), event->annotations);
+		tdt__proto_add_uint(&packets->packet, PACKET_CLOCK, MONOTONIC);
+	tdt__string_add(body, bytes, (size_t)(put_fields(bytes, event) - bytes));
+	if (event->annotations != NULL) {
+		tdt__string_add(body, event->annotations->bytes, event->annotations->n);
+		body->failed |= event->annotations->failed;
+	}
+	put_packet(packets, PACKET_EVENT, body);
 }
 
 void tdt__packets_event(struct tdt__packets *packets, uint64_t ns,
@@ -312,6 +295,7 @@ int tdt__packets_end(struct tdt__packets *packets)
 		deflateEnd(&packets->stream);
 	tdt__string_free(&packets->interned);
 	tdt__string_free(&packets->scratch);
+	tdt__string_free(&packets->packet);
 	tdt__arena_fini(&packets->arena);
 	tdt__table_fini(&packets->text_table);
 	tdt__table_fini(&packets->stack_table);

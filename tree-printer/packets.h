@@ -66,6 +66,7 @@ struct tdt__packets {
 	uint64_t next_track;
 	struct tdt__string interned; /* for the next packet: a part of its InternedData */
 	struct tdt__string scratch;
+	struct tdt__string packet; /* that is made */
 
 	struct tdt__arena arena;
 	TDT__TABLE(struct tdt__interned_text, text, n_texts);

@@ -7,7 +7,6 @@
 #include "symbolize/namer.h"
 #include "symbolize/symbolize.h"
 
-/* The frame of one of the functions at the address. */
 static struct tdt_frame frame_of(const struct tdt__name *name, const struct tdt__place *place)
 {
 	struct tdt_frame frame = { .size = sizeof frame,

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <zlib.h>
@@ -56,8 +55,6 @@ enum {
 	FUNCTION_FILE = 4
 };
 
-/* --- Tables ------------------------------------------------------------------------------- */
-
 struct entry {
 	size_t at, n; /* its bytes */
 };
@@ -82,7 +79,6 @@ static bool is_entry(const struct pprof_table *table, uint32_t i, const char *by
 	return entry->n == n && (n == 0 || memcmp(table->bytes.bytes + entry->at, bytes, n) == 0);
 }
 
-/* The index of an entry with these bytes, found or made. */
 static uint64_t find_bytes(struct writing *writing, struct pprof_table *table, const char *bytes,
 			   size_t n)
 {
@@ -138,8 +134,6 @@ static void fini_table(struct pprof_table *table)
 	tdt__string_free(&table->bytes);
 	tdt__table_fini(&table->entry_table);
 }
-
-/* --- Locations ---------------------------------------------------------------------------- */
 
 /* What stands for a cut, or for a function without a name. */
 static void name_frame(char *name, size_t size, const struct tdt_frame *frame)
@@ -229,7 +223,6 @@ static void add_location(struct writing *writing, struct tdt__string *message,
 	tdt__string_free(&location);
 }
 
-/* The location of a text instead of a frame. */
 static uint64_t find_instead(struct writing *writing, const char *text)
 {
 	const struct tdt_frame frame = { .kind = TDT_NODE_FRAME, .function = text };
@@ -238,8 +231,6 @@ static uint64_t find_instead(struct writing *writing, const char *text)
 	add_pprof_line(writing, &location, &frame);
 	return find_message(writing, &writing->locations, &location);
 }
-
-/* --- Samples ------------------------------------------------------------------------------ */
 
 static void add_labels(struct writing *writing, struct tdt__string *message,
 		       const struct tdt__pprof_sample *sample)
@@ -273,8 +264,6 @@ static void add_sample(struct writing *writing, const struct tdt__pprof_sample *
 	tdt__proto_add_message(&writing->out, PROFILE_SAMPLE, &message);
 	tdt__string_free(&message);
 }
-
-/* --- The rest ----------------------------------------------------------------------------- */
 
 static void add_type(struct writing *writing, unsigned field, const char *name, const char *unit)
 {
@@ -314,7 +303,6 @@ static void add_mappings(struct writing *writing)
 		add_mapping(writing, i + 1, &modules->module[i]);
 }
 
-/* Write all messages of a table, each behind its number. */
 static void add_table(struct writing *writing, unsigned field,
 		      const struct pprof_table *table)
 {

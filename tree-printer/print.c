@@ -30,14 +30,15 @@ int tdt__print_options_read(struct tdt_print_options *options,
 }
 
 int tdt__print_locked(FILE *file, const struct tdt_print_options *options,
-		      int (*form)(struct tdt__out *out, const void *arg), const void *arg)
+		      void (*form)(struct tdt__out *out, const void *arg), const void *arg)
 {
 	struct tdt__out out = { .file = file, .write = options->write, .arg = options->arg };
 	int err;
 
 	if (file != NULL)
 		flockfile(file);
-	err = tdt__out_end(&out, form(&out, arg));
+	form(&out, arg);
+	err = tdt__out_end(&out);
 	if (file != NULL)
 		funlockfile(file);
 	return err;
@@ -49,19 +50,16 @@ struct printed_trace {
 	struct tdt_print_options options;
 };
 
-static int print_trace_form(struct tdt__out *out, const void *arg)
+static void print_trace_form(struct tdt__out *out, const void *arg)
 {
 	const struct printed_trace *of = arg;
 
-	switch (of->options.format) {
-	case TDT_PRINT_TEXT:
-		return tdt__print_text(out, of->trace, of->root, &of->options);
-	case TDT_PRINT_JSON:
-		return tdt__print_json(out, of->trace, of->root);
-	case TDT_PRINT_FOLDED:
-		return tdt__print_folded(out, of->trace, of->root, &of->options);
-	}
-	return -EINVAL;
+	if (of->options.format == TDT_PRINT_TEXT)
+		tdt__print_text(out, of->trace, of->root, &of->options);
+	else if (of->options.format == TDT_PRINT_JSON)
+		tdt__print_json(out, of->trace, of->root);
+	else
+		tdt__print_folded(out, of->trace, of->root, &of->options);
 }
 
 static int print_trace(const struct tdt_trace *trace, FILE *out,

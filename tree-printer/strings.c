@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <tdt/print.h>
+
 /* Make room for `n` more bytes, and return where they go.  NULL: no memory. */
 static char *reserve(struct tdt__string *string, size_t n)
 {
@@ -66,7 +68,7 @@ void tdt__string_printf(struct tdt__string *string, const char *format, ...)
 void tdt__string_free(struct tdt__string *string)
 {
 	free(string->bytes);
-	*string = (struct tdt__string){ 0 };
+	*string = (struct tdt__string){ .options = string->options };
 }
 
 void tdt__string_protect(struct tdt__string *string, size_t at)
@@ -96,6 +98,15 @@ size_t tdt__utf8_decode(const char *text, uint32_t *code)
 		*code = *code << 6 | (bytes[i] & 0x3fu);
 	}
 	return *code < least[n] || *code > 0x10ffff || (*code >= 0xd800 && *code < 0xe000) ? 0 : n;
+}
+
+unsigned tdt__columns(const char *text, size_t n)
+{
+	unsigned columns = 0;
+
+	for (size_t i = 0; i < n; i++)
+		columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+	return columns;
 }
 
 bool tdt__is_harmful(uint32_t code)
@@ -179,6 +190,23 @@ void tdt__string_escape(struct tdt__string *string, const char *text, bool utf8,
 	}
 }
 
+static bool is_utf8(const struct tdt__string *string)
+{
+	return string->options != NULL && string->options->utf8 == TDT_PRINT_YES;
+}
+
+void tdt__string_text(struct tdt__string *string, const char *text)
+{
+	tdt__string_escape(string, text, is_utf8(string), '\0');
+}
+
+void tdt__string_quoted(struct tdt__string *string, const char *text)
+{
+	tdt__string_puts(string, "\"");
+	tdt__string_escape(string, text, is_utf8(string), '"');
+	tdt__string_puts(string, "\"");
+}
+
 static void write_out(struct tdt__out *out, const void *bytes, size_t n)
 {
 	if (out->error != 0 || n == 0)
@@ -242,21 +270,19 @@ void tdt__out_add(struct tdt__out *out, const void *bytes, size_t n)
 	}
 }
 
-int tdt__out_take(struct tdt__out *out, struct tdt__string *string)
+void tdt__out_take(struct tdt__out *out, struct tdt__string *string)
 {
-	int err = string->failed ? -ENOMEM : 0;
-
-	if (err == 0)
+	out->no_memory |= string->failed;
+	if (!string->failed)
 		tdt__out_add(out, string->bytes, string->n);
 	tdt__string_free(string);
-	return err;
 }
 
-int tdt__out_end(struct tdt__out *out, int err)
+int tdt__out_end(struct tdt__out *out)
 {
 	tdt__out_flush(out);
 	errno = 0;
 	if (out->file != NULL && fflush(out->file) != 0)
 		tdt__out_fail(out, errno == 0 ? -EIO : -errno);
-	return out->error != 0 ? out->error : err;
+	return out->error == 0 && out->no_memory ? -ENOMEM : out->error;
 }

@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+struct tdt_print_options;
+
 /*
  * Text that grows.  The first failed allocation sets `failed`, and later additions do nothing.  So
  * the caller checks `failed` once, at the end.
@@ -17,6 +19,8 @@ struct tdt__string {
 	size_t n;
 	size_t room;
 	bool failed;
+	/* In which form it is shown: `utf8` and `color` are YES or NO.  NULL: ASCII, no colours. */
+	const struct tdt_print_options *options;
 };
 
 void tdt__string_add(struct tdt__string *string, const void *bytes, size_t n);
@@ -24,6 +28,7 @@ void tdt__string_puts(struct tdt__string *string, const char *text);
 /* Add formatted text. */
 void tdt__string_printf(struct tdt__string *string, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* The string is empty then, and has its options. */
 void tdt__string_free(struct tdt__string *string);
 
 /*
@@ -34,6 +39,10 @@ void tdt__string_free(struct tdt__string *string);
  */
 void tdt__string_escape(struct tdt__string *string, const char *text, bool utf8, char quote);
 
+/* The same as the options of the string say; and between quotes, which are escaped in it. */
+void tdt__string_text(struct tdt__string *string, const char *text);
+void tdt__string_quoted(struct tdt__string *string, const char *text);
+
 /* Replace what would end a frame of folded stacks in the text from `at` on: `;` and ends of lines.
  */
 void tdt__string_protect(struct tdt__string *string, size_t at);
@@ -43,6 +52,9 @@ void tdt__string_protect(struct tdt__string *string, size_t at);
  * character in bytes, or 0 if it is invalid.
  */
 size_t tdt__utf8_decode(const char *text, uint32_t *code);
+
+/* How many columns UTF-8 takes, if each character takes one. */
+unsigned tdt__columns(const char *text, size_t n);
 
 /*
  * Whether a character is a control character, a separator of lines, a character that changes the
@@ -61,6 +73,7 @@ struct tdt__out {
 	int (*write)(void *arg, const char *bytes, size_t n);
 	void *arg;
 	int error; /* 0 or a negative errno */
+	bool no_memory; /* for a part, which is missing; the next ones are written */
 	size_t used;
 	unsigned indent; /* so many blanks begin each line that is not empty */
 	bool in_line;    /* with `indent`: the line has begun */
@@ -68,16 +81,14 @@ struct tdt__out {
 };
 
 void tdt__out_add(struct tdt__out *out, const void *bytes, size_t n);
-/*
- * Add the string, and free it.  Returns 0, or -ENOMEM: nothing was added of a string that failed.
- */
-int tdt__out_take(struct tdt__out *out, struct tdt__string *string);
+/* Add the string, and empty it.  Nothing is added of a string that failed: see `no_memory`. */
+void tdt__out_take(struct tdt__out *out, struct tdt__string *string);
 void tdt__out_flush(struct tdt__out *out);
 /* Keep an error of what is written, as if it were of the stream: nothing more is written. */
 void tdt__out_fail(struct tdt__out *out, int error);
 
 /*
- * Write what is left, and flush the stream.  Returns the first error that was kept if there was
- * one, else `err`.
+ * Write what is left, and flush the stream.  Returns 0, the first error that was kept, or -ENOMEM
+ * if a part is missing.
  */
-int tdt__out_end(struct tdt__out *out, int err);
+int tdt__out_end(struct tdt__out *out);

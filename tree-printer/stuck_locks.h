@@ -27,7 +27,7 @@ struct tdt__names;
 
 /* Write the line that describes it. */
 void tdt__stuck_lock_line(struct tdt__string *string, const struct tdt__stuck_lock *lock,
-			  const struct tdt__names *names, const struct tdt_print_options *options);
+			  const struct tdt__names *names);
 
 /* How many are orphaned: the last ones. */
 size_t tdt__stuck_orphans(const struct tdt__stuck_locks *locks);

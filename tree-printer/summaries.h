@@ -33,9 +33,9 @@ struct tdt__summary_form {
 	size_t n_stacks;
 };
 
-/* The forms.  They return 0 or -ENOMEM; errors of writing are kept in `out`. */
-int tdt__summary_text(struct tdt__out *out, const struct tdt__summary_form *form);
-int tdt__summary_json(struct tdt__out *out, const struct tdt__summary_form *form);
+/* The forms.  Errors are kept in `out`. */
+void tdt__summary_text(struct tdt__out *out, const struct tdt__summary_form *form);
+void tdt__summary_json(struct tdt__out *out, const struct tdt__summary_form *form);
 
 /*
  * The root of the tree of a stack.  NULL: it is 0 or not in the recording, or there was no memory

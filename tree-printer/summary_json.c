@@ -46,8 +46,6 @@ static void stack_member(const struct summary_json *of, uint32_t stack)
 		tdt__json_nodes(of->json, root);
 }
 
-/* ---- Entries ---- */
-
 static void panic_json(const struct summary_json *of, const struct tdt__summary_panic *panic)
 {
 	task_member(of, "task", panic->task);
@@ -179,8 +177,6 @@ static void delay_json(const struct summary_json *of, const struct tdt__summary_
 	tdt__json_true(of->json, "going_on", delay->going_on);
 }
 
-/* ---- The whole ---- */
-
 #define JSON_LIST(of, key, list, entry_json)                                                       \
 	TDT__JSON_LIST((of)->json, key, (list).entry, (list).n, entry_json, of)
 
@@ -231,7 +227,7 @@ static void lists_json(const struct summary_json *of)
 	JSON_LIST(of, "rings", rings, ring_json);
 }
 
-int tdt__summary_json(struct tdt__out *out, const struct tdt__summary_form *form)
+void tdt__summary_json(struct tdt__out *out, const struct tdt__summary_form *form)
 {
 	struct tdt__json json = tdt__json_document(out);
 	struct summary_json all = { .json = &json, .form = form, .summary = form->summary };
@@ -242,5 +238,5 @@ int tdt__summary_json(struct tdt__out *out, const struct tdt__summary_form *form
 	head_json(&all);
 	tdt__json_end(&json, '}');
 	lists_json(&all);
-	return tdt__json_finish(&json);
+	tdt__json_finish(&json);
 }

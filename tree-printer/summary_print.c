@@ -29,7 +29,6 @@ static void want_stack(struct shown_stacks *shown, uint32_t number)
 		shown->entry[shown->n++].number = number;
 }
 
-/* List each stack once.  Returns 0 or -ENOMEM. */
 static int list_stacks(struct shown_stacks *shown, const struct tdt__summary *summary)
 {
 	size_t most = summary->slow.n + summary->locks.n + summary->waits.n;
@@ -92,19 +91,14 @@ static int name_stacks(struct shown_stacks *shown, const struct tdt__recording *
 	return err;
 }
 
-static int print_summary_form(struct tdt__out *out, const void *arg)
+static void print_summary_form(struct tdt__out *out, const void *arg)
 {
 	const struct tdt__summary_form *form = arg;
 
-	switch (form->options->format) {
-	case TDT_PRINT_TEXT:
-		return tdt__summary_text(out, form);
-	case TDT_PRINT_JSON:
-		return tdt__summary_json(out, form);
-	case TDT_PRINT_FOLDED:
-		break;
-	}
-	return -EINVAL;
+	if (form->options->format == TDT_PRINT_TEXT)
+		tdt__summary_text(out, form);
+	else
+		tdt__summary_json(out, form);
 }
 
 /* Text goes on without the stacks for which there was no memory; JSON without them is of no use. */
@@ -129,6 +123,9 @@ int tdt__summary_print(const struct tdt__summary *summary, FILE *out,
 	struct tdt__summary_form form = { .summary = summary, .options = &ours, .full = full };
 	struct shown_stacks shown = { 0 };
 	int err = tdt__print_options_read(&ours, options, out);
+
+	if (err == 0 && ours.format == TDT_PRINT_FOLDED)
+		err = -EINVAL;
 
 	if (err == 0)
 		err = list_stacks(&shown, summary);

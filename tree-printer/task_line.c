@@ -15,16 +15,15 @@
 #include "terminal.h"
 #include "tree/trace.h"
 
-static void state(struct tdt__string *string, const struct tdt_task_info *info, bool deadlock,
-		  const struct tdt_print_options *options)
+static void state(struct tdt__string *string, const struct tdt_task_info *info, bool deadlock)
 {
-	tdt__task_state(string, info, deadlock, options);
+	tdt__task_state(string, info, deadlock);
 	tdt__task_time(string, info);
 	if (info->moved != 0)
 		tdt__string_puts(string, ", and moved when it was asked");
 	if (info->thread != 0)
 		tdt__string_printf(string, " on thread %" PRIu32, info->thread);
-	tdt__task_syscall(string, info->syscall, options);
+	tdt__task_syscall(string, info->syscall);
 	if (info->state == TDT_TASK_UNKNOWN && info->polls != 0) {
 		tdt__string_printf(string, ", last polled %s before the end",
 				   TDT__DURATION(info->polled_ns));
@@ -55,41 +54,6 @@ static void task_leaves(struct tdt__string *string, const struct tdt_task_info *
 				   info->leaves_lost);
 }
 
-/* ", watched 3.000 ms ago, 0 polls since" */
-static void watched(struct tdt__string *string, const struct tdt_task_info *info)
-{
-	tdt__string_printf(string, ", watched %s ago, %s since", TDT__DURATION(info->age_ns),
-			   TDT__COUNTED(info->polls_since, "poll"));
-}
-
-/* ", recorded 3.000 ms before the end, 2 polls before the last" */
-static void recorded(struct tdt__string *string, const struct tdt_task_info *info,
-		     enum tdt_answer answer)
-{
-	if (answer == TDT_ANSWER_NONE)
-		return;
-	tdt__string_puts(string, ", recorded");
-	if (info->age_ns != 0)
-		tdt__duration(string, info->age_ns);
-	tdt__string_puts(string, info->age_ns != 0 ? " before the end" : " at the end");
-	if (info->polls_since == 0)
-		return;
-	tdt__string_printf(string, ", %s before the last", TDT__COUNTED(info->polls_since, "poll"));
-}
-
-static void age(struct tdt__string *string, const struct tdt_task_info *info)
-{
-	if (info->age_ns == 0 && info->polls_since == 0)
-		return;
-	tdt__string_puts(string, ", as seen");
-	if (info->age_ns != 0)
-		tdt__duration(string, info->age_ns);
-	if (info->polls_since != 0)
-		tdt__string_printf(string, "%s %" PRIu64 " poll%s", info->age_ns != 0 ? " and" : "",
-				   info->polls_since, info->polls_since == 1 ? "" : "s");
-	tdt__string_puts(string, " ago");
-}
-
 /*
  * When the task was last woken, and by which task; or that it was aborted.  The line of a runnable
  * task has the time already.  For a waiting task, a wake-up by no known task that ended the wait
@@ -113,52 +77,47 @@ static void woken(struct tdt__string *string, const struct tdt_task_info *info)
 }
 
 void tdt__task_line(struct tdt__string *string, const struct tdt_task_info *info,
-		    struct tdt__task_kind kind, const struct tdt_print_options *options)
+		    struct tdt__task_kind kind)
 {
-	tdt__string_printf(string, "task %s", tdt__color_of(TDT__BOLD, options));
-	tdt__task_name(string, info->id, info->name, options);
-	tdt__color(string, TDT__PLAIN, options);
-	state(string, info, kind.deadlock, options);
+	tdt__string_puts(string, "task ");
+	tdt__color(string, TDT__BOLD);
+	tdt__task_name(string, info->id, info->name);
+	tdt__color(string, TDT__PLAIN);
+	state(string, info, kind.deadlock);
 	if (kind.answer != TDT_ANSWER_NONE)
 		task_leaves(string, info);
 	tdt__task_answer(string, info, kind);
-	if (kind.recorded)
-		recorded(string, info, kind.answer);
-	else if ((kind.outside && kind.answer == TDT_ANSWER_LAST) || tdt__is_seen(info, kind))
-		watched(string, info);
-	else
-		age(string, info);
+	tdt__tree_age(string, (struct tdt__extent){ info->age_ns, info->age_ns },
+		      (struct tdt__extent){ info->polls_since, info->polls_since }, kind,
+		      tdt__is_seen(info, kind));
 	woken(string, info);
-	tdt__task_place(string, info, options);
+	tdt__task_place(string, info);
 	tdt__task_parent(string, info);
 	tdt__string_puts(string, "\n");
 }
 
-void tdt__busy_line(struct tdt__string *string, const struct tdt_task_info *info,
-		    const struct tdt_print_options *options)
+void tdt__busy_line(struct tdt__string *string, const struct tdt_task_info *info)
 {
-	tdt__string_printf(string, "%sbusy loop%s: task ", tdt__color_of(TDT__RED, options),
-			   tdt__color_of(TDT__PLAIN, options));
-	tdt__task_name(string, info->id, info->name, options);
+	tdt__colored(string, TDT__RED, "busy loop");
+	tdt__string_puts(string, ": task ");
+	tdt__task_name(string, info->id, info->name);
 	tdt__string_printf(string, "%s%s times in %s",
 			   info->woken_by == info->id ? " woke itself " : " was polled ",
 			   TDT__NUMBER(info->busy_polls), TDT__DURATION(info->busy_ns));
 }
 
 void tdt__lost_line(struct tdt__string *string, const struct tdt_task_info *info, uint64_t took_ns,
-		    const struct tdt__names *names, const struct tdt_print_options *options)
+		    const struct tdt__names *names)
 {
-	tdt__color(string, TDT__RED, options);
-	tdt__string_puts(string, "lost wake-up");
-	tdt__color(string, TDT__PLAIN, options);
+	tdt__colored(string, TDT__RED, "lost wake-up");
 	tdt__string_puts(string, ": task ");
-	tdt__task_name(string, info->id, info->name, options);
+	tdt__task_name(string, info->id, info->name);
 	tdt__string_puts(string, " waited");
 	tdt__task_time(string, info);
 	for (uint32_t i = 0; i < info->n_waits; i++) {
 		tdt__string_puts(string, " ");
 		tdt__wait_for(string, info->waits[i], info->id,
-			      tdt__names_find(names, info->waits[i]->owner), options);
+			      tdt__names_find(names, info->waits[i]->owner));
 	}
 	tdt__string_puts(string, ", and went on when it was polled for ");
 	if (info->age_ns <= took_ns) {
@@ -183,8 +142,6 @@ void tdt__unsure_line(struct tdt__string *string, const struct tdt_task_info *in
 				   " may be over: the task may have gone on in the same poll\n",
 				   info->leaves_unsure);
 }
-
-/* ---- What the task waits for ---- */
 
 /* Equal waits of several leaves, which are printed once. */
 struct joined_wait {
@@ -227,7 +184,7 @@ static void several_leaves(struct tdt__string *string, uint64_t n)
 }
 
 void tdt__wait_lines(struct tdt__string *string, const struct tdt_task_info *info,
-		     const struct tdt__names *names, const struct tdt_print_options *options)
+		     const struct tdt__names *names)
 {
 	struct joined_wait joined[TDT__WAITS_SHOWN];
 	uint64_t others;
@@ -240,7 +197,7 @@ void tdt__wait_lines(struct tdt__string *string, const struct tdt_task_info *inf
 			owner = tdt__names_find(names, joined[i].wait.owner);
 		tdt__string_puts(string, info->state == TDT_TASK_UNKNOWN ? "   waited "
 									 : "   waits ");
-		tdt__wait_for(string, &joined[i].wait, info->id, owner, options);
+		tdt__wait_for(string, &joined[i].wait, info->id, owner);
 		if (joined[i].leaves > 1)
 			several_leaves(string, joined[i].leaves);
 		tdt__string_puts(string, "\n");

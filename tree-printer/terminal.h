@@ -25,16 +25,10 @@ void tdt__terminal_choose(struct tdt_print_options *options, FILE *out);
 #define TDT__CYAN "\033[36m"
 #define TDT__PLAIN "\033[0m"
 
-/* `sequence`, or "" if `options` want no colours. */
-static inline const char *tdt__color_of(const char *sequence,
-					const struct tdt_print_options *options)
-{
-	return options->color == TDT_PRINT_YES ? sequence : "";
-}
-
-/* Add the same. */
-void tdt__color(struct tdt__string *string, const char *sequence,
-		const struct tdt_print_options *options);
+/* Add `sequence`, unless the options of the string want no colours; and a text in that colour;
+ * NULL: in none.  */
+void tdt__color(struct tdt__string *string, const char *sequence);
+void tdt__colored(struct tdt__string *string, const char *sequence, const char *text);
 
 enum {
 	/* How many levels of a tree are indented; on deeper ones a number says the level. */
@@ -48,3 +42,13 @@ struct tdt__glyphs {
 
 /* The glyphs for `options`, whose `utf8` was chosen. */
 const struct tdt__glyphs *tdt__glyphs(const struct tdt_print_options *options);
+
+/* While a tree is drawn: the text that begins the lines of each level. */
+struct tdt__indentation {
+	char bytes[TDT__LEVELS_MAX * sizeof("│  ")];
+	size_t size[TDT__LEVELS_MAX + 2];
+};
+
+/* Begin the line of a node.  `last`: of the last child of its parent. */
+void tdt__indent(struct tdt__string *line, struct tdt__indentation *indentation, uint32_t depth,
+		 bool last);

@@ -65,13 +65,6 @@ struct text {
 	struct tdt__string string; /* the texts of the shapes, each a whole number of words */
 };
 
-static enum tdt__role role_of_node(const struct tdt__folded *folded)
-{
-	if (folded->own)
-		return TDT__ROLE_OWN;
-	return folded->fold == TDT__FOLD_OPERATION ? TDT__ROLE_OPERATION : TDT__ROLE_LIBRARY;
-}
-
 /* Set `*saying` to what the line of `row` says.  False: no memory. */
 static bool say(struct text *text, const struct tdt__row *row, bool has_children,
 		struct saying *saying)
@@ -84,7 +77,7 @@ static bool say(struct text *text, const struct tdt__row *row, bool has_children
 		return true;
 	}
 	folded = &text->folded[tdt_node_id(row->node)];
-	saying->text = tdt__frames_text(text->frames, folded->frame, role_of_node(folded));
+	saying->text = tdt__frames_text(text->frames, folded->frame, tdt__role_of(folded));
 	if (folded->has != TDT__POLLED_NOTHING)
 		saying->object =
 		    tdt__frames_text(text->frames, folded->object, TDT__ROLE_OBJECT) + 1;
@@ -96,42 +89,31 @@ static bool say(struct text *text, const struct tdt__row *row, bool has_children
 	       (folded->has == TDT__POLLED_NOTHING || saying->object != 0);
 }
 
-static void write_leaves(struct tdt__out *out, const char *before, uint64_t leaves,
-			 const char *after)
+static void add_saying(struct tdt__string *line, const struct tdt__frames *frames,
+		       const struct saying *saying)
 {
-	char text[48];
-	int n = snprintf(text, sizeof(text), "%s%" PRIu64 " lea%s%s", before, leaves,
-			 leaves == 1 ? "f" : "ves", after);
-
-	tdt__out_add(out, text, (size_t)n);
-}
-
-static void write_saying(struct tdt__out *out, const struct tdt__frames *frames,
-			 const struct saying *saying)
-{
-	static const char guessed[] = " (callers may be missing)";
-	static const char hides_futures[] = " (futures that wait in it are not shown)";
-	char text[48];
-
 	if (saying->frames != 0) {
-		int n = snprintf(text, sizeof(text), "... %" PRIu64 " frame%s", saying->frames,
-				 saying->frames == 1 ? "" : "s");
-
-		tdt__out_add(out, text, (size_t)n);
-		if (saying->leaves != 0)
-			write_leaves(out, " and ", saying->leaves, "");
-		tdt__out_add(out, " below", 6);
+		tdt__string_printf(line, "... %" PRIu64 " frame%s", saying->frames,
+				   saying->frames == 1 ? "" : "s");
+		if (saying->leaves != 0) {
+			tdt__string_puts(line, " and ");
+			tdt__count_leaves(line, saying->leaves);
+		}
+		tdt__string_puts(line, " below");
 		return;
 	}
-	tdt__frames_write(out, frames, saying->text);
+	tdt__frames_add(line, frames, saying->text);
 	if (saying->object != 0)
-		tdt__frames_write(out, frames, saying->object - 1);
+		tdt__frames_add(line, frames, saying->object - 1);
 	if (saying->guessed)
-		tdt__out_add(out, guessed, sizeof(guessed) - 1);
+		tdt__string_puts(line, " (callers may be missing)");
 	if (saying->hides_futures)
-		tdt__out_add(out, hides_futures, sizeof(hides_futures) - 1);
-	if (saying->leaves != 0)
-		write_leaves(out, " (", saying->leaves, ")");
+		tdt__string_puts(line, " (futures that wait in it are not shown)");
+	if (saying->leaves != 0) {
+		tdt__string_puts(line, " (");
+		tdt__count_leaves(line, saying->leaves);
+		tdt__string_puts(line, ")");
+	}
 }
 
 /* Leave out each child of `row` that reads the same as a child before it. */
@@ -198,7 +180,6 @@ static uint32_t take_shape(struct text *text, size_t at)
 	return shape;
 }
 
-/* Find the shape of `row`.  The shapes of its children are known. */
 static void do_row(struct text *text, uint32_t row)
 {
 	struct line *line = &text->line[row];
@@ -235,61 +216,33 @@ static void do_rows(struct text *text)
 		join_repeats(text, 0);
 }
 
-/* While the tree is drawn: the text that begins the lines of each level. */
-struct indentation {
-	char bytes[TDT__LEVELS_MAX * sizeof("│  ")];
-	size_t size[TDT__LEVELS_MAX + 2];
-};
-
-static void out_text(struct tdt__out *out, const char *text)
+static void draw_row(struct tdt__string *to, const struct text *text, uint32_t row,
+		     struct tdt__indentation *indentation)
 {
-	tdt__out_add(out, text, strlen(text));
-}
-
-static void indent(struct tdt__out *out, struct indentation *indentation,
-		   const struct tdt__glyphs *glyphs, uint32_t depth, bool last)
-{
-	const char *more = depth == 1 ? " " : last ? glyphs->blank : glyphs->line;
-	char level[16];
-
-	if (depth > TDT__LEVELS_MAX) {
-		tdt__out_add(out, indentation->bytes, indentation->size[TDT__LEVELS_MAX + 1]);
-		snprintf(level, sizeof(level), "[%" PRIu32 "] ", depth);
-		out_text(out, level);
-		return;
-	}
-	tdt__out_add(out, indentation->bytes, indentation->size[depth]);
-	out_text(out, depth == 1 ? glyphs->root : last ? glyphs->last_child : glyphs->child);
-	memcpy(indentation->bytes + indentation->size[depth], more, strlen(more));
-	indentation->size[depth + 1] = indentation->size[depth] + strlen(more);
-}
-
-static void draw_row(struct tdt__out *out, const struct text *text, uint32_t row,
-		     struct indentation *indentation)
-{
-	const struct tdt__glyphs *glyphs = tdt__glyphs(text->options);
 	const struct line *line = &text->line[row];
 	struct saying saying;
-	char times[24];
 
 	memcpy(&saying, text->string.bytes + text->shape[line->shape].at, sizeof(saying));
-	indent(out, indentation, glyphs, text->view.row[row].depth, line->next_sibling == NONE);
-	write_saying(out, text->frames, &saying);
-	if (line->times > 1) {
-		snprintf(times, sizeof(times), "%s%" PRIu32, glyphs->times, line->times);
-		out_text(out, times);
-	}
-	tdt__out_add(out, "\n", 1);
+	tdt__indent(to, indentation, text->view.row[row].depth, line->next_sibling == NONE);
+	add_saying(to, text->frames, &saying);
+	if (line->times > 1)
+		tdt__string_printf(to, "%s%" PRIu32, tdt__glyphs(text->options)->times,
+				   line->times);
+	tdt__string_puts(to, "\n");
 }
 
 static void draw(struct tdt__out *out, const struct text *text)
 {
-	struct indentation indentation;
+	struct tdt__string line = { .options = text->options };
+	struct tdt__indentation indentation;
 	uint32_t row = text->line[0].first_child;
 
-	indentation.size[1] = 0;
 	while (row != NONE && out->error == 0) {
-		draw_row(out, text, row, &indentation);
+		draw_row(&line, text, row, &indentation);
+		out->no_memory |= line.failed;
+		if (!line.failed)
+			tdt__out_add(out, line.bytes, line.n);
+		line.n = 0;
 		if (text->line[row].first_child != NONE) {
 			row = text->line[row].first_child;
 			continue;
@@ -298,6 +251,7 @@ static void draw(struct tdt__out *out, const struct text *text)
 			row = text->view.row[row].parent;
 		row = text->line[row].next_sibling; /* NONE after the task */
 	}
+	tdt__string_free(&line);
 }
 
 static int allocate_lines(struct text *text)
@@ -324,23 +278,21 @@ static uint64_t hash_tree(const struct text *text)
 	return hash;
 }
 
-int tdt__print_tree(struct tdt__out *out, const struct tdt__string *head,
-		    const struct tdt_node *root, struct tdt__frames *frames,
-		    struct tdt__reading *reading)
+void tdt__print_tree(struct tdt__out *out, const struct tdt__string *head,
+		     const struct tdt_node *root, struct tdt__frames *frames,
+		     struct tdt__reading *reading)
 {
-	struct text text = { .options = frames->options, .frames = frames };
-	int err = -ENOMEM;
+	const struct tdt_print_options *options = frames->string.options;
+	struct text text = { .options = options, .frames = frames };
+	bool enough;
 
-	text.folded = tdt__fold(root, frames, frames->options->full != 0);
-	if (text.folded != NULL)
-		err = tdt__view_make(&text.view, root, frames->options, text.folded);
-	if (err == 0)
-		err = allocate_lines(&text);
-	if (err == 0)
+	text.folded = tdt__fold(root, frames, options->full != 0);
+	enough = text.folded != NULL &&
+		 tdt__view_make(&text.view, root, options, text.folded) == 0 &&
+		 allocate_lines(&text) == 0;
+	if (enough)
 		do_rows(&text);
-	if (err == 0 && text.string.failed)
-		err = -ENOMEM;
-	if (err == 0) {
+	if (enough && !text.string.failed) {
 		if (head != NULL)
 			tdt__out_add(out, head->bytes, head->n);
 		draw(out, &text);
@@ -348,28 +300,28 @@ int tdt__print_tree(struct tdt__out *out, const struct tdt__string *head,
 			*reading = (struct tdt__reading){ .hash = hash_tree(&text),
 							  .partial = text.view.n < root->tree->n };
 	}
+	out->no_memory |= !enough || text.string.failed;
 	tdt__string_free(&text.string);
 	tdt__index_fini(&text.index);
 	free(text.shape);
 	free(text.line);
 	free(text.view.row);
 	free(text.folded);
-	return err;
 }
 
-int tdt__print_text(struct tdt__out *out, const struct tdt_trace *trace,
-		    const struct tdt_node *root, const struct tdt_print_options *options)
+void tdt__print_text(struct tdt__out *out, const struct tdt_trace *trace,
+		     const struct tdt_node *root, const struct tdt_print_options *options)
 {
 	const struct tdt_task_info *info = tdt_trace_info(trace);
-	struct tdt__frames frames = { .options = options };
-	struct tdt__string head = { 0 };
-	int err;
+	struct tdt__frames frames = { .string.options = options };
+	struct tdt__string head = { .options = options };
 
-	tdt__task_line(&head, info, (struct tdt__task_kind){ 0 }, options);
+	tdt__task_line(&head, info, (struct tdt__task_kind){ 0 });
 	tdt__unsure_line(&head, info);
-	tdt__wait_lines(&head, info, NULL, options);
-	err = head.failed ? -ENOMEM : tdt__print_tree(out, &head, root, &frames, NULL);
+	tdt__wait_lines(&head, info, NULL);
+	out->no_memory |= head.failed;
+	if (!head.failed)
+		tdt__print_tree(out, &head, root, &frames, NULL);
 	tdt__string_free(&head);
 	tdt__frames_fini(&frames);
-	return err;
 }

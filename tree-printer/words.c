@@ -34,11 +34,6 @@ const char *tdt__count_text(char text[TDT__WORDS_MAX], uint64_t n, const char *n
 	return text;
 }
 
-void tdt__count(struct tdt__string *string, uint64_t n)
-{
-	tdt__string_puts(string, TDT__NUMBER(n));
-}
-
 void tdt__count_leaves(struct tdt__string *string, uint64_t n)
 {
 	tdt__string_printf(string, "%" PRIu64 " lea%s", n, n == 1 ? "f" : "ves");
@@ -77,6 +72,18 @@ void tdt__duration(struct tdt__string *string, uint64_t ns)
 	tdt__string_printf(string, " %s", TDT__DURATION(ns));
 }
 
+void tdt__duration_range(struct tdt__string *string, struct tdt__extent range)
+{
+	const char *low = TDT__DURATION(range.low), *high = TDT__DURATION(range.high);
+
+	if (range.low == 0 && range.high != 0)
+		tdt__string_printf(string, " up to %s", high);
+	else if (strcmp(low, high) == 0)
+		tdt__string_printf(string, " %s", low);
+	else
+		tdt__string_printf(string, " %s to %s", low, high);
+}
+
 const char *tdt__wall_clock_text(char text[TDT__WORDS_MAX], uint64_t real, bool dated)
 {
 	time_t seconds = (time_t)(real / 1000000000);
@@ -104,27 +111,23 @@ struct tdt_task_info tdt__dump_task(const struct tdt_snapshot_group *group, size
 	return info;
 }
 
-void tdt__task_name(struct tdt__string *string, uint64_t id, const char *name,
-		    const struct tdt_print_options *options)
+void tdt__task_name(struct tdt__string *string, uint64_t id, const char *name)
 {
 	tdt__string_printf(string, "%" PRIu64, id);
 	if (name == NULL)
 		return;
-	tdt__string_puts(string, " \"");
-	tdt__string_escape(string, name, options->utf8 == TDT_PRINT_YES, '"');
-	tdt__string_puts(string, "\"");
+	tdt__string_puts(string, " ");
+	tdt__string_quoted(string, name);
 }
 
-void tdt__misuse_line(struct tdt__string *string, const struct tdt_misuse *misuse,
-		      const struct tdt_print_options *options)
+void tdt__misuse_line(struct tdt__string *string, const struct tdt_misuse *misuse)
 {
-	tdt__string_printf(string, "%smisuse%s: ", tdt__color_of(TDT__RED, options),
-			   tdt__color_of(TDT__PLAIN, options));
-	tdt__string_escape(string, misuse->reason, options->utf8 == TDT_PRINT_YES, '\0');
+	tdt__colored(string, TDT__RED, "misuse");
+	tdt__string_puts(string, ": ");
+	tdt__string_text(string, misuse->reason);
 	if (misuse->task != 0) {
 		tdt__string_puts(string, " (task ");
-		tdt__task_name(string, misuse->task, misuse->name[0] != '\0' ? misuse->name : NULL,
-			       options);
+		tdt__task_name(string, misuse->task, misuse->name[0] != '\0' ? misuse->name : NULL);
 		tdt__string_puts(string, ")");
 	}
 	tdt__string_puts(string, "\n");
@@ -143,8 +146,7 @@ const char *tdt__task_color(const struct tdt_task_info *info, bool deadlock)
 	return info->state == TDT_TASK_RUNNABLE && is_long ? TDT__YELLOW : NULL;
 }
 
-void tdt__task_state(struct tdt__string *string, const struct tdt_task_info *info, bool deadlock,
-		     const struct tdt_print_options *options)
+void tdt__task_state(struct tdt__string *string, const struct tdt_task_info *info, bool deadlock)
 {
 	static const char *const words[] = { [TDT_TASK_WAITING] = "pending",
 					     [TDT_TASK_RUNNING] = "running",
@@ -155,36 +157,28 @@ void tdt__task_state(struct tdt__string *string, const struct tdt_task_info *inf
 	const char *color = tdt__task_color(info, deadlock);
 
 	tdt__string_puts(string, " ");
-	if (color != NULL)
-		tdt__color(string, color, options);
-	tdt__string_puts(string, info->moved != 0 ? "waited" : words[info->state]);
-	if (color != NULL)
-		tdt__color(string, TDT__PLAIN, options);
+	tdt__colored(string, color, info->moved != 0 ? "waited" : words[info->state]);
 }
 
-void tdt__ring_kind(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle,
-		    const struct tdt_print_options *options)
+void tdt__ring_kind(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle)
 {
-	if (cycle->deadlock) {
-		tdt__string_printf(string, "%sdeadlock%s", tdt__color_of(TDT__RED, options),
-				   tdt__color_of(TDT__PLAIN, options));
-	} else {
+	if (cycle->deadlock)
+		tdt__colored(string, TDT__RED, "deadlock");
+	else
 		tdt__string_puts(string,
 				 cycle->unproven ? "unproven ring of waits" : "ring of waits");
-	}
 }
 
-void tdt__ring_line(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle, size_t most,
-		    const struct tdt_print_options *options)
+void tdt__ring_line(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle, size_t most)
 {
-	tdt__ring_kind(string, cycle, options);
+	tdt__ring_kind(string, cycle);
 	for (size_t i = 0; i <= cycle->n && string->n < most; i++) {
 		const struct tdt_task_info *task = cycle->tasks[i % cycle->n];
 
 		tdt__string_puts(string, i == 0   ? ": task "
 					 : i == 1 ? " waits for task "
 						  : ", which waits for task ");
-		tdt__task_name(string, task->id, task->name, options);
+		tdt__task_name(string, task->id, task->name);
 	}
 }
 
@@ -208,13 +202,12 @@ void tdt__task_time(struct tdt__string *string, const struct tdt_task_info *info
 	}
 }
 
-void tdt__task_syscall(struct tdt__string *string, const char *syscall,
-		       const struct tdt_print_options *options)
+void tdt__task_syscall(struct tdt__string *string, const char *syscall)
 {
 	if (syscall == NULL)
 		return;
 	tdt__string_puts(string, ", in ");
-	tdt__string_escape(string, syscall, options->utf8 == TDT_PRINT_YES, '\0');
+	tdt__string_text(string, syscall);
 	tdt__string_puts(string, "()");
 }
 
@@ -277,24 +270,56 @@ void tdt__task_answer(struct tdt__string *string, const struct tdt_task_info *in
 		tdt__string_puts(string, ", did not answer");
 }
 
-void tdt__spawn_place(struct tdt__string *string, const char *file, uint32_t line, uint32_t column,
-		      const struct tdt_print_options *options)
+static void poll_range(struct tdt__string *string, struct tdt__extent polls)
+{
+	if (polls.low != polls.high)
+		tdt__string_printf(string, "%s to ", TDT__NUMBER(polls.low));
+	tdt__string_puts(string, TDT__COUNTED(polls.high, "poll"));
+}
+
+void tdt__tree_age(struct tdt__string *string, struct tdt__extent age_ns,
+		   struct tdt__extent polls_since, struct tdt__task_kind kind, bool seen)
+{
+	bool aged = age_ns.high != 0, polled = polls_since.high != 0;
+	bool recorded = kind.recorded && kind.answer != TDT_ANSWER_NONE;
+	bool watched = !kind.recorded && ((kind.outside && kind.answer == TDT_ANSWER_LAST) || seen);
+
+	if (kind.recorded ? !recorded : !watched && !aged && !polled)
+		return; /* there is no tree, or it is as new as the answer */
+	tdt__string_puts(string, recorded ? ", recorded" : watched ? ", watched" : ", as seen");
+	if (aged || watched)
+		tdt__duration_range(string, age_ns);
+	if (recorded)
+		tdt__string_puts(string, aged ? " before the end" : " at the end");
+	if (watched || polled) {
+		tdt__string_puts(string, watched    ? " ago, "
+					 : recorded ? ", "
+					 : aged	    ? " and "
+						    : " ");
+		poll_range(string, polls_since);
+	}
+	tdt__string_puts(string, watched     ? " since"
+				 : !recorded ? " ago"
+				 : polled    ? " before the last"
+					     : "");
+}
+
+void tdt__spawn_place(struct tdt__string *string, const char *file, uint32_t line, uint32_t column)
 {
 	tdt__string_puts(string, "spawned at ");
-	tdt__string_escape(string, file, options->utf8 == TDT_PRINT_YES, '\0');
+	tdt__string_text(string, file);
 	if (line != 0)
 		tdt__string_printf(string, ":%" PRIu32, line);
 	if (line != 0 && column != 0)
 		tdt__string_printf(string, ":%" PRIu32, column);
 }
 
-void tdt__task_place(struct tdt__string *string, const struct tdt_task_info *info,
-		     const struct tdt_print_options *options)
+void tdt__task_place(struct tdt__string *string, const struct tdt_task_info *info)
 {
 	if (info->file == NULL)
 		return;
 	tdt__string_puts(string, ", ");
-	tdt__spawn_place(string, info->file, info->line, info->column, options);
+	tdt__spawn_place(string, info->file, info->line, info->column);
 }
 
 void tdt__task_parent(struct tdt__string *string, const struct tdt_task_info *info)
@@ -314,33 +339,29 @@ bool tdt__wait_is_news(const struct tdt_wait *wait)
 	       (wait->kind == TDT_WAIT_MUTEX || wait->kind == TDT_WAIT_CHANNEL);
 }
 
-static void wait_name(struct tdt__string *string, const struct tdt_wait *wait,
-		      const struct tdt_print_options *options)
+static void wait_name(struct tdt__string *string, const struct tdt_wait *wait)
 {
 	if (wait->name[0] == '\0')
 		return;
-	tdt__string_puts(string, " \"");
-	tdt__string_escape(string, wait->name, options->utf8 == TDT_PRINT_YES, '"');
-	tdt__string_puts(string, "\"");
+	tdt__string_puts(string, " ");
+	tdt__string_quoted(string, wait->name);
 }
 
-static void wait_object(struct tdt__string *string, const char *what, const struct tdt_wait *wait,
-			const struct tdt_print_options *options)
+static void wait_object(struct tdt__string *string, const char *what, const struct tdt_wait *wait)
 {
 	tdt__string_puts(string, what);
-	wait_name(string, wait, options);
+	wait_name(string, wait);
 	if (wait->object != 0)
 		tdt__string_printf(string, " (0x%" PRIx64 ")", wait->object);
 }
 
-void tdt__lock_name(struct tdt__string *string, const struct tdt_wait *wait,
-		    const struct tdt_print_options *options)
+void tdt__lock_name(struct tdt__string *string, const struct tdt_wait *wait)
 {
-	wait_object(string, "a mutex", wait, options);
+	wait_object(string, "a mutex", wait);
 }
 
 static void wait_owner(struct tdt__string *string, const char *how, const struct tdt_wait *wait,
-		       uint64_t self, const char *name, const struct tdt_print_options *options)
+		       uint64_t self, const char *name)
 {
 	if (wait->owner == 0)
 		return;
@@ -349,24 +370,24 @@ static void wait_owner(struct tdt__string *string, const char *how, const struct
 		tdt__string_puts(string, "itself");
 	} else {
 		tdt__string_puts(string, "task ");
-		tdt__task_name(string, wait->owner, name, options);
+		tdt__task_name(string, wait->owner, name);
 	}
 }
 
 /* " handed 3.204 s ago to task 7 "x", which has not taken it". */
 static void wait_handed(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,
-			const char *name, const struct tdt_print_options *options)
+			const char *name)
 {
 	tdt__string_printf(string, " handed %s", TDT__DURATION(wait->handed_ns));
 	if (wait->owner == self)
 		tdt__string_puts(string, " ago to another future of its own");
 	else
-		wait_owner(string, " ago to ", wait, self, name, options);
+		wait_owner(string, " ago to ", wait, self, name);
 	tdt__string_puts(string, ", which has not taken it");
 }
 
 void tdt__waited_for(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,
-		     const char *owner, const struct tdt_print_options *options)
+		     const char *owner)
 {
 	const char *how = " of ";
 
@@ -375,38 +396,38 @@ void tdt__waited_for(struct tdt__string *string, const struct tdt_wait *wait, ui
 		how = "";
 		break;
 	case TDT_WAIT_MUTEX:
-		wait_object(string, "a mutex", wait, options);
+		wait_object(string, "a mutex", wait);
 		how = " held by ";
 		if (wait->owner != 0 && wait->handed_ns != 0) {
-			wait_handed(string, wait, self, owner, options);
+			wait_handed(string, wait, self, owner);
 			return;
 		}
 		break;
 	case TDT_WAIT_CHANNEL:
-		wait_object(string, "a channel", wait, options);
+		wait_object(string, "a channel", wait);
 		break;
 	case TDT_WAIT_TIMER:
 		tdt__string_puts(string, "a timer");
-		wait_name(string, wait, options);
+		wait_name(string, wait);
 		break;
 	case TDT_WAIT_IO:
 		if (wait->object != 0)
 			tdt__string_printf(string, "descriptor %" PRIu64, wait->object);
 		else
 			tdt__string_puts(string, "a descriptor");
-		wait_name(string, wait, options);
+		wait_name(string, wait);
 		break;
 	default:
-		wait_object(string, "something", wait, options);
+		wait_object(string, "something", wait);
 	}
-	wait_owner(string, how, wait, self, owner, options);
+	wait_owner(string, how, wait, self, owner);
 	if (wait->orphaned != 0)
 		tdt__string_puts(string, ", which has ended without giving it back");
 }
 
 void tdt__wait_for(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,
-		   const char *owner, const struct tdt_print_options *options)
+		   const char *owner)
 {
 	tdt__string_puts(string, "for ");
-	tdt__waited_for(string, wait, self, owner, options);
+	tdt__waited_for(string, wait, self, owner);
 }

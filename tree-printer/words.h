@@ -34,10 +34,17 @@ const char *tdt__count_text(char text[TDT__WORDS_MAX], uint64_t n, const char *n
 const char *tdt__duration_text(char text[TDT__WORDS_MAX], uint64_t ns);
 const char *tdt__wall_clock_text(char text[TDT__WORDS_MAX], uint64_t real, bool dated);
 
-/* The same, added to a string: "10,000", "1 leaf", and " 1.204 s" with the space. */
-void tdt__count(struct tdt__string *string, uint64_t n);
+/* Added to a string: "1 leaf", and " 1.204 s" with the space. */
 void tdt__count_leaves(struct tdt__string *string, uint64_t n);
 void tdt__duration(struct tdt__string *string, uint64_t ns);
+
+/* What several tasks have: from the least to the most. */
+struct tdt__extent {
+	uint64_t low, high;
+};
+
+/* " 1.204 s to 60.10 s"; one duration if both read the same; " up to 60.10 s" from 0 on. */
+void tdt__duration_range(struct tdt__string *string, struct tdt__extent range);
 
 /*
  * Task `i` of a group.  Fields that the caller's older header does not have are 0.  If the group's
@@ -46,23 +53,20 @@ void tdt__duration(struct tdt__string *string, uint64_t ns);
 struct tdt_task_info tdt__dump_task(const struct tdt_snapshot_group *group, size_t i);
 
 /* `5 "a"`: the id and the name of a task.  The name is escaped; NULL: the task has none. */
-void tdt__task_name(struct tdt__string *string, uint64_t id, const char *name,
-		    const struct tdt_print_options *options);
+void tdt__task_name(struct tdt__string *string, uint64_t id, const char *name);
 
 /* The line that says that each age is at least what is printed. */
 #define TDT__AT_LEAST "all times are at least these, since a core file has no clock\n"
 
 /* The line of the first misuse of the library. */
-void tdt__misuse_line(struct tdt__string *string, const struct tdt_misuse *misuse,
-		      const struct tdt_print_options *options);
+void tdt__misuse_line(struct tdt__string *string, const struct tdt_misuse *misuse);
 
 /*
  * Parts of the line of one task, which the line of a group has, too.  Each begins with a space, or
  * with a comma and a space.  The state of a task in a deadlock, and of one that has run for long,
  * is red; that of one that has been runnable for long is yellow.
  */
-void tdt__task_state(struct tdt__string *string, const struct tdt_task_info *info, bool deadlock,
-		     const struct tdt_print_options *options);
+void tdt__task_state(struct tdt__string *string, const struct tdt_task_info *info, bool deadlock);
 /* The colour of that state (terminal.h).  NULL: nothing is suspicious. */
 const char *tdt__task_color(const struct tdt_task_info *info, bool deadlock);
 /*
@@ -71,18 +75,16 @@ const char *tdt__task_color(const struct tdt_task_info *info, bool deadlock);
  */
 void tdt__task_time(struct tdt__string *string, const struct tdt_task_info *info);
 /* What a ring of waits is: "deadlock" (in red), or that it is unproven, or only a ring. */
-void tdt__ring_kind(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle,
-		    const struct tdt_print_options *options);
+void tdt__ring_kind(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle);
 /*
  * `deadlock: task 5 "a" waits for task 6, which waits for task 5 "a"`: the tasks until there are
  * `most` bytes.
  */
-void tdt__ring_line(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle, size_t most,
-		    const struct tdt_print_options *options);
+void tdt__ring_line(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle,
+		    size_t most);
 /* The word between a state and a duration. */
 const char *tdt__for(enum tdt_task_state state);
-void tdt__task_syscall(struct tdt__string *string, const char *syscall,
-		       const struct tdt_print_options *options);
+void tdt__task_syscall(struct tdt__string *string, const char *syscall);
 /* "aborted by task 7"; `by` is 0 if no task did it. */
 void tdt__aborted(struct tdt__string *string, uint64_t by);
 /* Why there is no leaf, of a task that waits and whose tree has none. */
@@ -116,14 +118,19 @@ static inline bool tdt__is_seen(const struct tdt_task_info *info, struct tdt__ta
 	       info->state == TDT_TASK_WAITING && info->polls_since == 0;
 }
 
+/*
+ * How old the tree is: ", watched 1 s to 2 s ago, 0 polls since", ", recorded 3.000 ms before the
+ * end, 2 polls before the last", or ", as seen 1 s and 3 polls ago".
+ */
+void tdt__tree_age(struct tdt__string *string, struct tdt__extent age_ns,
+		   struct tdt__extent polls_since, struct tdt__task_kind kind, bool seen);
+
 /* What the tree is. */
 void tdt__task_answer(struct tdt__string *string, const struct tdt_task_info *info,
 		      struct tdt__task_kind kind);
-void tdt__task_place(struct tdt__string *string, const struct tdt_task_info *info,
-		     const struct tdt_print_options *options);
+void tdt__task_place(struct tdt__string *string, const struct tdt_task_info *info);
 /* "spawned at demo/echo.c:12:3"; what is 0 is left out. */
-void tdt__spawn_place(struct tdt__string *string, const char *file, uint32_t line, uint32_t column,
-		      const struct tdt_print_options *options);
+void tdt__spawn_place(struct tdt__string *string, const char *file, uint32_t line, uint32_t column);
 void tdt__task_parent(struct tdt__string *string, const struct tdt_task_info *info);
 
 /*
@@ -137,14 +144,13 @@ bool tdt__wait_is_news(const struct tdt_wait *wait);
  * `owner` is the owner's name; NULL: it has none, or it is unknown.
  */
 void tdt__wait_for(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,
-		   const char *owner, const struct tdt_print_options *options);
+		   const char *owner);
 /* The same without "for". */
 void tdt__waited_for(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,
-		     const char *owner, const struct tdt_print_options *options);
+		     const char *owner);
 
 /* "a mutex "accounts" (0x10)". */
-void tdt__lock_name(struct tdt__string *string, const struct tdt_wait *wait,
-		    const struct tdt_print_options *options);
+void tdt__lock_name(struct tdt__string *string, const struct tdt_wait *wait);
 
 enum {
 	TDT__WAITS_SHOWN = 8 /* lines about waits; further waits are only counted */
@@ -152,21 +158,20 @@ enum {
 
 /* The line of a task. */
 void tdt__task_line(struct tdt__string *string, const struct tdt_task_info *info,
-		    struct tdt__task_kind kind, const struct tdt_print_options *options);
+		    struct tdt__task_kind kind);
 
 /*
  * `busy loop: task 6 "x" woke itself 406,000 times in 0.1 s`, without an end of the line: what is
  * said of a task with `busy_polls`.
  */
-void tdt__busy_line(struct tdt__string *string, const struct tdt_task_info *info,
-		    const struct tdt_print_options *options);
+void tdt__busy_line(struct tdt__string *string, const struct tdt_task_info *info);
 
 /*
  * The line of a lost wake-up.  `took_ns`: the requests of this answer were made so long ago; 0: it
  * made none.
  */
 void tdt__lost_line(struct tdt__string *string, const struct tdt_task_info *info, uint64_t took_ns,
-		    const struct tdt__names *names, const struct tdt_print_options *options);
+		    const struct tdt__names *names);
 
 /* The line below, which warns that some of the leaves may be over.  May add nothing. */
 void tdt__unsure_line(struct tdt__string *string, const struct tdt_task_info *info);
@@ -176,4 +181,4 @@ void tdt__unsure_line(struct tdt__string *string, const struct tdt_task_info *in
  * `info` are looked up in `names` (NULL: none).
  */
 void tdt__wait_lines(struct tdt__string *string, const struct tdt_task_info *info,
-		     const struct tdt__names *names, const struct tdt_print_options *options);
+		     const struct tdt__names *names);

@@ -13,13 +13,11 @@ fuzz_environment = tests/fuzz/fuzz_environment.c tests/fuzz/fuzz.h \
 	cli/bound.c \
 	cli/bound.h \
 	cli/named.c \
-	cli/named.h \
 	cli/option_table.c \
 	cli/options.c \
 	cli/options.h \
 	cli/outside.c \
 	cli/print.c \
-	cli/print.h \
 	cli/program.c \
 	cli/program.h \
 	cli/read_dump.c \
@@ -27,18 +25,15 @@ fuzz_environment = tests/fuzz/fuzz_environment.c tests/fuzz/fuzz.h \
 	cli/read_json.h \
 	cli/read_parts.c \
 	cli/read_parts.h \
-	cli/record.h \
 	cli/record_write.c \
 	cli/recordings.c \
 	cli/recordings.h
 fuzz_json = tests/fuzz/fuzz_json.c tests/fuzz/fuzz.h \
 	cli/compare.c \
 	cli/compare.h \
-	cli/diff.h \
 	cli/diff_print.c \
 	cli/stacks.c \
 	cli/stacks.h \
-	cli/stacks_print.c \
 	cli/text_table.c \
 	cli/text_table.h \
 	cli/read_dump.c \
@@ -51,7 +46,6 @@ fuzz_reader = tests/fuzz/fuzz_reader.c tests/fuzz/fuzz.h $(fuzz_core_image)
 fuzz_ustack = tests/fuzz/fuzz_ustack.c tests/fuzz/fuzz.h \
 	cli/join.c \
 	cli/join.h \
-	cli/join_index.c \
 	cli/join_print.c \
 	cli/option_table.c \
 	cli/options.c \
@@ -84,7 +78,6 @@ fuzz_top = tests/fuzz/fuzz_top.c tests/fuzz/fuzz.h $(fuzz_core_image) \
 	cli/top_look.c \
 	cli/top_look.h \
 	cli/top_places.c \
-	cli/top_places.h \
 	cli/top_press.c \
 	cli/top_round.c \
 	cli/top_round.h \

@@ -271,7 +271,7 @@ tests_unit_cli_check_serve_SOURCES = tests/unit/cli/check_serve.c cli/serve.c
 tests_unit_cli_check_serve_LDADD = $(on_nothing)
 tests_unit_cli_check_two_profiles_SOURCES = \
 	tests/unit/cli/check_two_profiles.c cli/read_dump.c cli/read_json.c cli/read_parts.c \
-	cli/stacks.c cli/stacks_print.c cli/text_table.c
+	cli/stacks.c cli/text_table.c
 tests_unit_cli_check_two_profiles_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
 tests_unit_cli_check_two_profiles_LDADD = $(tests_memory) $(on_core) $(JANSSON_LIBS)
 tests_unit_cli_check_top_SOURCES = \

@@ -7,7 +7,7 @@
 static const char *why;
 static unsigned seconds = 30;
 
-/* Call do_apart() with stdout in a file, and put into `text` what was written there. */
+/* Call do_apart(stdout, ) with stdout in a file, and put into `text` what was written there. */
 static int written(apart_fn *work, const char *say_what, char *text, size_t size)
 {
 	FILE *file = tmpfile();
@@ -16,7 +16,7 @@ static int written(apart_fn *work, const char *say_what, char *text, size_t size
 	ck_assert_ptr_nonnull(file);
 	fflush(stdout);
 	ck_assert_int_ge(dup2(fileno(file), STDOUT_FILENO), 0);
-	error = do_apart(work, (void *)(uintptr_t)say_what, seconds, &why);
+	error = do_apart(stdout, work, (void *)(uintptr_t)say_what, seconds, &why);
 	fflush(stdout);
 	dup2(saved, STDOUT_FILENO);
 	close(saved);

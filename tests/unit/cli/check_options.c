@@ -12,12 +12,29 @@ static struct options options;
 static char **rest;
 static int n_rest;
 
-/* Read the options of a command.  Returns what options_read() does. */
+#define WENT_ON 99
+
+static int status_of_child(enum command_number command)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		optind = 0;
+		options_read(&program, command, &options, &n_rest, &rest);
+		_exit(WENT_ON);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(WIFEXITED(status));
+	return WEXITSTATUS(status) == WENT_ON ? PROGRAM_GOES_ON : WEXITSTATUS(status);
+}
+
+/* Read the options of a command.  Returns PROGRAM_GOES_ON, or the exit status if that ends it. */
 static int reads(enum command_number command, ...)
 {
 	static char *arguments[16];
 	va_list list;
-	int n = 0;
+	int n = 0, status;
 
 	arguments[n++] = (char *)(uintptr_t)"tdt";
 	va_start(list, command);
@@ -27,8 +44,12 @@ static int reads(enum command_number command, ...)
 	options = (struct options){ .max_requests = 1000, .task = TASK_NOT_GIVEN };
 	rest = arguments;
 	n_rest = n;
-	optind = 0; /* begin anew */
-	return options_read(&program, command, &options, &n_rest, &rest);
+	status = status_of_child(command);
+	if (status == PROGRAM_GOES_ON) {
+		optind = 0; /* begin anew */
+		options_read(&program, command, &options, &n_rest, &rest);
+	}
+	return status;
 }
 
 /* Each option has one meaning in a command. */

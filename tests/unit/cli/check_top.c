@@ -486,16 +486,3 @@ TEST(without_memory_the_screen_says_that_it_failed)
 	now->when = last->when + 1;
 	no_memory_each(draw_a_screen, NULL, 2);
 }
-
-TEST(without_memory_a_round_is_compared_with_none)
-{
-	NOT_TRIED_IF(!no_memory_possible(), "allocations can't be made to fail here");
-	add_task(last, 1, "a", 1);
-	add_task(now, 1, "a", 3);
-	add_place(last, 1, 1);
-	add_place(now, 1, 3);
-	no_memory_begin(0);
-	top_round_take(now, last);
-	ck_assert_int_ge(no_memory_end(), 2);
-	ck_assert_double_lt(now->task[0].rate, 0);
-}

@@ -95,7 +95,7 @@ static struct dump *read_back(const char *text)
 	struct reader reader = { .file = file };
 	struct tdt_trace *trace;
 	struct dump *dump;
-	int result = reader_next_of_both(&reader, &trace, &dump);
+	int result = reader_next(&reader, &trace, &dump);
 
 	ck_assert_str_eq(reader.message, "");
 	ck_assert_int_eq(result, 1);
@@ -140,14 +140,14 @@ TEST(dumps_and_traces_may_follow_one_another)
 	snprintf(text, sizeof(text), "%s%s%s", some_json, trace_json, some_json);
 	reader.file = fmemopen(text, strlen(text), "r");
 	for (int i = 0; i < 3; i++) {
-		ck_assert_int_eq(reader_next_of_both(&reader, &trace, &dump), 1);
+		ck_assert_int_eq(reader_next(&reader, &trace, &dump), 1);
 		ck_assert((trace != NULL) == (i == 1) && (dump != NULL) == (i != 1));
 		tdt_trace_free(trace);
 		dump_free(dump);
 	}
-	ck_assert_int_eq(reader_next_of_both(&reader, &trace, &dump), 0);
+	ck_assert_int_eq(reader_next(&reader, &trace, &dump), 0);
 	rewind(reader.file);
-	ck_assert_int_eq(reader_next(&reader, &trace), -1);
+	ck_assert_int_eq(reader_next(&reader, &trace, NULL), -1);
 	ck_assert_str_eq(reader.message, "a dump of many tasks, not a trace of one");
 	fclose(reader.file);
 }
@@ -232,7 +232,7 @@ TEST(what_is_no_dump_is_refused_with_the_place_and_reason)
 		struct tdt_trace *trace;
 		struct dump *dump;
 
-		ck_assert_int_eq(reader_next_of_both(&reader, &trace, &dump), -1);
+		ck_assert_int_eq(reader_next(&reader, &trace, &dump), -1);
 		ck_assert(trace == NULL && dump == NULL);
 		ck_assert_str_eq(reader.message, cases[i].message);
 		fclose(file);
@@ -269,7 +269,7 @@ TEST(damaged_dumps_never_do_damage)
 				text[at] = "{}[]\",:0123456789-n"[random_below(&random, 19)];
 		}
 		reader.file = fmemopen(text, n, "r");
-		while (reader_next_of_both(&reader, &trace, &dump) > 0) {
+		while (reader_next(&reader, &trace, &dump) > 0) {
 			for (int form = TDT_PRINT_TEXT; dump != NULL && form <= TDT_PRINT_FOLDED;
 			     form++)
 				free(dumped_text(dump_snapshot(dump),
@@ -293,7 +293,7 @@ static int read_as_list(const char *text, struct reader *reader, struct dump **d
 	int result;
 
 	*reader = (struct reader){ .file = file, .lists = true };
-	result = reader_next_of_both(reader, &trace, dump);
+	result = reader_next(reader, &trace, dump);
 	ck_assert_ptr_null(trace);
 	fclose(file);
 	return result;
@@ -351,7 +351,7 @@ static int read_once(void *argument)
 	int result;
 
 	rewind(argument);
-	result = reader_next_of_both(&reader, &trace, &dump);
+	result = reader_next(&reader, &trace, &dump);
 	dump_free(dump);
 	/* jansson has words for it, but no code */
 	if (result == 1)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers tree-printer/dump_text, tree-printer/dump_group, tree-printer/dump_folded,
+ * Covers tree-printer/dump_text, tree-printer/dump_group, tree-printer/folded,
  * tree-printer/names.  The text and the folded stacks of a dump, compared with the whole text; and
  * what may go wrong.
  */

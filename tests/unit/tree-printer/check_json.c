@@ -88,7 +88,7 @@ static struct tdt_trace *read_back(const char *text)
 	struct reader reader = { .file = file };
 	struct tdt_trace *trace;
 
-	reader_next(&reader, &trace);
+	reader_next(&reader, &trace, NULL);
 	ck_assert_str_eq(reader.message, "");
 	fclose(file);
 	return trace;
@@ -289,7 +289,7 @@ TEST(json_that_is_no_trace_is_refused_with_the_place_and_reason)
 		struct tdt_trace *trace;
 		char message[600];
 
-		ck_assert_int_eq(reader_next(&reader, &trace), -1);
+		ck_assert_int_eq(reader_next(&reader, &trace, NULL), -1);
 		ck_assert_ptr_null(trace);
 		snprintf(message, sizeof(message), "%lu:%lu: %s", reader.line, reader.column,
 			 reader.message);
@@ -317,11 +317,11 @@ TEST(objects_follow_one_another)
 	struct tdt_trace *trace;
 
 	for (int i = 0; i < 3; i++) {
-		ck_assert_int_eq(reader_next(&reader, &trace), 1);
+		ck_assert_int_eq(reader_next(&reader, &trace, NULL), 1);
 		tdt_trace_free(trace);
 	}
-	ck_assert_int_eq(reader_next(&reader, &trace), 0);
-	ck_assert_int_eq(reader_next(&reader, &trace), 0);
+	ck_assert_int_eq(reader_next(&reader, &trace, NULL), 0);
+	ck_assert_int_eq(reader_next(&reader, &trace, NULL), 0);
 	ck_assert_ptr_null(trace);
 	fclose(file);
 }
@@ -381,7 +381,7 @@ TEST(damaged_json_never_does_damage)
 		for (uint32_t times = 1 + next_random() % 3; times > 0; times--)
 			mutate(text, &n);
 		reader.file = fmemopen(text, n, "r");
-		while ((result = reader_next(&reader, &trace)) > 0) {
+		while ((result = reader_next(&reader, &trace, NULL)) > 0) {
 			for (int form = TDT_PRINT_TEXT; form <= TDT_PRINT_FOLDED; form++)
 				free(print(trace, OPTIONS(.format = (enum tdt_print_format)form)));
 			tdt_trace_free(trace);
@@ -433,7 +433,7 @@ static int read_once(void *argument)
 	int result;
 
 	rewind(argument);
-	result = reader_next(&reader, &trace);
+	result = reader_next(&reader, &trace, NULL);
 	tdt_trace_free(trace);
 	/* jansson has words for it, but no code */
 	if (result == 1)

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers tree-printer/perfetto, tree-printer/packets, tree-printer/packet_stacks,
- * tree-printer/export_counters, tree-printer/export_losses, tree-printer/export_phases,
- * tree-printer/export_tracks, tree-printer/export_user.  The packets of a trace are well formed,
- * whatever the recording has; and errors are reported.  What the traces mean to Perfetto is looked
- * at in tests/outside/perfetto.sh.
+ * Covers tree-printer/perfetto, tree-printer/packets, tree-printer/packet_stacks.  The packets of a
+ * trace are well formed, whatever the recording has; and errors are reported.  What the traces mean
+ * to Perfetto is looked at in tests/outside/perfetto.sh.
  */
 
 #include <zlib.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers tree-printer/summary_text, tree-printer/summary_entries, tree-printer/summary_lines,
- * tree-printer/summary_tables, tree-printer/summary_json, tree-printer/summary_print.
+ * Covers tree-printer/summary_text, tree-printer/summary_json, tree-printer/summary_print.
  * How the summary of a made recording looks.
  */
 
