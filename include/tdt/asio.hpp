@@ -170,61 +170,40 @@ inline constexpr tdt_leaf_wait asio_wait_of = { asio_kind<Initiation>(), 0, null
 
 /* --- Promises ------------------------------------------------------------------------ */
 
-/* A coroutine of Asio's own is plumbing: the entry point of co_spawn(), and an arm's wrapper. */
-struct asio_origin : origin {
-	bool plumbing = std::string_view(file).find("asio/impl/") != std::string_view::npos ||
-			std::string_view(function).find("awaitable_wrap") !=
-				std::string_view::npos;
-
-#ifdef __cpp_lib_source_location
-	consteval asio_origin(std::source_location here = std::source_location::current())
-	    : origin(here)
-	{
-	}
-#else
-	consteval asio_origin(const char *file_ = __builtin_FILE(),
-			      const char *function_ = __builtin_FUNCTION(),
-			      std::uint32_t line_ = __builtin_LINE())
-	    : origin(file_, function_, line_)
-	{
-	}
-#endif
-};
-
-/* Plumbing outside of a task knows on behalf of which task it was spawned. */
-struct asio_link : link {
-	std::uint64_t behalf = 0;
-};
-
 template <typename Self, typename Base>
-using asio_around = promise_around<Self, promise_base_of<Base, asio_link>, Base, asio_origin>;
+using asio_around = promise_around<Self, promise_base_of<Base>, Base>;
 
 template <typename Base, typename Operation>
 struct asio_promise : asio_around<asio_promise<Base, Operation>, Base> {
 	using asio_around<asio_promise, Base>::asio_around;
 
-	/* Asio resumes the innermost coroutine in a loop. */
-	static constexpr bool at_once = true;
-	const void *next_of() const noexcept
+	/* A coroutine of Asio's own: the entry point of co_spawn(), and an arm's wrapper. */
+	static consteval bool is_plumbing(std::string_view file, std::string_view function)
 	{
-		return static_cast<decltype(this->caller_)>(const_cast<asio_promise *>(this));
+		return file.find("asio/impl/") != file.npos || function == "awaitable_wrap";
 	}
 
-	void begin(const asio_origin &where, std::uintptr_t base) noexcept
-	{
-		link *awaiting = std::exchange(about_to_begin.awaiting, nullptr);
+	/* Asio resumes the innermost coroutine in a loop. */
+	static constexpr bool at_once = true;
+	const void *key() noexcept { return static_cast<decltype(this->caller_)>(this); }
 
-		if (awaiting != nullptr && about_to_begin.next != this->caller_)
-			awaiting = nullptr;
-		this->hidden = where.plumbing;
-		if (awaiting != nullptr && awaiting->in != nullptr) {
-			this->begin_in(awaiting, base);
-			return;
+	/* Plumbing outside of a task knows on behalf of which task it was spawned. */
+	void begin(std::uintptr_t base) noexcept
+	{
+		link *awaiting = std::exchange(begins_for, nullptr);
+		std::uint64_t spawner = chain::spawner;
+
+		if (awaiting != nullptr && begins == this->caller_) {
+			if (awaiting->in != nullptr) {
+				this->begin_in(awaiting, base);
+				return;
+			}
+			spawner = awaiting->behalf;
 		}
-		this->behalf = awaiting != nullptr ? static_cast<asio_link *>(awaiting)->behalf
-						   : chain::spawner;
-		if (!this->hidden)
-			this->in = chain::begin(where, base, this->behalf);
+		if (this->inner == 0)
+			this->behalf = spawner;
+		else
+			this->begin_task(base, spawner);
 	}
 
 	template <typename Awaited> static constexpr const tdt_leaf_wait *waits_for()
