@@ -3,61 +3,53 @@
 #define TDT_ASIO_HPP /* may change: docs/compatibility.md */
 
 /*
- * The coroutines of Asio, and of Boost.Asio, as tasks: every co_spawned awaitable.  The coroutines
- * stay as they are.  Each file with such coroutines includes this header behind Asio and before its
- * first coroutine; the program is linked to libtdt.
+ * The coroutines of Asio, and of Boost.Asio, as tasks: every co_spawned awaitable, on whatever
+ * executor.  The coroutines stay as they are.  Each file includes this header before Asio; the
+ * program is linked to libtdt.
  *
- *	#include <boost/asio.hpp>
  *	#include <tdt/asio.hpp>
+ *	#include <boost/asio.hpp>
  *
  *	awaitable<void> session(tcp::socket peer)
  *	{
  *		co_await (read_line(peer) || timeout(30s));     // a dump shows this line
  *	}
  *
+ * It needs no change of a file if the compiler includes it: CXXFLAGS += -include tdt/asio.hpp.
+ *
  * Views show what they show with tdt/coro.hpp: an outermost coroutine is a task, named after its
  * function, with a tree of the coroutines that it awaits, each on the line of its co_await, down to
  * the operation.  Besides:
  *
  *   - The arms of `||` and `&&`, and of a parallel group, are tasks, spawned by the coroutine that
- *     awaits them.
+ *     awaits them; dumps show them below it.
  *   - What an operation is, is what its coroutine waits for: "async_receive", or a timer.  Asio
  *     does not say of which socket.
  *   - A coroutine that was co_spawned, and did not begin yet, is no task yet.
  *
- * To be traced, an awaitable has Asio's default executor, any_io_executor.  Another executor takes
- * one line, in each of these files:
+ * A file that lacks this header is found by the linker.  The header gives the type `awaitable` an
+ * ABI tag, so functions that have it in their types have other symbols there: "undefined reference
+ * to session(...)" names a coroutine which is defined in, or called from, such a file.  What files
+ * pass to each other without such a symbol (virtual functions, members of structs) the linker does
+ * not see.  A coroutine of such a file runs as ever, but is missing from the tree of the coroutine
+ * that awaits it, which may be shown as running while it waits.  A library that was built without
+ * the header cannot hand out awaitables to files that have it: build it with -include, too.  (An
+ * Asio whose names are in a version's namespace, ASIO_VERSION_NAMESPACE, does not compile with it.)
  *
- *	TDT_ASIO_EXECUTOR(boost::asio, boost::asio::io_context::executor_type);
- *
- * A file that lacks this header, or that line, violates the one-definition rule, as files do that
- * define one function differently, and nothing finds this out.  Such a coroutine is missing from
- * the tree of the coroutine that awaits it, which may be shown as running while it waits.  So best
- * include Asio and this header in one header of your own.
- *
- * How: a specialization of std::coroutine_traits, which is more specialized than that of Asio, has
+ * How: a specialization of std::coroutine_traits, which is more constrained than that of Asio, has
  * a promise that is derived from Asio's.  No private member is used.  Tried with Asio 1.22 and
  * 1.38, and with Boost 1.74.
  */
+
+#if defined(ASIO_AWAITABLE_HPP) || defined(BOOST_ASIO_AWAITABLE_HPP)
+#error "include tdt/asio.hpp before Asio"
+#endif
 
 #include <string_view>
 
 #include <tdt/coro.hpp>
 
-/*
- * TDT_ASIO_EXECUTOR(ASIO, EXECUTOR): awaitables with this executor are traced, too.  ASIO is asio
- * or boost::asio.
- */
-#define TDT_ASIO_EXECUTOR(asio, executor)                                                          \
-	template <typename Tdt_value, typename... Tdt_arguments>                                   \
-	struct std::coroutine_traits<asio::awaitable<Tdt_value, executor>, Tdt_arguments...> {     \
-		using promise_type = tdt::detail::asio_promise<                                    \
-			asio::detail::awaitable_frame<Tdt_value, executor>,                        \
-			typename tdt::detail::asio_operation<asio::use_awaitable_t,                \
-							     Tdt_arguments...>::type>;             \
-	}
-
-/* --- The parts of the macro, which are of no use elsewhere --------------------------- */
+/* --- What the compiler needs, which is of no use elsewhere ---------------------------- */
 
 namespace tdt
 {
@@ -170,18 +162,26 @@ inline constexpr tdt_leaf_wait asio_wait_of = { asio_kind<Initiation>(), 0, null
 
 /* --- Promises ------------------------------------------------------------------------ */
 
+/*
+ * A coroutine of Asio's own: the entry point of co_spawn(), and an arm's wrapper.  (gcc 12 evaluates
+ * consteval functions in default arguments only once, but not constructors.)
+ */
+struct asio_plumbing {
+	bool is;
+
+	consteval asio_plumbing(std::string_view file = __builtin_FILE(),
+				std::string_view function = __builtin_FUNCTION())
+	    : is(file.find("asio/impl/") != file.npos || function == "awaitable_wrap")
+	{
+	}
+};
+
 template <typename Self, typename Base>
-using asio_around = promise_around<Self, promise_base_of<Base>, Base>;
+using asio_around = promise_around<Self, promise_base_of<Base>, Base, asio_plumbing>;
 
 template <typename Base, typename Operation>
 struct asio_promise : asio_around<asio_promise<Base, Operation>, Base> {
 	using asio_around<asio_promise, Base>::asio_around;
-
-	/* A coroutine of Asio's own: the entry point of co_spawn(), and an arm's wrapper. */
-	static consteval bool is_plumbing(std::string_view file, std::string_view function)
-	{
-		return file.find("asio/impl/") != file.npos || function == "awaitable_wrap";
-	}
 
 	/* Asio resumes the innermost coroutine in a loop. */
 	static constexpr bool at_once = true;
@@ -245,20 +245,42 @@ struct asio_promise : asio_around<asio_promise<Base, Operation>, Base> {
 	}
 };
 
+/* It makes the specialization below more constrained than that of Asio. */
+template <typename> concept any_executor = true;
+
 } // namespace detail
 } // namespace tdt
 
-#if defined(ASIO_AWAITABLE_HPP) && defined(ASIO_HAS_CO_AWAIT)
-#define TDT__ASIO 1
-TDT_ASIO_EXECUTOR(asio, asio::any_io_executor);
-#endif
-#if defined(BOOST_ASIO_AWAITABLE_HPP) && defined(BOOST_ASIO_HAS_CO_AWAIT)
-#define TDT__ASIO 1
-TDT_ASIO_EXECUTOR(boost::asio, boost::asio::any_io_executor);
-#endif
-#ifndef TDT__ASIO
-#error "include an Asio that has coroutines (ASIO_HAS_CO_AWAIT) before tdt/asio.hpp"
-#endif
-#undef TDT__ASIO
+/* Asio is yet to come. */
+#define TDT__ASIO_NAMES                                                                            \
+	template <typename, typename> class __attribute__((abi_tag("tdt"))) awaitable;             \
+	template <typename> struct use_awaitable_t;                                                \
+	namespace detail                                                                           \
+	{                                                                                          \
+	template <typename, typename> class awaitable_frame;                                       \
+	}
+namespace asio
+{
+TDT__ASIO_NAMES
+} // namespace asio
+namespace boost::asio
+{
+TDT__ASIO_NAMES
+} // namespace boost::asio
+#undef TDT__ASIO_NAMES
+
+#define TDT__ASIO_TRAITS(asio)                                                                     \
+	template <typename Value, typename Executor, typename... Arguments>                        \
+		requires tdt::detail::any_executor<Executor>                                       \
+	struct std::coroutine_traits<asio::awaitable<Value, Executor>, Arguments...> {             \
+		using promise_type = tdt::detail::asio_promise<                                    \
+			asio::detail::awaitable_frame<Value, Executor>,                            \
+			typename tdt::detail::asio_operation<asio::use_awaitable_t,                \
+							     Arguments...>::type>;                 \
+	}
+TDT__ASIO_TRAITS(asio);
+TDT__ASIO_TRAITS(boost::asio);
+
+#undef TDT__ASIO_TRAITS
 
 #endif
