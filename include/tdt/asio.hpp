@@ -163,8 +163,8 @@ inline constexpr tdt_leaf_wait asio_wait_of = { asio_kind<Initiation>(), 0, null
 /* --- Promises ------------------------------------------------------------------------ */
 
 /*
- * A coroutine of Asio's own: the entry point of co_spawn(), and an arm's wrapper.  (gcc 12 evaluates
- * consteval functions in default arguments only once, but not constructors.)
+ * A coroutine of Asio's own: the entry point of co_spawn(), and an arm's wrapper.  (gcc 12
+ * evaluates a consteval function in a default argument only once, but not a constructor.)
  */
 struct asio_plumbing {
 	bool is;

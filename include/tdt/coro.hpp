@@ -24,7 +24,8 @@
  *
  * An outermost coroutine is a task from the time that it first runs.  It is named after its
  * function, and ends with its body, or when it is destroyed.  The coroutines that it awaits are its
- * tree, each on the line of its co_await.  The tree is the one that a tdt::task shows (tdt/coroutine.hpp).  A request is answered without waking the task, also from outside the
+ * tree, each on the line of its co_await.  The tree is the one that a tdt::task shows
+ * (tdt/coroutine.hpp).  A request is answered without waking the task, also from outside the
  * process and from a core file.  While a coroutine runs, its task is that of the thread
  * (tdt_current_task_id()), and its stack is shown behind the coroutines that await it.
  *
@@ -193,20 +194,15 @@ class chain {
 		delete this;
 	}
 
-	/* The innermost coroutine, at `depth`, goes on in the frame that begins at `base`. */
-	[[gnu::always_inline]] void go_on(std::uint32_t depth, std::uintptr_t base) noexcept
+	/* The innermost coroutine runs in the frame that begins at `base`. */
+	[[gnu::always_inline]] void run_at(std::uintptr_t base) noexcept
 	{
-		run_at(base);
-		list(depth);
+		if (base_ != base) [[unlikely]]
+			enter(base);
 	}
 
-	/* A coroutine begins behind the list.  Returns whether there is memory for its place. */
-	[[gnu::always_inline]] bool begin_inner(link *inner, std::uintptr_t base) noexcept
-	{
-		innermost = inner;
-		run_at(base);
-		return leaf_.n < capacity_ || grow();
-	}
+	/* One more place can be listed.  False: there is no memory. */
+	bool has_room() noexcept { return leaf_.n < capacity_ || grow(); }
 
 	/* The innermost coroutine, at `depth`, is about to await something at `place`. */
 	void note(std::uint32_t depth, const void *place) noexcept { places_[depth] = place; }
@@ -220,30 +216,22 @@ class chain {
 	std::uint32_t listed() const noexcept { return leaf_.n; }
 
 	/*
-	 * It waits, at the end of the list.  Another thread may resume it as soon as this returns.
-	 * Returns the `spawner` from here on.
+	 * The thread stops to run the task, which waits at the end of the list.  Another thread may
+	 * go on with it as soon as this returns.  Returns the `spawner` from here on.
 	 */
-	std::uint64_t wait(const tdt_leaf_wait *wait) noexcept
-	{
-		leaf_.waits = wait;
-		leaf_.n_waits = wait != nullptr;
-		return leave();
-	}
-
-	/* The thread stops to run the task, which may go on elsewhere. */
-	std::uint64_t leave() noexcept
+	std::uint64_t leave(const tdt_leaf_wait *wait = nullptr) noexcept
 	{
 		std::uint64_t outer = outer_;
 
+		leaf_.waits = wait;
+		leaf_.n_waits = wait != nullptr;
 		spawner = outer;
 		base_ |= LEFT;
 		tdt_task_leave(task_); /* it waits at the list, which is in force since it began */
 		return outer;
 	}
 
-	/* The coroutine was not suspended after all. */
-	void resume(std::uint32_t depth) noexcept { go_on(depth, base_ & ~LEFT); }
-
+	std::uintptr_t base() const noexcept { return base_ & ~LEFT; }
 	std::uint64_t id() const noexcept { return leaf_.task; }
 
       private:
@@ -271,12 +259,6 @@ class chain {
 	{
 		leaf_.changes++; /* readers copy it through the kernel */
 		std::atomic_signal_fence(std::memory_order_seq_cst);
-	}
-
-	[[gnu::always_inline]] void run_at(std::uintptr_t base) noexcept
-	{
-		if (base_ != base) [[unlikely]]
-			enter(base);
 	}
 
 	[[gnu::noinline]] void enter(std::uintptr_t base) noexcept
@@ -343,9 +325,9 @@ template <typename Promise> inline constexpr char kind_of = 0; /* its address */
 struct link {
 	chain *in = nullptr; /* nullptr: it has not begun, or has ended, or is not traced */
 	union {
-		birth where;     /* before it begins */
-		link *parent;             /* in a task: awaits this coroutine; nullptr: nobody does */
-		std::uint64_t behalf;     /* not in a task: that of the coroutines that it begins */
+		birth where;          /* before it begins */
+		link *parent;         /* in a task: awaits this coroutine; nullptr: nobody does */
+		std::uint64_t behalf; /* not in a task: that of the coroutines that it begins */
 	};
 	std::uint32_t depth = 0; /* so many places of those that await it are listed */
 	std::uint32_t inner = 1; /* the same with its own place, unless that is not shown; before it
@@ -363,8 +345,10 @@ struct link {
 	{
 		parent = awaiting;
 		in = awaiting->in;
+		in->innermost = this;
+		in->run_at(base);
 		depth = in->listed();
-		inner = in->begin_inner(this, base) ? inner + depth : depth;
+		inner = in->has_room() ? inner + depth : depth;
 	}
 	void begin_task(std::uintptr_t base, std::uint64_t on_behalf_of = chain::spawner) noexcept
 	{
@@ -378,22 +362,19 @@ struct link {
 		if (in != nullptr)
 			in->note(depth, place);
 	}
-	/* What it awaits runs at once. */
+	/* Its place is listed. */
 	void hop() noexcept
 	{
 		if (in != nullptr)
 			in->list(inner);
 	}
-	std::uint64_t wait(const tdt_leaf_wait *wait) noexcept
-	{
-		in->list(inner);
-		return in->wait(wait);
-	}
 	[[gnu::always_inline]] void go_on(std::uintptr_t base) noexcept
 	{
 		begins_for = nullptr;
-		if (in != nullptr)
-			in->go_on(depth, base);
+		if (in == nullptr)
+			return;
+		in->run_at(base);
+		in->list(depth);
 	}
 
 	/* The coroutine has ended.  `at_once`: this thread resumes the one that awaits it. */
@@ -468,7 +449,8 @@ struct on_behalf {
 			return;
 		std::uint64_t id = waiting->in->id();
 
-		outer = waiting->wait(wait);
+		waiting->hop();
+		outer = waiting->in->leave(wait);
 		chain::spawner = id;
 	}
 	on_behalf(const on_behalf &) = delete;
@@ -499,10 +481,8 @@ template <typename Promise, typename Awaited, typename Awaiter> struct traced_aw
 		try {
 			return suspend();
 		} catch (...) {
-			begins_for = nullptr;
-			if (own->in != nullptr)
-				own->in->resume(own->depth);
-			throw;
+			own->go_on(own->in != nullptr ? own->in->base() : 0);
+			throw; /* it was not suspended */
 		}
 #else
 		return suspend();
@@ -521,26 +501,20 @@ template <typename Promise, typename Awaited, typename Awaiter> struct traced_aw
 	{
 		if constexpr (joins && Promise::at_once) {
 			self->hop();
-			begins_for = self;
-			begins = self->key();
+			begin_next(self->key());
 			return awaiter.await_suspend(self->own_handle());
 		} else if constexpr (joins && is_handle<result>) {
-			Promise *const own = self;
-
-			own->hop();
-			result next = awaiter.await_suspend(own->own_handle());
-			begins_for = next != own->own_handle() ? own : nullptr;
-			begins = next.address();
+			self->hop();
+			begin_next(kind());
+			result next = awaiter.await_suspend(self->own_handle());
+			begins = next.address(); /* unless the coroutine has begun already */
 			return next;
 		} else {
 			const on_behalf scope(self, Promise::template waits_for<
 							    std::remove_cvref_t<Awaited>>());
 
-			if constexpr (joins) {
-				begins_for = self;
-				begins = &kind_of<typename std::coroutine_traits<
-					std::remove_cvref_t<Awaited>>::promise_type>;
-			}
+			if constexpr (joins)
+				begin_next(kind());
 			if constexpr (Promise::postpones) {
 				awaiter.await_suspend(self->own_handle());
 				self->postpone(&later);
@@ -548,6 +522,17 @@ template <typename Promise, typename Awaited, typename Awaiter> struct traced_aw
 				return awaiter.await_suspend(self->own_handle());
 			}
 		}
+	}
+
+	void begin_next(const void *key) noexcept
+	{
+		begins_for = self;
+		begins = key;
+	}
+	static const void *kind() noexcept
+	{
+		return &kind_of<typename std::coroutine_traits<
+			std::remove_cvref_t<Awaited>>::promise_type>;
 	}
 };
 
@@ -664,7 +649,8 @@ struct promise_around : Around {
 			last_awaiter awaiter;
 
 			bool await_ready() noexcept { return awaiter.await_ready(); }
-			TDT__CO_SUSPENDS auto await_suspend(std::coroutine_handle<Self> ended) noexcept
+			TDT__CO_SUSPENDS auto
+			await_suspend(std::coroutine_handle<Self> ended) noexcept
 			{
 				return awaiter.await_suspend(ended.promise().own_handle());
 			}
@@ -746,7 +732,8 @@ struct promise_around : Around {
 		if constexpr (std::is_same_v<awaiter_type<Made>, Made &&>)
 			return traced_await<Self, Awaited, Made>{ self(), make() };
 		else
-			return traced_await<Self, Awaited, made_awaiter<Made>>{ self(), { make() } };
+			return traced_await<Self, Awaited, made_awaiter<Made>>{ self(),
+										{ make() } };
 	}
 };
 
