@@ -28,13 +28,12 @@
  *   - A coroutine that was co_spawned, and did not begin yet, is no task yet.
  *
  * A file that lacks this header is found by the linker.  The header gives the type `awaitable` an
- * ABI tag, so functions that have it in their types have other symbols there: "undefined reference
- * to session(...)" names a coroutine which is defined in, or called from, such a file.  What files
- * pass to each other without such a symbol (virtual functions, members of structs) the linker does
- * not see.  A coroutine of such a file runs as ever, but is missing from the tree of the coroutine
- * that awaits it, which may be shown as running while it waits.  A library that was built without
- * the header cannot hand out awaitables to files that have it: build it with -include, too.  (An
- * Asio whose names are in a version's namespace, ASIO_VERSION_NAMESPACE, does not compile with it.)
+ * ABI tag, so functions with it have other symbols there: "undefined reference to session(...)"
+ * names a coroutine of such a file.  What files pass to each other without such a symbol (virtual
+ * functions, members of structs) the linker does not see: the coroutine is missing from the tree of
+ * the one that awaits it, which may be shown as running while it waits.  A library that hands out
+ * awaitables is built with -include, too.  (An Asio whose names are in a version's namespace,
+ * ASIO_VERSION_NAMESPACE, does not compile with this header.)
  *
  * How: a specialization of std::coroutine_traits, which is more constrained than that of Asio, has
  * a promise that is derived from Asio's.  No private member is used.  Tried with Asio 1.22 and
@@ -176,12 +175,10 @@ struct asio_plumbing {
 	}
 };
 
-template <typename Self, typename Base>
-using asio_around = promise_around<Self, promise_base_of<Base>, Base, asio_plumbing>;
-
 template <typename Base, typename Operation>
-struct asio_promise : asio_around<asio_promise<Base, Operation>, Base> {
-	using asio_around<asio_promise, Base>::asio_around;
+struct asio_promise : promise_around<asio_promise<Base, Operation>, promise_base_of<Base>, Base,
+				     asio_plumbing> {
+	using asio_promise::promise_around::promise_around;
 
 	/* Asio resumes the innermost coroutine in a loop. */
 	static constexpr bool at_once = true;

@@ -19,8 +19,7 @@
  * The line belongs into the header that defines the type, or into one that every file with such
  * coroutines includes, as -include has all files include it.  Nothing finds a file that lacks the
  * line: its coroutines run as ever, but are missing from the trees of those that await them, which
- * may be shown as running while they wait.  (Formally the program then violates the one-definition
- * rule.  tdt/asio.hpp has the linker find such files.)  The program is linked to libtdt.
+ * may be shown as running while they wait.  The program is linked to libtdt.
  *
  * An outermost coroutine is a task from the time that it first runs.  It is named after its
  * function, and ends with its body, or when it is destroyed.  The coroutines that it awaits are its
@@ -185,8 +184,33 @@ class chain {
 	 * `parent`, which awaits it; 0: spawned by the one that runs on this thread.  Returns NULL
 	 * without memory.
 	 */
-	static chain *begin(link *outermost, birth where, std::uintptr_t base,
-			    std::uint64_t parent = spawner) noexcept;
+	[[gnu::noinline]] static chain *begin(link *outermost, birth where, std::uintptr_t base,
+					      std::uint64_t parent) noexcept
+	{
+		auto *made = new (std::nothrow) chain(outermost);
+		tdt_task_attr attr = {};
+
+		if (made == nullptr)
+			return nullptr;
+		attr.size = sizeof attr;
+		attr.file = where.file_name();
+		attr.line = where.line();
+		name_task(&attr, where.function_name());
+		if (parent != 0) {
+			attr.flags = TDT_ATTR_PARENT | TDT_ATTR_CHILD;
+			attr.parent = parent;
+		}
+		made->task_ = tdt_task_new(&attr);
+		if (made->task_ == nullptr) {
+			delete made;
+			return nullptr;
+		}
+		made->leaf_.kind = TDT_LEAF_PCS;
+		made->leaf_.frames = made->places_;
+		tdt_leaf_at(made->task_, &made->leaf_);
+		made->enter(base);
+		return made;
+	}
 	void end() noexcept
 	{
 		spawner = outer_;
@@ -287,34 +311,6 @@ class chain {
 		return true;
 	}
 };
-
-[[gnu::noinline]] inline chain *chain::begin(link *outermost, birth where,
-					     std::uintptr_t base, std::uint64_t parent) noexcept
-{
-	auto *made = new (std::nothrow) chain(outermost);
-	tdt_task_attr attr = {};
-
-	if (made == nullptr)
-		return nullptr;
-	attr.size = sizeof attr;
-	attr.file = where.file_name();
-	attr.line = where.line();
-	name_task(&attr, where.function_name());
-	if (parent != 0) {
-		attr.flags = TDT_ATTR_PARENT | TDT_ATTR_CHILD;
-		attr.parent = parent;
-	}
-	made->task_ = tdt_task_new(&attr);
-	if (made->task_ == nullptr) {
-		delete made;
-		return nullptr;
-	}
-	made->leaf_.kind = TDT_LEAF_PCS;
-	made->leaf_.frames = made->places_;
-	tdt_leaf_at(made->task_, &made->leaf_);
-	made->enter(base);
-	return made;
-}
 
 /* The coroutine that awaits the one which this thread is about to begin; nullptr: none. */
 inline constinit thread_local link *begins_for = nullptr;
@@ -572,15 +568,11 @@ template <typename Base> struct promise_holder_value : promise_holder<Base> {
 	}
 };
 
-template <typename Base> auto around_promise()
-{
-	if constexpr (!std::is_final_v<Base>)
-		return std::type_identity<promise_base_of<Base>>();
-	else if constexpr (requires(Base &base) { base.return_void(); })
-		return std::type_identity<promise_holder_void<Base>>();
-	else
-		return std::type_identity<promise_holder_value<Base>>();
-}
+template <typename Base>
+using around =
+	std::conditional_t<!std::is_final_v<Base>, promise_base_of<Base>,
+			   std::conditional_t<requires(Base &base) { base.return_void(); },
+					      promise_holder_void<Base>, promise_holder_value<Base>>>;
 
 /*
  * The promise of `Base` as the library sees it: `Around` has it, and `Self` is the class derived
@@ -738,10 +730,8 @@ struct promise_around : Around {
 };
 
 template <typename Base>
-struct traced_promise
-    : promise_around<traced_promise<Base>, typename decltype(around_promise<Base>())::type, Base> {
-	using promise_around<traced_promise<Base>, typename decltype(around_promise<Base>())::type,
-			     Base>::promise_around;
+struct traced_promise : promise_around<traced_promise<Base>, around<Base>, Base> {
+	using traced_promise::promise_around::promise_around;
 };
 
 } // namespace detail

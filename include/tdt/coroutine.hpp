@@ -446,9 +446,17 @@ struct promise_base : coroutine {
 	}
 };
 
+template <typename T> struct promise;
+
 template <typename T> struct promise_of : promise_base {
-	task<T> get_return_object() noexcept;
-	static task<T> get_return_object_on_allocation_failure() noexcept;
+	task<T> get_return_object() noexcept
+	{
+		auto *own = static_cast<promise<T> *>(this);
+
+		frame = std::coroutine_handle<promise<T>>::from_promise(*own).address();
+		return task<T>(own);
+	}
+	static task<T> get_return_object_on_allocation_failure() noexcept { return task<T>(); }
 };
 
 template <typename T> struct promise : promise_of<T> {
@@ -567,23 +575,6 @@ template <typename T> class [[nodiscard]] task {
 	}
 };
 
-namespace detail
-{
-
-template <typename T> task<T> promise_of<T>::get_return_object() noexcept
-{
-	auto *own = static_cast<promise<T> *>(this);
-
-	frame = std::coroutine_handle<promise<T>>::from_promise(*own).address();
-	return task<T>(own);
-}
-
-template <typename T> task<T> promise_of<T>::get_return_object_on_allocation_failure() noexcept
-{
-	return task<T>();
-}
-
-} // namespace detail
 } // namespace tdt
 
 #undef TDT__CO_LOCAL
