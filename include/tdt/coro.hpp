@@ -49,10 +49,10 @@
  *     language, on this thread.  A type that returns a handle and resumes the coroutine elsewhere
  *     has some of its runs reported as misuse (tdt/misuse.h); nothing worse happens.
  *
- * Cost (x86-64, -O2; bench/coro): an await of another coroutine takes 2 to 6 ns more, and a wait 13
- * ns, or 8 on a thread that calls tdt_worker_now().  Memory: 24 bytes in each coroutine, 16 at its
- * await, and some 260 for each task.  If there is no memory for a task, its coroutines run
- * untraced.  Nothing is thrown.
+ * Cost (x86-64, -O2; bench/coro): an await of another coroutine takes 3 to 7 ns more, and a wait 13
+ * ns, or 8 on a thread that calls tdt_worker_now().  Memory: 56 bytes in a coroutine (gcc 12), and
+ * some 200 for each task.  If there is no memory for a task, its coroutines run untraced.  Nothing
+ * is thrown.
  */
 
 #if !defined(__cplusplus) || __cplusplus < 202002L || !defined(__cpp_impl_coroutine)
