@@ -346,7 +346,7 @@ struct link {
 		depth = in->listed();
 		inner = in->has_room() ? inner + depth : depth;
 	}
-	void begin_task(std::uintptr_t base, std::uint64_t on_behalf_of = chain::spawner) noexcept
+	void begin_task(std::uintptr_t base, std::uint64_t on_behalf_of) noexcept
 	{
 		in = chain::begin(this, where, base, on_behalf_of);
 		parent = nullptr;
@@ -392,8 +392,8 @@ struct link {
 	[[gnu::noinline, gnu::cold]] void abandon() noexcept
 	{
 		begins_for = nullptr;
-		for (link *inner = in->innermost; inner != this; inner = inner->parent)
-			inner->in = nullptr;
+		for (link *child = in->innermost; child != this; child = child->parent)
+			child->in = nullptr;
 		end(true);
 	}
 };
@@ -534,9 +534,11 @@ template <typename Promise, typename Awaited, typename Awaiter> struct traced_aw
 
 /* --- Promises ------------------------------------------------------------------------ */
 
-/* The promise of the type as a base. */
+/* The promise of the type as a base, whose own members may have the names of the link's. */
 template <typename Base> struct promise_base_of : Base, link {
 	using Base::Base;
+	using link::in, link::where, link::behalf, link::depth, link::inner, link::begin_in,
+		link::begin_task, link::note, link::hop, link::go_on, link::end;
 	Base &base() noexcept { return *this; }
 };
 
@@ -604,13 +606,13 @@ struct promise_around : Around {
 
 	void begin(std::uintptr_t base) noexcept
 	{
-		link *awaiting = std::exchange(begins_for, nullptr);
+		link *outer = std::exchange(begins_for, nullptr);
 
-		if (awaiting == nullptr || (begins != own_handle().address() &&
-					    begins != &kind_of<Self>))
-			this->begin_task(base);
-		else if (awaiting->in != nullptr)
-			this->begin_in(awaiting, base);
+		if (outer == nullptr ||
+		    (begins != own_handle().address() && begins != &kind_of<Self>))
+			this->begin_task(base, chain::spawner);
+		else if (outer->in != nullptr)
+			this->begin_in(outer, base);
 	}
 
 	auto initial_suspend(birth_argument born = TDT__CO_BIRTH, Plumbing plumbing = {})
@@ -677,9 +679,9 @@ struct promise_around : Around {
 		requires requires(Base &base, Value &&value) {
 			base.yield_value(std::forward<Value>(value));
 		}
-	auto yield_value(Value &&value, const void *place = tdt__co_here())
+	auto yield_value(Value &&yielded, const void *place = tdt__co_here())
 	{
-		return noted<Value, true>(std::forward<Value>(value), place);
+		return noted<Value, true>(std::forward<Value>(yielded), place);
 	}
 
       private:
