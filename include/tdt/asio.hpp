@@ -37,7 +37,7 @@
  *
  * How: a specialization of std::coroutine_traits, which is more constrained than that of Asio, has
  * a promise that is derived from Asio's.  No private member is used.  Tried with Asio 1.22 and
- * 1.38, and with Boost 1.74.
+ * 1.38, and with the Boost.Asio of Boost 1.74, and a newer one (1.38.0).
  */
 
 #if defined(ASIO_AWAITABLE_HPP) || defined(BOOST_ASIO_AWAITABLE_HPP)
