@@ -4,8 +4,8 @@
 
 /*
  * The coroutines of Asio, and of Boost.Asio, as tasks: every co_spawned awaitable, on whatever
- * executor.  The coroutines stay as they are.  Each file includes this header before Asio; the
- * program is linked to libtdt.
+ * executor.  The coroutines stay as they are.  Each file includes this header before Asio, or the
+ * compiler does (CXXFLAGS += -include tdt/asio.hpp); the program is linked to libtdt.
  *
  *	#include <tdt/asio.hpp>
  *	#include <boost/asio.hpp>
@@ -14,8 +14,6 @@
  *	{
  *		co_await (read_line(peer) || timeout(30s));     // a dump shows this line
  *	}
- *
- * It needs no change of a file if the compiler includes it: CXXFLAGS += -include tdt/asio.hpp.
  *
  * Views show what they show with tdt/coro.hpp: an outermost coroutine is a task, named after its
  * function, with a tree of the coroutines that it awaits, each on the line of its co_await, down to
@@ -166,11 +164,11 @@ inline constexpr tdt_leaf_wait asio_wait_of = { asio_kind<Initiation>(), 0, null
  * evaluates a consteval function in a default argument only once, but not a constructor.)
  */
 struct asio_plumbing {
-	bool is;
+	bool value;
 
 	consteval asio_plumbing(std::string_view file = __builtin_FILE(),
 				std::string_view function = __builtin_FUNCTION())
-	    : is(file.find("asio/impl/") != file.npos || function == "awaitable_wrap")
+	    : value(file.find("asio/impl/") != file.npos || function == "awaitable_wrap")
 	{
 	}
 };

@@ -142,11 +142,6 @@ using birth_argument = birth;
 #define TDT__CO_BIRTH { __builtin_FILE(), __builtin_FUNCTION(), __builtin_LINE() }
 #endif
 
-/* Whether that one is not shown, as it is of a library's own. */
-struct no_plumbing {
-	static constexpr bool is = false;
-};
-
 /* Name the task after a function, without the function's result and parameters. */
 inline void name_task(tdt_task_attr *attr, const char *function) noexcept
 {
@@ -574,13 +569,14 @@ template <typename Base>
 using around =
 	std::conditional_t<!std::is_final_v<Base>, promise_base_of<Base>,
 			   std::conditional_t<requires(Base &base) { base.return_void(); },
-					      promise_holder_void<Base>, promise_holder_value<Base>>>;
+					      promise_holder_void<Base>,
+					      promise_holder_value<Base>>>;
 
 /*
  * The promise of `Base` as the library sees it: `Around` has it, and `Self` is the class derived
  * from this one.  What passes by on its way to the coroutine's own promise is noted.
  */
-template <typename Self, typename Around, typename Base, typename Plumbing = no_plumbing>
+template <typename Self, typename Around, typename Base, typename Plumbing = std::false_type>
 struct promise_around : Around {
 	using Around::Around;
 
@@ -633,7 +629,7 @@ struct promise_around : Around {
 			}
 		};
 		this->where = __builtin_bit_cast(birth, born);
-		this->inner = !plumbing.is;
+		this->inner = !plumbing.value; /* a library's own are not shown */
 		return traced_first{ self(), this->base().initial_suspend() };
 	}
 

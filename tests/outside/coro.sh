@@ -128,6 +128,7 @@ for compiler in "$TEST_GXX" "$TEST_CLANGXX"; do
 		fi
 	done
 done
+
 # --- Files without the header ---
 
 # A coroutine is defined in a file that lacks tdt/asio.hpp, and called in one that has it.
