@@ -169,7 +169,7 @@ int main(int argc, char **argv)
 	at_most(figure_added("  added", hop[1], hop[0]), 6);
 	resume[0] = figure("a resume of it", nullptr);
 	resume[1] = figure("  traced", resume[0]);
-	at_most(figure_added("  added", resume[1], resume[0]), 40);
+	at_most(figure_added("  added", resume[1], resume[0]), 16);
 	for (int i = 0; i < rounds; i++) {
 		add(hop[0], hops<false>());
 		add(hop[1], hops<true>());
