@@ -14,23 +14,16 @@
 #include <utility>
 
 #ifdef HAVE_ASIO
-#include <asio.hpp>
-#ifdef ASIO_HAS_CO_AWAIT
-#define BENCH_ASIO 1
 #include <tdt/asio.hpp>
-#endif
-#endif
+#include <asio.hpp>
+#else
 #include <tdt/coro.hpp>
+#endif
 
-extern "C" {
-#define _Noreturn __attribute__((noreturn))
-#include "report.h"
-}
+#include "coro_asio.h"
 
 namespace
 {
-
-constexpr int TIMES = 20000;
 
 /* --- A type of one's own, plain and traced --------------------------------------- */
 
@@ -164,92 +157,6 @@ template <bool traced> double resumes()
 	return static_cast<double>(now() - start) / TIMES;
 }
 
-#ifdef BENCH_ASIO
-
-/* --- Asio: two executors, of which one is traced ---------------------------------- */
-
-asio::io_context io(1);
-
-template <bool traced> struct executor : asio::io_context::executor_type {
-	executor(const asio::io_context::executor_type &other)
-	    : asio::io_context::executor_type(other)
-	{
-	}
-};
-template <bool traced> using awaitable = asio::awaitable<void, executor<traced>>;
-template <bool traced> using token = asio::use_awaitable_t<executor<traced>>;
-
-} // namespace
-
-TDT_ASIO_EXECUTOR(asio, executor<true>);
-
-namespace
-{
-
-template <bool traced> awaitable<traced> asio_hop(int levels)
-{
-	if (levels > 0)
-		co_await asio_hop<traced>(levels - 1);
-}
-
-template <bool traced> awaitable<traced> asio_hop_often(double *took)
-{
-	int64_t start = now();
-
-	for (int i = 0; i < TIMES / 10; i++)
-		co_await asio_hop<traced>(9);
-	*took = static_cast<double>(now() - start) / TIMES;
-}
-
-template <bool traced> awaitable<traced> asio_post_often(double *took)
-{
-	int64_t start = now();
-
-	for (int i = 0; i < TIMES; i++)
-		co_await asio::post(io, token<traced>());
-	*took = static_cast<double>(now() - start) / TIMES;
-}
-
-template <bool traced>
-awaitable<traced> asio_echo(asio::local::stream_protocol::socket &peer, int times)
-{
-	char byte;
-
-	for (int i = 0; i < times; i++) {
-		co_await peer.async_read_some(asio::buffer(&byte, 1), token<traced>());
-		co_await asio::async_write(peer, asio::buffer(&byte, 1), token<traced>());
-	}
-}
-
-template <bool traced> awaitable<traced> asio_echo_often(double *took)
-{
-	asio::local::stream_protocol::socket a(io), b(io);
-	char byte = 1;
-	int64_t start;
-
-	asio::local::connect_pair(a, b);
-	asio::co_spawn(executor<traced>(io.get_executor()), asio_echo<traced>(b, TIMES / 10),
-		       asio::detached);
-	start = now();
-	for (int i = 0; i < TIMES / 10; i++) {
-		co_await asio::async_write(a, asio::buffer(&byte, 1), token<traced>());
-		co_await a.async_read_some(asio::buffer(&byte, 1), token<traced>());
-	}
-	*took = static_cast<double>(now() - start) / (TIMES / 10);
-}
-
-template <bool traced> double in_asio(awaitable<traced> (*often)(double *))
-{
-	double took = 0;
-
-	asio::co_spawn(executor<traced>(io.get_executor()), often(&took), asio::detached);
-	io.restart();
-	io.run();
-	return took;
-}
-
-#endif
-
 } // namespace
 
 int main(int argc, char **argv)
@@ -262,14 +169,14 @@ int main(int argc, char **argv)
 	at_most(figure_added("  added", hop[1], hop[0]), 6);
 	resume[0] = figure("a resume of it", nullptr);
 	resume[1] = figure("  traced", resume[0]);
-	at_most(figure_added("  added", resume[1], resume[0]), 40);
+	at_most(figure_added("  added", resume[1], resume[0]), 16);
 	for (int i = 0; i < rounds; i++) {
 		add(hop[0], hops<false>());
 		add(hop[1], hops<true>());
 		add(resume[0], resumes<false>());
 		add(resume[1], resumes<true>());
 	}
-#ifdef BENCH_ASIO
+#ifdef ASIO_HAS_CO_AWAIT
 	struct figure *echo[2];
 
 	hop[0] = figure("a hop of Asio", nullptr);
@@ -281,12 +188,12 @@ int main(int argc, char **argv)
 	echo[0] = figure("an echo through a pair of sockets", nullptr);
 	echo[1] = figure("  traced", echo[0]);
 	for (int i = 0; i < rounds; i++) {
-		add(hop[0], in_asio<false>(asio_hop_often<false>));
-		add(hop[1], in_asio<true>(asio_hop_often<true>));
-		add(resume[0], in_asio<false>(asio_post_often<false>));
-		add(resume[1], in_asio<true>(asio_post_often<true>));
-		add(echo[0], in_asio<false>(asio_echo_often<false>));
-		add(echo[1], in_asio<true>(asio_echo_often<true>));
+		add(hop[0], plain_asio(ASIO_HOP));
+		add(hop[1], in_asio(ASIO_HOP));
+		add(resume[0], plain_asio(ASIO_POST));
+		add(resume[1], in_asio(ASIO_POST));
+		add(echo[0], plain_asio(ASIO_ECHO));
+		add(echo[1], in_asio(ASIO_ECHO));
 	}
 #else
 	remark("Asio: there is none");

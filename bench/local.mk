@@ -72,7 +72,7 @@ bench_coroutine_SOURCES = bench/coroutine.c
 bench_coroutine_CFLAGS = $(AM_CFLAGS)
 bench_coroutine_LDADD = libbench.la libtdt.la
 
-bench_coro_SOURCES = bench/coro.cc
+bench_coro_SOURCES = bench/coro.cc bench/coro_asio.h bench/coro_plain.cc
 bench_coro_CXXFLAGS = $(AM_CXXFLAGS) $(CORO_CXXFLAGS)
 bench_coro_LDADD = libbench.la libtdt.la -lpthread
 

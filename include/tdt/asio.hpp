@@ -3,12 +3,12 @@
 #define TDT_ASIO_HPP /* may change: docs/compatibility.md */
 
 /*
- * The coroutines of Asio, and of Boost.Asio, as tasks: every co_spawned awaitable.  The coroutines
- * stay as they are.  Each file with such coroutines includes this header behind Asio and before its
- * first coroutine; the program is linked to libtdt.
+ * The coroutines of Asio, and of Boost.Asio, as tasks: every co_spawned awaitable, on whatever
+ * executor.  The coroutines stay as they are.  Each file includes this header before Asio, or the
+ * compiler does (CXXFLAGS += -include tdt/asio.hpp); the program is linked to libtdt.
  *
- *	#include <boost/asio.hpp>
  *	#include <tdt/asio.hpp>
+ *	#include <boost/asio.hpp>
  *
  *	awaitable<void> session(tcp::socket peer)
  *	{
@@ -20,44 +20,33 @@
  * the operation.  Besides:
  *
  *   - The arms of `||` and `&&`, and of a parallel group, are tasks, spawned by the coroutine that
- *     awaits them.
+ *     awaits them; dumps show them below it.
  *   - What an operation is, is what its coroutine waits for: "async_receive", or a timer.  Asio
  *     does not say of which socket.
  *   - A coroutine that was co_spawned, and did not begin yet, is no task yet.
  *
- * To be traced, an awaitable has Asio's default executor, any_io_executor.  Another executor takes
- * one line, in each of these files:
+ * A file that lacks this header is found by the linker.  The header gives the type `awaitable` an
+ * ABI tag, so functions with it have other symbols there: "undefined reference to session(...)"
+ * names a coroutine of such a file.  What files pass to each other without such a symbol (virtual
+ * functions, members of structs) the linker does not see: the coroutine is missing from the tree of
+ * the one that awaits it, which may be shown as running while it waits.  A library that hands out
+ * awaitables is built with -include, too.  (An Asio whose names are in a version's namespace,
+ * ASIO_VERSION_NAMESPACE, does not compile with this header.)
  *
- *	TDT_ASIO_EXECUTOR(boost::asio, boost::asio::io_context::executor_type);
- *
- * A file that lacks this header, or that line, violates the one-definition rule, as files do that
- * define one function differently, and nothing finds this out.  Such a coroutine is missing from
- * the tree of the coroutine that awaits it, which may be shown as running while it waits.  So best
- * include Asio and this header in one header of your own.
- *
- * How: a specialization of std::coroutine_traits, which is more specialized than that of Asio, has
+ * How: a specialization of std::coroutine_traits, which is more constrained than that of Asio, has
  * a promise that is derived from Asio's.  No private member is used.  Tried with Asio 1.22 and
- * 1.38, and with Boost 1.74.
+ * 1.38, and with the Boost.Asio of Boost 1.74, and a newer one (1.38.0).
  */
+
+#if defined(ASIO_AWAITABLE_HPP) || defined(BOOST_ASIO_AWAITABLE_HPP)
+#error "include tdt/asio.hpp before Asio"
+#endif
 
 #include <string_view>
 
 #include <tdt/coro.hpp>
 
-/*
- * TDT_ASIO_EXECUTOR(ASIO, EXECUTOR): awaitables with this executor are traced, too.  ASIO is asio
- * or boost::asio.
- */
-#define TDT_ASIO_EXECUTOR(asio, executor)                                                          \
-	template <typename Tdt_value, typename... Tdt_arguments>                                   \
-	struct std::coroutine_traits<asio::awaitable<Tdt_value, executor>, Tdt_arguments...> {     \
-		using promise_type = tdt::detail::asio_promise<                                    \
-			asio::detail::awaitable_frame<Tdt_value, executor>,                        \
-			typename tdt::detail::asio_operation<asio::use_awaitable_t,                \
-							     Tdt_arguments...>::type>;             \
-	}
-
-/* --- The parts of the macro, which are of no use elsewhere --------------------------- */
+/* --- What the compiler needs, which is of no use elsewhere ---------------------------- */
 
 namespace tdt
 {
@@ -170,61 +159,46 @@ inline constexpr tdt_leaf_wait asio_wait_of = { asio_kind<Initiation>(), 0, null
 
 /* --- Promises ------------------------------------------------------------------------ */
 
-/* A coroutine of Asio's own is plumbing: the entry point of co_spawn(), and an arm's wrapper. */
-struct asio_origin : origin {
-	bool plumbing = std::string_view(file).find("asio/impl/") != std::string_view::npos ||
-			std::string_view(function).find("awaitable_wrap") !=
-				std::string_view::npos;
+/*
+ * A coroutine of Asio's own: the entry point of co_spawn(), and an arm's wrapper.  (gcc 12
+ * evaluates a consteval function in a default argument only once, but not a constructor.)
+ */
+struct asio_plumbing {
+	bool value;
 
-#ifdef __cpp_lib_source_location
-	consteval asio_origin(std::source_location here = std::source_location::current())
-	    : origin(here)
+	consteval asio_plumbing(std::string_view file = __builtin_FILE(),
+				std::string_view function = __builtin_FUNCTION())
+	    : value(file.find("asio/impl/") != file.npos || function == "awaitable_wrap")
 	{
 	}
-#else
-	consteval asio_origin(const char *file_ = __builtin_FILE(),
-			      const char *function_ = __builtin_FUNCTION(),
-			      std::uint32_t line_ = __builtin_LINE())
-	    : origin(file_, function_, line_)
-	{
-	}
-#endif
 };
-
-/* Plumbing outside of a task knows on behalf of which task it was spawned. */
-struct asio_link : link {
-	std::uint64_t behalf = 0;
-};
-
-template <typename Self, typename Base>
-using asio_around = promise_around<Self, promise_base_of<Base, asio_link>, Base, asio_origin>;
 
 template <typename Base, typename Operation>
-struct asio_promise : asio_around<asio_promise<Base, Operation>, Base> {
-	using asio_around<asio_promise, Base>::asio_around;
+struct asio_promise : promise_around<asio_promise<Base, Operation>, promise_base_of<Base>, Base,
+				     asio_plumbing> {
+	using asio_promise::promise_around::promise_around;
 
 	/* Asio resumes the innermost coroutine in a loop. */
 	static constexpr bool at_once = true;
-	const void *next_of() const noexcept
-	{
-		return static_cast<decltype(this->caller_)>(const_cast<asio_promise *>(this));
-	}
+	const void *key() noexcept { return static_cast<decltype(this->caller_)>(this); }
 
-	void begin(const asio_origin &where, std::uintptr_t base) noexcept
+	/* Plumbing outside of a task knows on behalf of which task it was spawned. */
+	void begin(std::uintptr_t base) noexcept
 	{
-		link *awaiting = std::exchange(about_to_begin.awaiting, nullptr);
+		link *awaiting = std::exchange(begins_for, nullptr);
+		std::uint64_t spawner = chain::spawner;
 
-		if (awaiting != nullptr && about_to_begin.next != this->caller_)
-			awaiting = nullptr;
-		this->hidden = where.plumbing;
-		if (awaiting != nullptr && awaiting->in != nullptr) {
-			this->begin_in(awaiting, base);
-			return;
+		if (awaiting != nullptr && begins == this->caller_) {
+			if (awaiting->in != nullptr) {
+				this->begin_in(awaiting, base);
+				return;
+			}
+			spawner = awaiting->behalf;
 		}
-		this->behalf = awaiting != nullptr ? static_cast<asio_link *>(awaiting)->behalf
-						   : chain::spawner;
-		if (!this->hidden)
-			this->in = chain::begin(where, base, this->behalf);
+		if (this->inner == 0)
+			this->behalf = spawner;
+		else
+			this->begin_task(base, spawner);
 	}
 
 	template <typename Awaited> static constexpr const tdt_leaf_wait *waits_for()
@@ -266,20 +240,42 @@ struct asio_promise : asio_around<asio_promise<Base, Operation>, Base> {
 	}
 };
 
+/* It makes the specialization below more constrained than that of Asio. */
+template <typename> concept any_executor = true;
+
 } // namespace detail
 } // namespace tdt
 
-#if defined(ASIO_AWAITABLE_HPP) && defined(ASIO_HAS_CO_AWAIT)
-#define TDT__ASIO 1
-TDT_ASIO_EXECUTOR(asio, asio::any_io_executor);
-#endif
-#if defined(BOOST_ASIO_AWAITABLE_HPP) && defined(BOOST_ASIO_HAS_CO_AWAIT)
-#define TDT__ASIO 1
-TDT_ASIO_EXECUTOR(boost::asio, boost::asio::any_io_executor);
-#endif
-#ifndef TDT__ASIO
-#error "include an Asio that has coroutines (ASIO_HAS_CO_AWAIT) before tdt/asio.hpp"
-#endif
-#undef TDT__ASIO
+/* Asio is yet to come. */
+#define TDT__ASIO_NAMES                                                                            \
+	template <typename, typename> class __attribute__((abi_tag("tdt"))) awaitable;             \
+	template <typename> struct use_awaitable_t;                                                \
+	namespace detail                                                                           \
+	{                                                                                          \
+	template <typename, typename> class awaitable_frame;                                       \
+	}
+namespace asio
+{
+TDT__ASIO_NAMES
+} // namespace asio
+namespace boost::asio
+{
+TDT__ASIO_NAMES
+} // namespace boost::asio
+#undef TDT__ASIO_NAMES
+
+#define TDT__ASIO_TRAITS(asio)                                                                     \
+	template <typename Value, typename Executor, typename... Arguments>                        \
+		requires tdt::detail::any_executor<Executor>                                       \
+	struct std::coroutine_traits<asio::awaitable<Value, Executor>, Arguments...> {             \
+		using promise_type = tdt::detail::asio_promise<                                    \
+			asio::detail::awaitable_frame<Value, Executor>,                            \
+			typename tdt::detail::asio_operation<asio::use_awaitable_t,                \
+							     Arguments...>::type>;                 \
+	}
+TDT__ASIO_TRAITS(asio);
+TDT__ASIO_TRAITS(boost::asio);
+
+#undef TDT__ASIO_TRAITS
 
 #endif

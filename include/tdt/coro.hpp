@@ -17,13 +17,14 @@
  *	}
  *
  * The line belongs into the header that defines the type, or into one that every file with such
- * coroutines includes: if a file lacks it, the program violates the one-definition rule.  The
- * program is linked to libtdt.
+ * coroutines includes, as -include has all files include it.  Nothing finds a file that lacks the
+ * line: its coroutines run as ever, but are missing from the trees of those that await them, which
+ * may be shown as running while they wait.  The program is linked to libtdt.
  *
- * An outermost coroutine is a task from the time that it first runs.  It is named
- * after its function, and ends with its body, or when it is destroyed.  The coroutines that it
- * awaits are its tree, each on the line of its co_await.  The tree is the one that a tdt::task
- * shows (tdt/coroutine.hpp).  A request is answered without waking the task, also from outside the
+ * An outermost coroutine is a task from the time that it first runs.  It is named after its
+ * function, and ends with its body, or when it is destroyed.  The coroutines that it awaits are its
+ * tree, each on the line of its co_await.  The tree is the one that a tdt::task shows
+ * (tdt/coroutine.hpp).  A request is answered without waking the task, also from outside the
  * process and from a core file.  While a coroutine runs, its task is that of the thread
  * (tdt_current_task_id()), and its stack is shown behind the coroutines that await it.
  *
@@ -35,7 +36,8 @@
  *   - A coroutine of an eager type begins before it is awaited.  So it is a task of its own,
  *     spawned by the task that called it, which waits on the line of its co_await.
  *   - The same holds for the coroutines of a type that can be copied (they may be awaited by
- *     several), and for those that a combinator begins (when_all).
+ *     several), and for those that a combinator begins (when_all).  A task that begins while its
+ *     parent begins to wait is a part of it: dumps show it below its parent.
  *   - A generator is a task too, if its type is named.  It waits on the line of its co_yield.
  *
  * The header assumes:
@@ -47,9 +49,10 @@
  *     language, on this thread.  A type that returns a handle and resumes the coroutine elsewhere
  *     has some of its runs reported as misuse (tdt/misuse.h); nothing worse happens.
  *
- * Cost (x86-64, -O2; bench/coro): an await of another coroutine takes some 20 ns more, and so does
- * a wait.  Memory: 40 bytes in each coroutine, and some 250 for each task.  If there is no memory
- * for a task, its coroutines run untraced.  Nothing is thrown.
+ * Cost (x86-64, -O2; bench/coro): an await of another coroutine takes 3 to 7 ns more, and a wait 13
+ * ns, or 8 on a thread that calls tdt_worker_now().  Memory: 56 bytes in a coroutine (gcc 12), and
+ * some 200 for each task.  If there is no memory for a task, its coroutines run untraced.  Nothing
+ * is thrown.
  */
 
 #if !defined(__cplusplus) || __cplusplus < 202002L || !defined(__cpp_impl_coroutine)
@@ -118,26 +121,26 @@ namespace tdt
 namespace detail
 {
 
-/* A coroutine: as a default argument of initial_suspend(), the one that calls it. */
-struct origin {
-	const char *file;
-	const char *function; /* some compilers have its result and its parameters here */
-	std::uint32_t line;
-
+/*
+ * A coroutine: as the default argument of initial_suspend(), the one that calls it.  It is a scalar
+ * there, as gcc puts other temporary objects into the coroutine.
+ */
 #ifdef __cpp_lib_source_location
-	consteval origin(std::source_location here = std::source_location::current())
-	    : file(here.file_name()), function(here.function_name()), line(here.line())
-	{
-	}
+using birth = std::source_location;
+using birth_argument = const void *;
+#define TDT__CO_BIRTH __builtin_bit_cast(const void *, std::source_location::current())
 #else
-	consteval origin(const char *file_ = __builtin_FILE(),
-			 const char *function_ = __builtin_FUNCTION(),
-			 std::uint32_t line_ = __builtin_LINE())
-	    : file(file_), function(function_), line(line_)
-	{
-	}
-#endif
+struct birth {
+	const char *file, *function; /* some compilers have its result and its parameters here */
+	std::uint32_t at;
+
+	const char *file_name() const { return file; }
+	const char *function_name() const { return function; }
+	std::uint32_t line() const { return at; }
 };
+using birth_argument = birth;
+#define TDT__CO_BIRTH { __builtin_FILE(), __builtin_FUNCTION(), __builtin_LINE() }
+#endif
 
 /* Name the task after a function, without the function's result and parameters. */
 inline void name_task(tdt_task_attr *attr, const char *function) noexcept
@@ -157,6 +160,8 @@ inline void name_task(tdt_task_attr *attr, const char *function) noexcept
 	attr->default_name_length = static_cast<std::size_t>(end - from);
 }
 
+struct link;
+
 /*
  * A task: an outermost coroutine with the coroutines that it awaits.  One thread at a time uses it:
  * the thread that runs the innermost coroutine.  While that coroutine runs, at depth n, the list
@@ -167,12 +172,40 @@ class chain {
 	/* The task on whose behalf this thread makes tasks, and which it does not run; 0: none. */
 	static inline constinit thread_local std::uint64_t spawner = 0;
 
+	link *innermost;
+
 	/*
 	 * Begin a task, which runs in the frame that begins at `base`, on behalf of the task
-	 * `parent`; 0: of the one that runs on this thread.  Returns NULL without memory.
+	 * `parent`, which awaits it; 0: spawned by the one that runs on this thread.  Returns NULL
+	 * without memory.
 	 */
-	static chain *begin(const origin &where, std::uintptr_t base,
-			    std::uint64_t parent = spawner) noexcept;
+	[[gnu::noinline]] static chain *begin(link *outermost, birth where, std::uintptr_t base,
+					      std::uint64_t parent) noexcept
+	{
+		auto *made = new (std::nothrow) chain(outermost);
+		tdt_task_attr attr = {};
+
+		if (made == nullptr)
+			return nullptr;
+		attr.size = sizeof attr;
+		attr.file = where.file_name();
+		attr.line = where.line();
+		name_task(&attr, where.function_name());
+		if (parent != 0) {
+			attr.flags = TDT_ATTR_PARENT | TDT_ATTR_CHILD;
+			attr.parent = parent;
+		}
+		made->task_ = tdt_task_new(&attr);
+		if (made->task_ == nullptr) {
+			delete made;
+			return nullptr;
+		}
+		made->leaf_.kind = TDT_LEAF_PCS;
+		made->leaf_.frames = made->places_;
+		tdt_leaf_at(made->task_, &made->leaf_);
+		made->enter(base);
+		return made;
+	}
 	void end() noexcept
 	{
 		spawner = outer_;
@@ -180,65 +213,59 @@ class chain {
 		delete this;
 	}
 
-	/* The innermost coroutine, at `depth`, goes on in the frame that begins at `base`. */
-	[[gnu::always_inline]] void go_on(std::uint32_t depth, std::uintptr_t base) noexcept
+	/* The innermost coroutine runs in the frame that begins at `base`. */
+	[[gnu::always_inline]] void run_at(std::uintptr_t base) noexcept
 	{
-		if (!runs_ || base_ != base) [[unlikely]]
+		if (base_ != base) [[unlikely]]
 			enter(base);
-		if (leaf_.n != depth)
-			change(depth);
 	}
 
-	/* It awaits at `place` a coroutine that runs at once. */
-	void hop(std::uint32_t depth, const void *place) noexcept
+	/* One more place can be listed.  False: there is no memory. */
+	bool has_room() noexcept { return leaf_.n < capacity_ || grow(); }
+
+	/* The innermost coroutine, at `depth`, is about to await something at `place`. */
+	void note(std::uint32_t depth, const void *place) noexcept { places_[depth] = place; }
+
+	/* The first `n` places are listed. */
+	void list(std::uint32_t n) noexcept
 	{
-		if (depth >= capacity_ && !grow()) [[unlikely]]
-			return;
-		places_[depth] = place;
-		change(depth + 1);
+		count_change();
+		__atomic_store_n(&leaf_.n, n, __ATOMIC_RELEASE);
 	}
+	std::uint32_t listed() const noexcept { return leaf_.n; }
 
 	/*
-	 * It waits at `place`; nullptr: where it is.  Another thread may resume it as soon as this
-	 * returns.
+	 * The thread stops to run the task, which waits at the end of the list.  Another thread may
+	 * go on with it as soon as this returns.  Returns the `spawner` from here on.
 	 */
-	void wait(std::uint32_t depth, const void *place, const tdt_leaf_wait *wait) noexcept
+	std::uint64_t leave(const tdt_leaf_wait *wait = nullptr) noexcept
 	{
-		if (place != nullptr)
-			hop(depth, place);
+		std::uint64_t outer = outer_;
+
 		leaf_.waits = wait;
 		leaf_.n_waits = wait != nullptr;
-		tdt_leaf_at(task_, &leaf_);
-		leave();
+		spawner = outer;
+		base_ |= LEFT;
+		tdt_task_leave(task_); /* it waits at the list, which is in force since it began */
+		return outer;
 	}
 
-	/* The thread stops to run the task, which may go on elsewhere. */
-	void leave() noexcept
-	{
-		spawner = outer_;
-		runs_ = false;
-		tdt_task_leave(task_);
-	}
-
-	/* The coroutine was not suspended after all. */
-	void resume(std::uint32_t depth) noexcept { go_on(depth, base_); }
-
-	std::uint64_t id() const noexcept { return id_; }
+	std::uintptr_t base() const noexcept { return base_ & ~LEFT; }
+	std::uint64_t id() const noexcept { return leaf_.task; }
 
       private:
 	static constexpr std::uint32_t FEW = 8;
+	static constexpr std::uintptr_t LEFT = 1; /* in `base_`: no thread runs the task */
 
-	tdt_handle *task_ = nullptr;
-	std::uint64_t id_ = 0;
-	std::uint64_t outer_ = 0; /* `spawner` outside of the run */
-	std::uintptr_t base_ = 0; /* of the last run */
-	bool runs_ = false;
+	std::uintptr_t base_ = LEFT;  /* of the last run */
+	const void **places_ = few_;  /* the outermost first; a last one, which is not listed */
 	std::uint32_t capacity_ = FEW;
-	const void **places_ = few_; /* the outermost first */
-	const void *few_[FEW];
+	tdt_handle *task_ = nullptr;
+	std::uint64_t outer_ = 0; /* `spawner` outside of the run */
 	tdt_leaf leaf_ = {};
+	const void *few_[FEW + 1];
 
-	chain() = default;
+	explicit chain(link *outermost) : innermost(outermost) {}
 	chain(const chain &) = delete;
 	~chain()
 	{
@@ -249,29 +276,23 @@ class chain {
 	/* The list is about to change while it is in force.  Pairs with tdt__leaf_list_append(). */
 	void count_change() noexcept
 	{
-		__atomic_store_n(&leaf_.changes, leaf_.changes + 1, __ATOMIC_RELAXED);
+		leaf_.changes++; /* readers copy it through the kernel */
 		std::atomic_signal_fence(std::memory_order_seq_cst);
-	}
-	void change(std::uint32_t n) noexcept
-	{
-		count_change();
-		__atomic_store_n(&leaf_.n, n < capacity_ ? n : capacity_, __ATOMIC_RELEASE);
 	}
 
 	[[gnu::noinline]] void enter(std::uintptr_t base) noexcept
 	{
-		if (runs_) /* in another frame */
+		if ((base_ & LEFT) == 0) /* it runs, in another frame */
 			tdt_task_leave(task_);
 		else
 			outer_ = std::exchange(spawner, 0);
 		base_ = base;
-		runs_ = true;
 		tdt_task_enter_at(task_, base);
 	}
 
 	[[gnu::noinline, gnu::cold]] bool grow() noexcept
 	{
-		auto **more = new (std::nothrow) const void *[2 * capacity_];
+		auto **more = new (std::nothrow) const void *[2 * capacity_ + 1];
 
 		if (more == nullptr)
 			return false;
@@ -286,87 +307,91 @@ class chain {
 	}
 };
 
-[[gnu::noinline]] inline chain *chain::begin(const origin &where, std::uintptr_t base,
-					     std::uint64_t parent) noexcept
-{
-	auto *made = new (std::nothrow) chain;
-	tdt_task_attr attr = {};
-
-	if (made == nullptr)
-		return nullptr;
-	attr.size = sizeof attr;
-	attr.file = where.file;
-	attr.line = where.line;
-	name_task(&attr, where.function);
-	if (parent != 0) {
-		attr.flags = TDT_ATTR_PARENT;
-		attr.parent = parent;
-	}
-	made->task_ = tdt_task_new(&attr);
-	if (made->task_ == nullptr) {
-		delete made;
-		return nullptr;
-	}
-	made->id_ = tdt_handle_id(made->task_);
-	made->leaf_.kind = TDT_LEAF_PCS;
-	made->leaf_.frames = made->places_;
-	tdt_leaf_at(made->task_, &made->leaf_);
-	made->enter(base);
-	return made;
-}
+/* The coroutine that awaits the one which this thread is about to begin; nullptr: none. */
+inline constinit thread_local link *begins_for = nullptr;
+inline constinit thread_local const void *begins = nullptr; /* identifies that one, or its kind */
+template <typename Promise> inline constexpr char kind_of = 0; /* its address */
 
 /* The part of each promise that does not depend on its type: a coroutine in its task. */
 struct link {
-	chain *in = nullptr;     /* nullptr: it has not begun, or has ended, or is not traced */
-	link *parent = nullptr;  /* awaits this coroutine */
-	link *child = nullptr;   /* is awaited */
-	std::uint32_t depth = 0; /* the number of parents that are shown */
-	bool hidden = false;     /* plumbing of a library, which is not shown */
+	chain *in = nullptr; /* nullptr: it has not begun, or has ended, or is not traced */
+	union {
+		birth where;          /* before it begins */
+		link *parent;         /* in a task: awaits this coroutine; nullptr: nobody does */
+		std::uint64_t behalf; /* not in a task: that of the coroutines that it begins */
+	};
+	std::uint32_t depth = 0; /* so many places of those that await it are listed */
+	std::uint32_t inner = 1; /* the same with its own place, unless that is not shown; before it
+				    begins: whether it is (plumbing of a library is not) */
 
-	link() = default;
+	link() noexcept : parent(nullptr) {}
 	link(const link &) = delete;
 	~link()
 	{
-		for (link *inner = child; inner != nullptr; inner = inner->child)
-			inner->in = nullptr;
-		if (child != nullptr)
-			child->parent = nullptr;
-		end(true);
+		if (in != nullptr) [[unlikely]]
+			abandon();
 	}
 
-	void begin_in(link *awaiting, std::uintptr_t base) noexcept
+	[[gnu::always_inline]] void begin_in(link *awaiting, std::uintptr_t base) noexcept
 	{
 		parent = awaiting;
-		parent->child = this;
-		in = parent->in;
-		depth = parent->depth + !parent->hidden;
+		in = awaiting->in;
+		in->innermost = this;
+		in->run_at(base);
+		depth = in->listed();
+		inner = in->has_room() ? inner + depth : depth;
+	}
+	void begin_task(std::uintptr_t base, std::uint64_t on_behalf_of) noexcept
+	{
+		in = chain::begin(this, where, base, on_behalf_of);
+		parent = nullptr;
+	}
+
+	/* It awaits what follows at `place`. */
+	void note(const void *place) noexcept
+	{
 		if (in != nullptr)
-			in->go_on(depth, base);
+			in->note(depth, place);
+	}
+	/* Its place is listed. */
+	void hop() noexcept
+	{
+		if (in != nullptr)
+			in->list(inner);
+	}
+	[[gnu::always_inline]] void go_on(std::uintptr_t base) noexcept
+	{
+		begins_for = nullptr;
+		if (in == nullptr)
+			return;
+		in->run_at(base);
+		in->list(depth);
 	}
 
 	/* The coroutine has ended.  `at_once`: this thread resumes the one that awaits it. */
 	void end(bool at_once) noexcept
 	{
-		if (parent != nullptr) {
-			parent->child = parent->child == this ? nullptr : parent->child;
-			if (in != nullptr && !at_once)
-				in->leave();
-		} else if (in != nullptr) {
-			in->end();
-		}
-		in = nullptr;
-		parent = nullptr;
+		chain *task = std::exchange(in, nullptr);
+
+		if (task == nullptr)
+			return;
+		task->innermost = parent;
+		if (parent == nullptr)
+			task->end();
+		else if (!at_once)
+			task->leave();
+	}
+
+      private:
+	/* It is destroyed while it waits: the coroutines that it awaits are in the task no more. */
+	[[gnu::noinline, gnu::cold]] void abandon() noexcept
+	{
+		begins_for = nullptr;
+		for (link *child = in->innermost; child != this; child = child->parent)
+			child->in = nullptr;
+		end(true);
 	}
 };
-
-/* The coroutine or promise that awaits the one which this thread is about to begin. */
-struct hand_over {
-	link *awaiting;
-	const void *kind; /* of the promise of the awaited coroutine */
-	const void *next; /* identifies the awaited coroutine; nullptr: the next one of that kind */
-};
-inline constinit thread_local hand_over about_to_begin = {};
-template <typename Promise> inline constexpr char kind_of = 0; /* its address */
 
 /* A coroutine that another one may take into its task: of a lazy type that cannot be copied. */
 template <typename Task>
@@ -408,18 +433,28 @@ struct on_behalf {
 	std::uint64_t outer;
 
 	explicit on_behalf(std::uint64_t id) noexcept : outer(std::exchange(chain::spawner, id)) {}
+	/* That task waits from here on. */
+	on_behalf(link *waiting, const tdt_leaf_wait *wait) noexcept : outer(chain::spawner)
+	{
+		if (waiting->in == nullptr)
+			return;
+		std::uint64_t id = waiting->in->id();
+
+		waiting->hop();
+		outer = waiting->in->leave(wait);
+		chain::spawner = id;
+	}
 	on_behalf(const on_behalf &) = delete;
 	~on_behalf()
 	{
 		chain::spawner = outer;
-		about_to_begin.awaiting = nullptr;
+		begins_for = nullptr;
 	}
 };
 
 /* An await of `Awaited` in a coroutine with that promise.  `Awaiter` is the awaiter behind it. */
 template <typename Promise, typename Awaited, typename Awaiter> struct traced_await {
 	Promise *self;
-	const void *place;
 	Awaiter awaiter;
 	[[no_unique_address]] typename Promise::postponed later = {};
 
@@ -432,13 +467,13 @@ template <typename Promise, typename Awaited, typename Awaiter> struct traced_aw
 	TDT__CO_SUSPENDS result await_suspend(std::coroutine_handle<>)
 	{
 #ifdef __cpp_exceptions
+		Promise *const own = self;
+
 		try {
 			return suspend();
 		} catch (...) {
-			about_to_begin.awaiting = nullptr;
-			if (self->in != nullptr)
-				self->in->resume(self->depth);
-			throw;
+			own->go_on(own->in != nullptr ? own->in->base() : 0);
+			throw; /* it was not suspended */
 		}
 #else
 		return suspend();
@@ -447,8 +482,7 @@ template <typename Promise, typename Awaited, typename Awaiter> struct traced_aw
 
 	[[gnu::always_inline]] decltype(auto) await_resume()
 	{
-		if (self->in != nullptr)
-			self->in->go_on(self->depth, TDT__CO_BASE());
+		self->go_on(TDT__CO_BASE());
 		return awaiter.await_resume();
 	}
 
@@ -456,26 +490,22 @@ template <typename Promise, typename Awaited, typename Awaiter> struct traced_aw
 	/* Another thread may resume the coroutine, and destroy this object, before it returns. */
 	[[gnu::always_inline]] result suspend()
 	{
-		if constexpr (joins)
-			about_to_begin = { self,
-					   &kind_of<typename std::coroutine_traits<
-						   std::remove_cvref_t<Awaited>>::promise_type>,
-					   self->next_of() };
-		if constexpr (joins && (Promise::at_once || is_handle<result>)) {
-			if (self->in != nullptr && !self->hidden)
-				self->in->hop(self->depth, place);
-			if constexpr (Promise::at_once) {
-				return awaiter.await_suspend(self->own_handle());
-			} else {
-				result next = awaiter.await_suspend(self->own_handle());
-
-				if (about_to_begin.awaiting != nullptr)
-					about_to_begin.next = next.address();
-				return next;
-			}
+		if constexpr (joins && Promise::at_once) {
+			self->hop();
+			begin_next(self->key());
+			return awaiter.await_suspend(self->own_handle());
+		} else if constexpr (joins && is_handle<result>) {
+			self->hop();
+			begin_next(kind());
+			result next = awaiter.await_suspend(self->own_handle());
+			begins = next.address(); /* unless the coroutine has begun already */
+			return next;
 		} else {
-			const on_behalf scope(self->in != nullptr ? wait() : chain::spawner);
+			const on_behalf scope(self, Promise::template waits_for<
+							    std::remove_cvref_t<Awaited>>());
 
+			if constexpr (joins)
+				begin_next(kind());
 			if constexpr (Promise::postpones) {
 				awaiter.await_suspend(self->own_handle());
 				self->postpone(&later);
@@ -485,21 +515,25 @@ template <typename Promise, typename Awaited, typename Awaiter> struct traced_aw
 		}
 	}
 
-	std::uint64_t wait() noexcept
+	void begin_next(const void *key) noexcept
 	{
-		std::uint64_t id = self->in->id();
-
-		self->in->wait(self->depth, self->hidden ? nullptr : place,
-			       Promise::template waits_for<std::remove_cvref_t<Awaited>>());
-		return id;
+		begins_for = self;
+		begins = key;
+	}
+	static const void *kind() noexcept
+	{
+		return &kind_of<typename std::coroutine_traits<
+			std::remove_cvref_t<Awaited>>::promise_type>;
 	}
 };
 
 /* --- Promises ------------------------------------------------------------------------ */
 
-/* The promise of the type as a base. */
-template <typename Base, typename Link = link> struct promise_base_of : Base, Link {
+/* The promise of the type as a base, whose own members may have the names of the link's. */
+template <typename Base> struct promise_base_of : Base, link {
 	using Base::Base;
+	using link::in, link::where, link::behalf, link::depth, link::inner, link::begin_in,
+		link::begin_task, link::note, link::hop, link::go_on, link::end;
 	Base &base() noexcept { return *this; }
 };
 
@@ -531,33 +565,18 @@ template <typename Base> struct promise_holder_value : promise_holder<Base> {
 	}
 };
 
-template <typename Base> auto around_promise()
-{
-	if constexpr (!std::is_final_v<Base>)
-		return std::type_identity<promise_base_of<Base>>();
-	else if constexpr (requires(Base &base) { base.return_void(); })
-		return std::type_identity<promise_holder_void<Base>>();
-	else
-		return std::type_identity<promise_holder_value<Base>>();
-}
-
-/* Whether the promise has an await_transform(), which an await must not pass by. */
-struct transforms {
-	void await_transform();
-};
-template <typename Base> struct transforms_twice : Base, transforms {};
-template <typename Base, bool = std::is_final_v<Base>>
-inline constexpr bool has_transform = !requires { &transforms_twice<Base>::await_transform; };
 template <typename Base>
-inline constexpr bool has_transform<Base, true> = requires(Base &base) {
-	base.await_transform(std::suspend_always());
-};
+using around =
+	std::conditional_t<!std::is_final_v<Base>, promise_base_of<Base>,
+			   std::conditional_t<requires(Base &base) { base.return_void(); },
+					      promise_holder_void<Base>,
+					      promise_holder_value<Base>>>;
 
 /*
  * The promise of `Base` as the library sees it: `Around` has it, and `Self` is the class derived
  * from this one.  What passes by on its way to the coroutine's own promise is noted.
  */
-template <typename Self, typename Around, typename Base, typename Origin = origin>
+template <typename Self, typename Around, typename Base, typename Plumbing = std::false_type>
 struct promise_around : Around {
 	using Around::Around;
 
@@ -581,29 +600,21 @@ struct promise_around : Around {
 		return std::coroutine_handle<Base>::from_promise(this->base());
 	}
 
-	/* An awaited coroutine is identified by the handle that its awaiter returns. */
-	const void *next_of() const noexcept { return nullptr; }
-	bool is_next(const void *next) noexcept
+	void begin(std::uintptr_t base) noexcept
 	{
-		return next == nullptr || next == own_handle().address();
-	}
+		link *outer = std::exchange(begins_for, nullptr);
 
-	void begin(const origin &where, std::uintptr_t base) noexcept
-	{
-		link *outer = std::exchange(about_to_begin.awaiting, nullptr);
-
-		if (outer != nullptr && about_to_begin.kind == &kind_of<Self> &&
-		    self()->is_next(about_to_begin.next))
+		if (outer == nullptr ||
+		    (begins != own_handle().address() && begins != &kind_of<Self>))
+			this->begin_task(base, chain::spawner);
+		else if (outer->in != nullptr)
 			this->begin_in(outer, base);
-		else
-			this->in = chain::begin(where, base);
 	}
 
-	auto initial_suspend(Origin where = {})
+	auto initial_suspend(birth_argument born = TDT__CO_BIRTH, Plumbing plumbing = {})
 	{
 		struct traced_first {
 			Self *self;
-			Origin where;
 			first_awaiter awaiter;
 
 			bool await_ready() { return awaiter.await_ready(); }
@@ -613,104 +624,118 @@ struct promise_around : Around {
 			}
 			[[gnu::always_inline]] void await_resume()
 			{
-				self->begin(where, TDT__CO_BASE());
+				self->begin(TDT__CO_BASE());
 				awaiter.await_resume();
 			}
 		};
-		return traced_first{ self(), where, this->base().initial_suspend() };
+		this->where = __builtin_bit_cast(birth, born);
+		this->inner = !plumbing.value; /* a library's own are not shown */
+		return traced_first{ self(), this->base().initial_suspend() };
 	}
 
 	auto final_suspend() noexcept
 	{
 		struct traced_last {
-			Self *self;
 			last_awaiter awaiter;
 
-			bool await_ready() noexcept
+			bool await_ready() noexcept { return awaiter.await_ready(); }
+			TDT__CO_SUSPENDS auto
+			await_suspend(std::coroutine_handle<Self> ended) noexcept
 			{
-				self->end(Self::at_once ||
-					  is_handle<decltype(awaiter.await_suspend(
-						  self->own_handle()))>);
-				return awaiter.await_ready();
-			}
-			TDT__CO_SUSPENDS auto await_suspend(std::coroutine_handle<>) noexcept
-			{
-				return awaiter.await_suspend(self->own_handle());
+				return awaiter.await_suspend(ended.promise().own_handle());
 			}
 			void await_resume() noexcept { awaiter.await_resume(); }
 		};
-		return traced_last{ self(), this->base().final_suspend() };
+		using next = decltype(std::declval<last_awaiter &>().await_suspend(own_handle()));
+
+		this->end(Self::at_once || is_handle<next>);
+		return traced_last{ this->base().final_suspend() };
 	}
 
 	/*
 	 * gcc 12 knows the line of the call of await_transform() only if its result has no
-	 * destructor.
+	 * destructor: then this is the result.
 	 */
-	template <typename Awaited, bool yields> struct noted_await {
+	template <typename Awaited, bool yields> struct later_await {
 		Self *self;
-		const void *place;
 		Awaited &&awaited;
 
 		auto operator co_await()
 		{
-			if constexpr (yields)
-				return self->template made<void>(place, [this]() -> decltype(auto) {
-					return self->base().yield_value(
-						std::forward<Awaited>(awaited));
-				});
-			else if constexpr (has_transform<Base>)
-				return self->template made<Awaited>(
-					place, [this]() -> decltype(auto) {
-						return self->base().await_transform(
-							std::forward<Awaited>(awaited));
-					});
-			else
-				return traced_await<Self, Awaited, awaiter_type<Awaited>>{
-					self, place, awaiter_of(std::forward<Awaited>(awaited))
-				};
+			return self->template await_of<Awaited, yields>(
+				std::forward<Awaited>(awaited));
 		}
 	};
 	template <typename Awaited>
 	auto await_transform(Awaited &&awaited, const void *place = tdt__co_here())
 	{
-		return noted_await<Awaited, false>{ self(), place,
-						    std::forward<Awaited>(awaited) };
+		return noted<Awaited, false>(std::forward<Awaited>(awaited), place);
 	}
 	template <typename Value>
 		requires requires(Base &base, Value &&value) {
 			base.yield_value(std::forward<Value>(value));
 		}
-	auto yield_value(Value &&value, const void *place = tdt__co_here())
+	auto yield_value(Value &&yielded, const void *place = tdt__co_here())
 	{
-		return noted_await<Value, true>{ self(), place, std::forward<Value>(value) };
+		return noted<Value, true>(std::forward<Value>(yielded), place);
 	}
 
       private:
 	Self *self() noexcept { return static_cast<Self *>(this); }
 
+	template <typename Awaited, bool yields>
+	auto noted(Awaited &&awaited, const void *place)
+	{
+		using await = decltype(await_of<Awaited, yields>(std::forward<Awaited>(awaited)));
+
+		this->note(place);
+		if constexpr (std::is_trivially_destructible_v<await>)
+			return await_of<Awaited, yields>(std::forward<Awaited>(awaited));
+		else
+			return later_await<Awaited, yields>{ self(),
+							     std::forward<Awaited>(awaited) };
+	}
+
+	template <typename Awaited, bool yields> auto await_of(Awaited &&awaited)
+	{
+		if constexpr (yields)
+			return made<void>([&]() -> decltype(auto) {
+				return this->base().yield_value(std::forward<Awaited>(awaited));
+			});
+		else if constexpr (requires(Base &base) {
+				base.await_transform(std::forward<Awaited>(awaited));
+			})
+			return made<Awaited>([&]() -> decltype(auto) {
+				return this->base().await_transform(std::forward<Awaited>(awaited));
+			});
+		else
+			return traced_await<Self, Awaited, awaiter_type<Awaited>>{
+				self(), awaiter_of(std::forward<Awaited>(awaited))
+			};
+	}
+
 	/* An await of what `make` makes. */
-	template <typename Awaited, typename Make> auto made(const void *place, Make make)
+	template <typename Awaited, typename Make> auto made(Make make)
 	{
 		using Made = decltype(make());
 
 		if constexpr (std::is_same_v<awaiter_type<Made>, Made &&>)
-			return traced_await<Self, Awaited, Made>{ self(), place, make() };
+			return traced_await<Self, Awaited, Made>{ self(), make() };
 		else
-			return traced_await<Self, Awaited, made_awaiter<Made>>{ self(), place,
+			return traced_await<Self, Awaited, made_awaiter<Made>>{ self(),
 										{ make() } };
 	}
 };
 
 template <typename Base>
-struct traced_promise
-    : promise_around<traced_promise<Base>, typename decltype(around_promise<Base>())::type, Base> {
-	using promise_around<traced_promise<Base>, typename decltype(around_promise<Base>())::type,
-			     Base>::promise_around;
+struct traced_promise : promise_around<traced_promise<Base>, around<Base>, Base> {
+	using traced_promise::promise_around::promise_around;
 };
 
 } // namespace detail
 } // namespace tdt
 
+#undef TDT__CO_BIRTH
 #undef TDT__CO_SUSPENDS
 
 #endif

@@ -472,12 +472,23 @@ struct promise_base : coroutine {
 	}
 };
 
-template <typename T> struct promise : promise_base {
+template <typename T> struct promise;
+
+template <typename T> struct promise_of : promise_base {
+	task<T> get_return_object() noexcept
+	{
+		auto *own = static_cast<promise<T> *>(this);
+
+		frame = std::coroutine_handle<promise<T>>::from_promise(*own).address();
+		return task<T>(own);
+	}
+	static task<T> get_return_object_on_allocation_failure() noexcept { return task<T>(); }
+};
+
+template <typename T> struct promise : promise_of<T> {
 	std::optional<T> own_value;
 	std::optional<T> *value = &own_value; /* stores the value */
 
-	task<T> get_return_object() noexcept;
-	static task<T> get_return_object_on_allocation_failure() noexcept;
 	template <typename U = T> void return_value(U &&returned)
 	{
 		value->emplace(std::forward<U>(returned));
@@ -485,9 +496,7 @@ template <typename T> struct promise : promise_base {
 	T take() { return std::move(*own_value); }
 };
 
-template <> struct promise<void> : promise_base {
-	task<void> get_return_object() noexcept;
-	static task<void> get_return_object_on_allocation_failure() noexcept;
+template <> struct promise<void> : promise_of<void> {
 	void return_void() const noexcept {}
 	void take() const noexcept {}
 };
@@ -550,7 +559,7 @@ template <typename T> class [[nodiscard]] task {
 	}
 
       private:
-	friend promise_type;
+	friend detail::promise_of<T>;
 	friend detail::task_awaiter<T>;
 
 	promise_type *promise_ = nullptr;
@@ -592,36 +601,6 @@ template <typename T> class [[nodiscard]] task {
 	}
 };
 
-namespace detail
-{
-
-template <typename Promise> inline Promise *begun(Promise *promise) noexcept
-{
-	promise->frame = std::coroutine_handle<Promise>::from_promise(*promise).address();
-	return promise;
-}
-
-template <typename T> task<T> promise<T>::get_return_object() noexcept
-{
-	return task<T>(begun(this));
-}
-
-template <typename T> task<T> promise<T>::get_return_object_on_allocation_failure() noexcept
-{
-	return task<T>();
-}
-
-inline task<void> promise<void>::get_return_object() noexcept
-{
-	return task<void>(begun(this));
-}
-
-inline task<void> promise<void>::get_return_object_on_allocation_failure() noexcept
-{
-	return task<void>();
-}
-
-} // namespace detail
 } // namespace tdt
 
 #undef TDT__CO_LOCAL

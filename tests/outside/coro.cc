@@ -25,13 +25,13 @@
 #include <unistd.h>
 
 #if defined(ASIO_BOOST)
-#include <boost/asio.hpp>
 #include <tdt/asio.hpp>
+#include <boost/asio.hpp>
 #define ASIO boost::asio
 #define ASIO_ERROR boost::system::error_code
 #elif defined(ASIO_ALONE)
-#include <asio.hpp>
 #include <tdt/asio.hpp>
+#include <asio.hpp>
 #define ASIO asio
 #define ASIO_ERROR std::error_code
 #else

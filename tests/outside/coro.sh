@@ -136,4 +136,41 @@ for compiler in "$TEST_GXX" "$TEST_CLANGXX"; do
 		fi
 	done
 done
+
+# --- Files without the header ---
+
+# A coroutine is defined in a file that lacks tdt/asio.hpp, and called in one that has it.
+cat >with.cc <<'end'
+#include <utility>
+#include <tdt/asio.hpp>
+#include <asio/awaitable.hpp>
+asio::awaitable<int> session();
+int main() { (void)session(); }
+end
+cat >without.cc <<'end'
+#include <utility>
+#include <asio/awaitable.hpp>
+asio::awaitable<int> session() { co_return 1; }
+end
+printf '#include <asio/awaitable.hpp>\n#include <tdt/asio.hpp>\n' >behind.cc
+
+# refused REASON SOURCE...: the program is not built.
+refused()
+{
+	reason=$1
+	shift
+	! build "$compiler" -std=c++20 -DASIO_HAS_CO_AWAIT -DASIO_HAS_STD_COROUTINE "$@" \
+		>refused 2>&1 && grep -q "$reason" refused
+}
+
+for compiler in "$TEST_GXX" "$TEST_CLANGXX"; do
+	if test -z "$compiler" || ! can "$compiler" -std=c++20 asio.hpp; then
+		skip "Asio in files without the header with $compiler" "there is no asio.hpp"
+		continue
+	fi
+	claim "the linker names what a file without the header defines ($compiler)" \
+		refused 'undefined reference to .*session' with.cc without.cc
+	claim "the header says that it comes before Asio ($compiler)" \
+		refused 'include tdt/asio.hpp before Asio' behind.cc
+done
 plan
