@@ -151,6 +151,9 @@ static inline bool tdt__was_woken(const struct tdt_handle *task, uint64_t polls)
 				polls);
 }
 
+/* Nobody has a reference any more: give the record back. */
+void tdt__handle_free(struct tdt_handle *task);
+
 /*
  * Like tdt_handle_ref(), for a record that may be free, or belong to any task by now.  Returns
  * false unless the record still belongs to the task that it had when its `seq` was read.

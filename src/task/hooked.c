@@ -109,8 +109,6 @@ void tdt_hook_spawn(const struct tdt_task_attr *attr)
 {
 	if (reported_id(attr) == 0)
 		return;
-	tdt__start();
-	tdt__recorder_by_environment();
 	if (tdt__reported_find(attr->id) == NULL)
 		add_reported(attr);
 	if (TDT__PROBED(task__spawn))
@@ -210,7 +208,8 @@ void tdt_hook_poll_end(const struct tdt_task_attr *attr)
 
 	if (id == 0)
 		return;
-	tdt__reported_leave(id);
+	if (tdt__thread.hooked_result == TDT_PENDING || id != tdt__thread.hooked)
+		tdt__reported_leave(id);
 	if (__builtin_expect(hooked_poll.is_recorded, 0) && id == tdt__thread.hooked)
 		tdt__record_end_hooked(&hooked_poll, id, tdt__thread.hooked_result);
 	tdt__thread.hooked = 0;
@@ -263,15 +262,11 @@ static void adopt_reported(uint64_t id, struct tdt_handle *handle)
 	struct tdt_fiber *fiber = tdt__reported_find(id);
 	int saved = errno;
 
-	if (fiber != NULL) {
-		tdt__reported_adopt(fiber, handle);
-	} else {
-		fiber = tdt__fiber_new(NULL, 0);
-		if (fiber != NULL)
-			tdt__reported_adopt(fiber, handle);
-		if (fiber != NULL && !tdt__reported_add(fiber, id))
-			tdt__reported_end(fiber, TDT_PENDING);
-	}
+	if (fiber != NULL)
+		tdt__reported_remove(fiber);
+	fiber = tdt__reported_adopt(fiber, handle);
+	if (fiber != NULL && !tdt__reported_add(fiber, id))
+		tdt__reported_end(fiber, TDT_PENDING);
 	errno = saved;
 }
 

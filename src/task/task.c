@@ -4,6 +4,7 @@
 #include "task/task.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stddef.h>
 
 #include <tdt/integrate/hooks.h>
@@ -84,9 +85,17 @@ static struct tdt_handle *record_new(struct tdt_future child, uint32_t fiber,
 	return task;
 }
 
+static void do_as_the_environment_says(void)
+{
+	tdt__counted_by_environment();
+	tdt__watch_by_environment();
+	tdt__recorder_by_environment();
+}
+
 struct tdt_handle *tdt__task_new(struct tdt_future child, uint32_t fiber,
 				 const struct tdt_task_attr *attr)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct tdt_task_attr ours;
 	int error = tdt__options_read(&ours, sizeof ours, attr);
 
@@ -98,9 +107,7 @@ struct tdt_handle *tdt__task_new(struct tdt_future child, uint32_t fiber,
 		error = tdt__start();
 	if (error != 0)
 		return tdt__nothing(error);
-	tdt__counted_by_environment();
-	tdt__watch_by_environment();
-	tdt__recorder_by_environment();
+	pthread_once(&once, do_as_the_environment_says);
 	return record_new(child, fiber, &ours);
 }
 
