@@ -189,6 +189,14 @@ static struct tdt_handle *first_use(struct shard *shard)
 	return task;
 }
 
+static inline __attribute__((always_inline)) void clear_words(struct tdt_handle *task, size_t from,
+							      size_t to)
+{
+#pragma GCC unroll 16
+	for (size_t i = from; i < to; i++)
+		TDT__POKE(tdt__record_words(&task->record)[i], 0);
+}
+
 /*
  * Reset the record to what it was before its first use, except `seq`, which only increases.
  * `state` is TDT_TASK_RECORD_FREE and `refs` is 0 already.  They are not written here, because
@@ -196,8 +204,10 @@ static struct tdt_handle *first_use(struct shard *shard)
  */
 static void clear(struct tdt_handle *task)
 {
-	for (size_t i = TDT__RECORD_FIRST + 1; i <= TDT__RECORD_LAST; i++)
-		TDT__POKE(tdt__record_words(&task->record)[i], 0);
+	clear_words(task, TDT__RECORD_FIRST + 1, TDT__RECORD_WORD(name));
+	if (task->record.name[0] != '\0')
+		clear_words(task, TDT__RECORD_WORD(name), TDT__RECORD_WORD(parent));
+	clear_words(task, TDT__RECORD_WORD(parent), TDT__RECORD_LAST + 1);
 	task->record.waker = 0;
 	TDT__POKE(task->record.child_state, 0);
 	task->record.joiners = 0;

@@ -86,16 +86,20 @@ struct tdt_fiber *tdt__fiber_new(const void *low, size_t size)
 	return fiber;
 }
 
+typedef tdt_poll_t poll_fn(void *state, struct tdt_context *cx);
+
 /* Make a task of its own, to which the fiber and the caller have a reference each. */
-static struct tdt_fiber *own_task(struct tdt_fiber *fiber, struct tdt_future child,
+static struct tdt_fiber *own_task(struct tdt_fiber *fiber, poll_fn *poll,
 				  const struct tdt_task_attr *attr)
 {
+	struct tdt_future child = { .poll = poll };
+
 	if (fiber == NULL)
 		return NULL;
 	child.state = &fiber->stack;
 	if (attr != NULL && attr->size >= sizeof *attr)
 		TDT__POKE(fiber->stack.entry, attr->entry);
-	fiber->task = tdt__task_new(child, fiber->item.index, attr);
+	fiber->task = tdt__task_new(&child, fiber->item.index, attr);
 	if (fiber->task == NULL) {
 		tdt__fiber_give(fiber);
 		return NULL;
@@ -105,10 +109,10 @@ static struct tdt_fiber *own_task(struct tdt_fiber *fiber, struct tdt_future chi
 	return fiber;
 }
 
-static struct tdt_fiber *new_task(struct tdt_fiber *fiber, struct tdt_future child,
+static struct tdt_fiber *new_task(struct tdt_fiber *fiber, poll_fn *poll,
 				  const struct tdt_task_attr *attr)
 {
-	fiber = own_task(fiber, child, attr);
+	fiber = own_task(fiber, poll, attr);
 	if (fiber != NULL)
 		tdt__task_announce(fiber->task);
 	return fiber;
@@ -116,8 +120,7 @@ static struct tdt_fiber *new_task(struct tdt_fiber *fiber, struct tdt_future chi
 
 struct tdt_fiber *tdt_fiber_new(void *low, size_t size, const struct tdt_task_attr *attr)
 {
-	struct tdt_fiber *fiber =
-		new_task(tdt__fiber_new(low, size), (struct tdt_future){ 0 }, attr);
+	struct tdt_fiber *fiber = new_task(tdt__fiber_new(low, size), NULL, attr);
 
 	if (fiber != NULL)
 		tdt_handle_unref(fiber->task);
@@ -126,8 +129,7 @@ struct tdt_fiber *tdt_fiber_new(void *low, size_t size, const struct tdt_task_at
 
 struct tdt_handle *tdt_task_new(const struct tdt_task_attr *attr)
 {
-	const struct tdt_future child = { .poll = tdt__callback_poll };
-	struct tdt_fiber *fiber = new_task(tdt__fiber_new(NULL, 0), child, attr);
+	struct tdt_fiber *fiber = new_task(tdt__fiber_new(NULL, 0), tdt__callback_poll, attr);
 
 	if (fiber == NULL)
 		return NULL;
@@ -699,11 +701,9 @@ void tdt_task_end(struct tdt_handle *task)
 
 struct tdt_fiber *tdt__reported_new(const struct tdt_task_attr *attr)
 {
-	const struct tdt_future child = {
-		.poll = (void *)(uintptr_t)TDT_TASK_RECORD_REPORTED /* nobody calls it */
-	};
+	poll_fn *nobodys = (poll_fn *)(uintptr_t)TDT_TASK_RECORD_REPORTED; /* nobody calls it */
 
-	return own_task(tdt__fiber_new(NULL, 0), child, attr);
+	return own_task(tdt__fiber_new(NULL, 0), nobodys, attr);
 }
 
 /*

@@ -41,7 +41,7 @@ int tdt_task_id_base(uint64_t first)
 }
 
 /* Make the record of a task.  NULL: no memory, and errno is set. */
-static struct tdt_handle *record_new(struct tdt_future child, uint32_t fiber,
+static struct tdt_handle *record_new(const struct tdt_future *child, uint32_t fiber,
 				     const struct tdt_task_attr *attr)
 {
 	tdt__record_word name[TDT_TASK_RECORD_NAME_SIZE / sizeof(tdt__record_word)] = { 0 };
@@ -53,8 +53,8 @@ static struct tdt_handle *record_new(struct tdt_future child, uint32_t fiber,
 		return NULL;
 	if (id == 0)
 		id = atomic_fetch_add_explicit(&next_id, 1, memory_order_relaxed);
-	TDT__POKE(task->record.child_state, (uintptr_t)child.state);
-	task->child_drop = child.drop;
+	TDT__POKE(task->record.child_state, (uintptr_t)child->state);
+	task->child_drop = child->drop;
 	tdt__substitute_init(&task->substitute);
 	record = &task->record;
 	now = tdt__now();
@@ -62,7 +62,7 @@ static struct tdt_handle *record_new(struct tdt_future child, uint32_t fiber,
 	TDT__POKE(record->parent, tdt__attr_parent(attr));
 	TDT__POKE(record->since, now);
 	TDT__POKE(record->spawned, now);
-	TDT__POKE(record->poll, (uintptr_t)child.poll);
+	TDT__POKE(record->poll, (uintptr_t)child->poll);
 	TDT__POKE(record->file, (uintptr_t)attr->file);
 	TDT__POKE(record->line, attr->line);
 	TDT__POKE(record->column, attr->column);
@@ -92,7 +92,7 @@ static void do_as_the_environment_says(void)
 	tdt__recorder_by_environment();
 }
 
-struct tdt_handle *tdt__task_new(struct tdt_future child, uint32_t fiber,
+struct tdt_handle *tdt__task_new(const struct tdt_future *child, uint32_t fiber,
 				 const struct tdt_task_attr *attr)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -132,7 +132,7 @@ struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_a
 	if (fut.poll == NULL || fut.drop == NULL)
 		errno = EINVAL;
 	else
-		task = tdt__task_new(fut, 0, attr);
+		task = tdt__task_new(&fut, 0, attr);
 	if (task == NULL)
 		return (struct tdt_traced){ fut, NULL };
 	if (!is_announced_later(attr))
