@@ -189,28 +189,37 @@ static struct tdt_handle *first_use(struct shard *shard)
 	return task;
 }
 
-static inline __attribute__((always_inline)) void clear_words(struct tdt_handle *task, size_t from,
-							      size_t to)
-{
-#pragma GCC unroll 16
-	for (size_t i = from; i < to; i++)
-		TDT__POKE(tdt__record_words(&task->record)[i], 0);
-}
+/*
+ * The words [from, to).  Few tasks are woken, wait, or have a name, and to look at a word costs less
+ * than to store one.
+ */
+#define CLEAR_USED(task, from, to)                                                                 \
+	do {                                                                                       \
+		tdt__record_word *word = tdt__record_words(&(task)->record), used = 0;             \
+		for (size_t i = TDT__RECORD_WORD(from); i < TDT__RECORD_WORD(to); i++)             \
+			used |= word[i];                                                           \
+		for (size_t i = TDT__RECORD_WORD(from); used != 0 && i < TDT__RECORD_WORD(to); i++) \
+			TDT__POKE(word[i], 0);                                                     \
+	} while (0)
 
 /*
- * Reset the record to what it was before its first use, except `seq`, which only increases.
- * `state` is TDT_TASK_RECORD_FREE and `refs` is 0 already.  They are not written here, because
- * readers look at `state`, and tdt__handle_ref_if_same() looks at `refs`.
+ * Reset the record to what it was before its first use, except `seq`, which only increases, and
+ * what record_new() sets.  `state` is TDT_TASK_RECORD_FREE and `refs` is 0 already.  They are not
+ * written here, because readers look at `state`, and tdt__handle_ref_if_same() looks at `refs`.
  */
 static void clear(struct tdt_handle *task)
 {
-	clear_words(task, TDT__RECORD_FIRST + 1, TDT__RECORD_WORD(name));
-	if (task->record.name[0] != '\0')
-		clear_words(task, TDT__RECORD_WORD(name), TDT__RECORD_WORD(parent));
-	clear_words(task, TDT__RECORD_WORD(parent), TDT__RECORD_LAST + 1);
-	task->record.waker = 0;
-	TDT__POKE(task->record.child_state, 0);
-	task->record.joiners = 0;
+	struct tdt_task_record *record = &task->record;
+
+	record->waker = 0;
+	TDT__POKE(record->polls, 0);
+	CLEAR_USED(task, stack_top, id);
+	CLEAR_USED(task, woken, wait_kind);
+	TDT__POKE(tdt__record_words(record)[TDT__RECORD_WORD(wait_kind)], 0);
+	CLEAR_USED(task, name, parent);
+	CLEAR_USED(task, tree, waker_with);
+	CLEAR_USED(task, leaf, joiners);
+	record->joiners = 0;
 	atomic_init(&task->elsewhere, 0);
 	atomic_init(&task->outcome, TDT__OUTCOME_NOBODY);
 	task->requests = NULL;

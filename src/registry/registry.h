@@ -70,8 +70,9 @@ static inline tdt__record_word *tdt__record_words(const struct tdt_task_record *
 }
 
 /*
- * Returns memory for a task.  All of it is zero but `record.seq`, which is odd until
- * tdt__registry_publish().  NULL: there is no memory; errno is ENOMEM.
+ * Returns memory for a task.  All of it is zero but what task.c's record_new() sets, and
+ * `record.seq`, which is odd until tdt__registry_publish().  NULL: there is no memory; errno is
+ * ENOMEM.
  */
 struct tdt_handle *tdt__registry_take(void);
 

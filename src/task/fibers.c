@@ -63,13 +63,8 @@ static bool check_bounds(const void *low, size_t size)
 	return false;
 }
 
-struct tdt_fiber *tdt__fiber_new(const void *low, size_t size)
+static void set_stack(struct tdt_fiber *fiber, const void *low, size_t size)
 {
-	struct tdt_fiber *fiber = check_bounds(low, size) ? tdt__fiber_take() : NULL;
-
-	if (fiber == NULL)
-		return NULL;
-	tdt__interrupt_heed(size);
 	tdt__fiber_begin_write(fiber);
 	TDT__POKE(fiber->stack.low, (uintptr_t)low);
 	TDT__POKE(fiber->stack.size, size);
@@ -77,6 +72,18 @@ struct tdt_fiber *tdt__fiber_new(const void *low, size_t size)
 	TDT__POKE(fiber->stack.moved_to, 0);
 	TDT__POKE(fiber->stack.entry, 0);
 	tdt__fiber_end_write(fiber);
+}
+
+struct tdt_fiber *tdt__fiber_new(const void *low, size_t size)
+{
+	struct tdt_fiber *fiber = check_bounds(low, size) ? tdt__fiber_take() : NULL;
+
+	if (fiber == NULL)
+		return NULL;
+	tdt__interrupt_heed(size);
+	if (size != 0 || (fiber->stack.size | fiber->stack.base | fiber->stack.moved_to |
+			   fiber->stack.entry) != 0)
+		set_stack(fiber, low, size);
 	fiber->poll = (struct tdt__poll){ .task = NULL };
 	fiber->task = NULL;
 	fiber->inner = NULL;
@@ -89,32 +96,28 @@ struct tdt_fiber *tdt__fiber_new(const void *low, size_t size)
 typedef tdt_poll_t poll_fn(void *state, struct tdt_context *cx);
 
 /* Make a task of its own, to which the fiber and the caller have a reference each. */
-static struct tdt_fiber *own_task(struct tdt_fiber *fiber, poll_fn *poll,
-				  const struct tdt_task_attr *attr)
+static bool own_task(struct tdt_fiber *fiber, poll_fn *poll, const struct tdt_task_attr *attr)
 {
-	struct tdt_future child = { .poll = poll };
+	const struct tdt_future child = { .state = &fiber->stack, .poll = poll };
 
-	if (fiber == NULL)
-		return NULL;
-	child.state = &fiber->stack;
-	if (attr != NULL && attr->size >= sizeof *attr)
+	if (attr != NULL && attr->size >= sizeof *attr && attr->entry != 0)
 		TDT__POKE(fiber->stack.entry, attr->entry);
 	fiber->task = tdt__task_new(&child, fiber->item.index, attr);
-	if (fiber->task == NULL) {
-		tdt__fiber_give(fiber);
-		return NULL;
-	}
-	fiber->own = true;
+	fiber->own = fiber->task != NULL;
 	fiber->poll.task = fiber->task;
-	return fiber;
+	return fiber->own;
 }
 
 static struct tdt_fiber *new_task(struct tdt_fiber *fiber, poll_fn *poll,
 				  const struct tdt_task_attr *attr)
 {
-	fiber = own_task(fiber, poll, attr);
-	if (fiber != NULL)
-		tdt__task_announce(fiber->task);
+	if (fiber == NULL)
+		return NULL;
+	if (!own_task(fiber, poll, attr)) {
+		tdt__fiber_give(fiber);
+		return NULL;
+	}
+	tdt__task_announce(fiber->task);
 	return fiber;
 }
 
@@ -699,11 +702,24 @@ void tdt_task_end(struct tdt_handle *task)
 
 /* --- Tasks that a runtime reports ---------------------------------------------------------- */
 
+/*
+ * The fiber is added before it has its record: an exchange waits for the stores before it, and only
+ * the runtime, which reports one thing of a task after the other, looks for the fiber.
+ */
 struct tdt_fiber *tdt__reported_new(const struct tdt_task_attr *attr)
 {
 	poll_fn *nobodys = (poll_fn *)(uintptr_t)TDT_TASK_RECORD_REPORTED; /* nobody calls it */
+	struct tdt_fiber *fiber = tdt__fiber_new(NULL, 0);
 
-	return own_task(tdt__fiber_new(NULL, 0), nobodys, attr);
+	if (fiber == NULL)
+		return NULL;
+	if (tdt__reported_add(fiber, attr->id)) {
+		if (own_task(fiber, nobodys, attr))
+			return fiber;
+		tdt__reported_remove(fiber);
+	}
+	tdt__fiber_give(fiber);
+	return NULL;
 }
 
 /*

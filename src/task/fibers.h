@@ -37,8 +37,8 @@ void tdt__fiber_belongs(struct tdt_fiber *fiber, struct tdt_handle *task);
 struct tdt_task_attr;
 
 /*
- * Make such a task.  Its fiber has both references to the record.  No probe fires, neither here nor
- * in the calls below.  NULL and errno on failure.
+ * Make such a task, and add its fiber to the table (reported.h).  The fiber has both references to
+ * the record.  No probe fires, neither here nor in the calls below.  NULL and errno on failure.
  */
 struct tdt_fiber *tdt__reported_new(const struct tdt_task_attr *attr);
 

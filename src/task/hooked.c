@@ -97,10 +97,6 @@ add_reported(const struct tdt_task_attr *attr)
 	int saved = errno;
 	struct tdt_fiber *fiber = tdt__reported_new(attr);
 
-	if (fiber != NULL && !tdt__reported_add(fiber, attr->id)) {
-		tdt__reported_end(fiber, TDT_PENDING);
-		fiber = NULL;
-	}
 	errno = saved;
 	return fiber;
 }

@@ -40,11 +40,21 @@ int tdt_task_id_base(uint64_t first)
 	return 0;
 }
 
+/* The record is one that tdt__registry_take() returned. */
+static void set_name(struct tdt_task_record *record, const struct tdt_task_attr *attr)
+{
+	tdt__record_word name[TDT_TASK_RECORD_NAME_SIZE / sizeof(tdt__record_word)] = { 0 };
+
+	if (tdt__attr_name(attr, (char *)name) == 0)
+		return;
+	for (size_t i = 0; i < sizeof name / sizeof name[0]; i++)
+		TDT__POKE(((tdt__record_word *)(void *)record->name)[i], name[i]);
+}
+
 /* Make the record of a task.  NULL: no memory, and errno is set. */
 static struct tdt_handle *record_new(const struct tdt_future *child, uint32_t fiber,
 				     const struct tdt_task_attr *attr)
 {
-	tdt__record_word name[TDT_TASK_RECORD_NAME_SIZE / sizeof(tdt__record_word)] = { 0 };
 	struct tdt_handle *task = tdt__registry_take();
 	struct tdt_task_record *record;
 	uint64_t id = attr->id, now;
@@ -66,10 +76,8 @@ static struct tdt_handle *record_new(const struct tdt_future *child, uint32_t fi
 	TDT__POKE(record->file, (uintptr_t)attr->file);
 	TDT__POKE(record->line, attr->line);
 	TDT__POKE(record->column, attr->column);
-	if (tdt__attr_name(attr, (char *)name) != 0) {
-		for (size_t i = 0; i < sizeof name / sizeof name[0]; i++)
-			TDT__POKE(((tdt__record_word *)(void *)record->name)[i], name[i]);
-	}
+	if (attr->name != NULL || attr->default_name != NULL)
+		set_name(record, attr);
 	TDT__POKE(record->own_fiber, fiber);
 	if ((attr->flags & TDT_ATTR_CHILD) != 0)
 		TDT__POKE(record->own_hint, TDT__HINT_CHILD);
@@ -92,23 +100,35 @@ static void do_as_the_environment_says(void)
 	tdt__recorder_by_environment();
 }
 
+/* Returns `attr`, or a copy of it with a file that stays; NULL, and errno is set. */
+static const struct tdt_task_attr *read_attr(struct tdt_task_attr *ours,
+					     const struct tdt_task_attr *attr)
+{
+	int error;
+
+	if (attr != NULL && attr->size == sizeof *attr && attr->file_length == 0)
+		return attr;
+	error = tdt__options_read(ours, sizeof *ours, attr);
+	if (error == 0)
+		error = tdt__attr_keep_file(ours);
+	return error == 0 ? ours : tdt__nothing(error);
+}
+
 struct tdt_handle *tdt__task_new(const struct tdt_future *child, uint32_t fiber,
 				 const struct tdt_task_attr *attr)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct tdt_task_attr ours;
-	int error = tdt__options_read(&ours, sizeof ours, attr);
+	int error;
 
-	if (error == 0 && (ours.flags & ~(TDT_ATTR_PARENT | TDT_ATTR_CHILD)) != 0)
-		error = -EINVAL;
-	if (error == 0)
-		error = tdt__attr_keep_file(&ours);
-	if (error == 0)
-		error = tdt__start();
+	attr = read_attr(&ours, attr);
+	if (attr == NULL)
+		return NULL;
+	error = (attr->flags & ~(TDT_ATTR_PARENT | TDT_ATTR_CHILD)) != 0 ? -EINVAL : tdt__start();
 	if (error != 0)
 		return tdt__nothing(error);
 	pthread_once(&once, do_as_the_environment_says);
-	return record_new(child, fiber, &ours);
+	return record_new(child, fiber, attr);
 }
 
 /* Whether task-spawn fires in tdt_hook_adopt(). */
