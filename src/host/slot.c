@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <unistd.h>
 
+#include "base/sanitized.h"
+
 /*
  * The ids of the owners; 0: nobody owns the slot.  The upper half counts the owners, so that a
  * thread with the id of an earlier owner is told from it.
@@ -21,15 +23,10 @@ static _Atomic uint64_t owners[TDT__SLOTS];
  */
 static _Atomic uint32_t process;
 
-#if defined(__SANITIZE_THREAD__)
-#define SEES_ENDS false /* ThreadSanitizer does not see that a thread has ended */
-#else
-#define SEES_ENDS true
-#endif
-
+/* (ThreadSanitizer does not see what orders the end of a thread.) */
 static bool is_gone(uint32_t id, uint32_t pid)
 {
-	return SEES_ENDS && atomic_load_explicit(&process, memory_order_relaxed) == pid &&
+	return !TDT__TSAN && atomic_load_explicit(&process, memory_order_relaxed) == pid &&
 	       tgkill((pid_t)pid, (pid_t)id, 0) != 0 && errno == ESRCH;
 }
 

@@ -40,6 +40,12 @@
 /* The record of the reported poll that is in progress on this thread. */
 static TDT__STATIC_TLS struct tdt__record_poll hooked_poll;
 
+/*
+ * A runtime that shuts down may report the end of a task before it reports that it was spawned, on
+ * the same thread: the last id that ended here and was not known.
+ */
+static TDT__STATIC_TLS uint64_t ended_unknown;
+
 static inline uint64_t reported_id(const struct tdt_task_attr *attr)
 {
 	return attr != NULL && attr->size >= offsetof(struct tdt_task_attr, name) ? attr->id : 0;
@@ -105,10 +111,12 @@ void tdt_hook_spawn(const struct tdt_task_attr *attr)
 {
 	if (reported_id(attr) == 0)
 		return;
-	if (tdt__reported_find(attr->id) == NULL)
-		add_reported(attr);
 	if (TDT__PROBED(task__spawn))
 		fire(tdt_probe_task__spawn, attr);
+	if (attr->id == ended_unknown)
+		return;
+	if (tdt__reported_find(attr->id) == NULL)
+		add_reported(attr);
 	if (tdt__recording())
 		record_spawn(attr);
 }
@@ -246,8 +254,10 @@ void tdt_hook_terminate(const struct tdt_task_attr *attr)
 		fire(tdt_probe_task__terminate, attr);
 	if (tdt__recording() && !traced)
 		record_end(attr, result);
-	if (fiber == NULL)
+	if (fiber == NULL) {
+		ended_unknown = id;
 		return;
+	}
 	tdt__reported_remove(fiber);
 	tdt__reported_end(fiber, result);
 }
@@ -274,6 +284,7 @@ void tdt_hook_adopt(struct tdt_handle *handle, uint64_t id)
 		tdt__task_announce(handle);
 		return;
 	}
-	adopt_reported(id, handle);
+	if (id != ended_unknown)
+		adopt_reported(id, handle);
 	TDT__POKE(handle->record.id, id);
 }

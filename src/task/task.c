@@ -149,7 +149,7 @@ struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_a
 {
 	struct tdt_handle *task = NULL;
 
-	if (fut.poll == NULL || fut.drop == NULL)
+	if (fut.poll == NULL)
 		errno = EINVAL;
 	else
 		task = tdt__task_new(&fut, 0, attr);

@@ -473,7 +473,7 @@ static __attribute__((noinline, cold)) tdt_poll_t tdt__abort_poll(struct tdt_han
 	if (tdt__recording())
 		tdt__record_begin(&recorded.record, task);
 	enter_poll(poll, task);
-	task->child_drop = dropped_already; /* also if the drop unwinds */
+	TDT__POKE(task->child_drop, dropped_already); /* also if the drop unwinds */
 	drop((void *)(uintptr_t)task->record.child_state);
 	leave_poll(poll);
 	end_record(&recorded, task, TDT_PENDING);
@@ -584,7 +584,8 @@ void tdt__traced_drop(void *state)
 
 	if (TDT__PEEK(task->record.state) != TDT_TASK_RECORD_ENDED)
 		tdt__task_end(task, TDT__OUTCOME_DROPPED, NULL);
-	task->child_drop((void *)(uintptr_t)task->record.child_state);
+	if (task->child_drop != NULL)
+		task->child_drop((void *)(uintptr_t)task->record.child_state);
 	tdt__holder_over(task);
 	tdt_handle_unref(task);
 }

@@ -183,6 +183,18 @@ fn info(id: tokio::task::Id) -> Option<tdt::TaskInfo> {
     tdt::tasks().into_iter().map(|task| task.info).find(|info| info.id == number(id))
 }
 
+#[test]
+fn one_that_is_spawned_when_its_runtime_is_gone_is_not_listed() {
+    let runtime = runtime();
+    let handle = runtime.handle().clone();
+    drop(runtime);
+    let late = handle.spawn(async {});
+    assert!(info(late.id()).is_none());
+    let _entered = handle.enter();
+    let late = tdt::spawn(async {});
+    assert!(info(late.id()).is_none());
+}
+
 fn dump() -> String {
     let mut text = Vec::new();
     tdt::dump_to(&mut text).unwrap();
