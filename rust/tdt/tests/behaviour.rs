@@ -355,7 +355,7 @@ async fn tokio_sees_panics_and_aborts() {
 
 #[test]
 fn the_library_refuses_to_abort_it() {
-    let mut future = Box::pin(Leaf { left: 1, waker: None }.traced());
+    let mut future = Box::pin(Leaf { left: 1, ..Leaf::default() }.traced());
     let mut cx = Context::from_waker(futures::task::noop_waker_ref());
     assert!(future.as_mut().poll(&mut cx).is_pending());
     // SAFETY: the id is that of a task, and the reference is given back.

@@ -252,7 +252,9 @@ fn a_poll_that_lasts_shows_its_stack_and_one_that_waits_says_that_it_has_no_tree
         blocks_in_a_poll(&stay)
     });
     begins.recv().unwrap();
-    let text = dump();
+    // A busy machine may have no time for the names.
+    let text = std::iter::repeat_with(dump).find(|text| !text.contains("not named in time"));
+    let text = text.unwrap();
     assert!(text.contains("blocks_in_a_poll"), "{text}");
     assert!(text.contains("(not traced: no tree; tdt::spawn() or "), "{text}");
     go_on.send(()).unwrap();
