@@ -55,6 +55,8 @@ static inline uint64_t reported_id(const struct tdt_task_attr *attr)
 static void describe_reported(struct tdt_handle *task, const struct tdt_task_attr *attr)
 {
 	struct tdt_task_attr ours;
+	const char *name;
+	size_t length;
 	int saved = errno;
 
 	memset(task, 0, sizeof *task);
@@ -64,7 +66,9 @@ static void describe_reported(struct tdt_handle *task, const struct tdt_task_att
 	task->record.line = ours.line;
 	task->record.column = ours.column;
 	task->record.parent = tdt__attr_parent(&ours);
-	tdt__attr_name(&ours, task->record.name);
+	length = tdt__attr_name(&ours, &name);
+	if (length != 0)
+		memcpy(task->record.name, name, length);
 	errno = saved;
 }
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <tdt/integrate/hooks.h>
 
@@ -43,12 +44,19 @@ int tdt_task_id_base(uint64_t first)
 /* The record is one that tdt__registry_take() returned. */
 static void set_name(struct tdt_task_record *record, const struct tdt_task_attr *attr)
 {
-	tdt__record_word name[TDT_TASK_RECORD_NAME_SIZE / sizeof(tdt__record_word)] = { 0 };
+	tdt__record_word *word = (tdt__record_word *)(void *)record->name, part;
+	const char *name;
+	size_t left = tdt__attr_name(attr, &name);
 
-	if (tdt__attr_name(attr, (char *)name) == 0)
-		return;
-	for (size_t i = 0; i < sizeof name / sizeof name[0]; i++)
-		TDT__POKE(((tdt__record_word *)(void *)record->name)[i], name[i]);
+	for (; left >= sizeof part; left -= sizeof part, name += sizeof part) {
+		memcpy(&part, name, sizeof part);
+		TDT__POKE(*word++, part);
+	}
+	if (left != 0) {
+		part = 0;
+		memcpy(&part, name, left);
+		TDT__POKE(*word, part);
+	}
 }
 
 /* Make the record of a task.  NULL: no memory, and errno is set. */
