@@ -69,7 +69,7 @@ void tdt__json_rings(struct tdt__json *json, const struct tdt_snapshot_cycle *co
 /* Where the group stands, by the numbers of groups. */
 static void kin_json(struct tdt__json *json, const struct tdt__kin *kin)
 {
-	if (kin->above != TDT__NO_GROUP)
+	if (kin->above != TDT__NO_KIN)
 		tdt__json_u64(json, "below", kin->above);
 	if (kin->children != 0) {
 		tdt__json_u64(json, "children", kin->children);

@@ -360,7 +360,7 @@ static void kin_group(struct dump_text *text, uint32_t i, bool deadlock)
 {
 	struct tdt__kin *own = text->kin != NULL ? &text->kin[i] : NULL;
 	uint32_t below = own != NULL && text->out->indent < DEEPEST * INDENT ? own->first
-									      : TDT__NO_GROUP;
+									      : TDT__NO_KIN;
 
 	if (own != NULL && own->written)
 		return;
@@ -369,7 +369,7 @@ static void kin_group(struct dump_text *text, uint32_t i, bool deadlock)
 	if (group(text, text->dump->snapshot->groups[i], deadlock, own) != 0)
 		text->error = -ENOMEM;
 	text->out->indent += INDENT;
-	for (; below != TDT__NO_GROUP; below = text->kin[below].next)
+	for (; below != TDT__NO_KIN; below = text->kin[below].next)
 		kin_group(text, below, false);
 	text->out->indent -= INDENT;
 }
@@ -379,7 +379,7 @@ static void next_groups(struct dump_text *text, size_t n, bool deadlock)
 {
 	for (; n > 0 && text->out->error == 0; n--, text->groups++)
 		if (deadlock || text->kin == NULL ||
-		    text->kin[text->groups].above == TDT__NO_GROUP)
+		    text->kin[text->groups].above == TDT__NO_KIN)
 			kin_group(text, (uint32_t)text->groups, deadlock);
 }
 

@@ -21,33 +21,33 @@ static bool has_children(const struct tdt_snapshot *snapshot)
 static uint32_t group_above(struct tdt__kin *kin, const struct tdt_snapshot_group *of,
 			    const struct tdt__names *names, uint32_t group)
 {
-	uint32_t above = TDT__NO_GROUP;
+	uint32_t above = TDT__NO_KIN;
 
 	for (size_t k = 0; k < of->n; k++) {
 		const struct tdt_task_info task = tdt__dump_task(of, k);
 		uint32_t parents = task.child != 0 ? tdt__names_group(names, task.parent)
-						   : TDT__NO_GROUP;
+						   : TDT__NO_KIN;
 
-		if (parents != TDT__NO_GROUP)
+		if (parents != TDT__NO_KIN)
 			kin[parents].children++;
 		if (k == 0)
 			above = parents;
 		else if (parents != above)
-			above = TDT__NO_GROUP;
+			above = TDT__NO_KIN;
 	}
-	return above != group ? above : TDT__NO_GROUP;
+	return above != group ? above : TDT__NO_KIN;
 }
 
 static void find_families(struct tdt__kin *kin, const struct tdt_snapshot *snapshot,
 			  const struct tdt__names *names)
 {
 	for (uint32_t i = 0; i < snapshot->n_groups; i++)
-		kin[i].first = TDT__NO_GROUP;
+		kin[i].first = TDT__NO_KIN;
 	for (uint32_t i = (uint32_t)snapshot->n_groups; i-- > 0;) {
 		struct tdt__kin *own = &kin[i], *above;
 
 		own->above = group_above(kin, snapshot->groups[i], names, i);
-		if (own->above == TDT__NO_GROUP)
+		if (own->above == TDT__NO_KIN)
 			continue;
 		above = &kin[own->above];
 		own->next = above->first;

@@ -38,7 +38,7 @@ static struct kept {
 
 struct tdt_fiber *tdt__fiber_take(void)
 {
-	struct kept *own = &kept[tdt__slot()];
+	struct kept *own = &kept[tdt__own_slot()];
 	struct tdt__pool_item *item;
 
 	if (own->n != 0)
@@ -49,7 +49,7 @@ struct tdt_fiber *tdt__fiber_take(void)
 
 void tdt__fiber_give(struct tdt_fiber *fiber)
 {
-	uint32_t slot = tdt__slot();
+	uint32_t slot = tdt__own_slot();
 	struct kept *own = &kept[slot];
 
 	if (slot != 0 && own->n < sizeof own->fiber / sizeof own->fiber[0])

@@ -20,7 +20,7 @@
 uint32_t tdt__slot_find(void);
 
 /* Not in a signal handler; never inlined where the stack may be that of a fiber (thread.h). */
-static inline uint32_t tdt__slot(void)
+static inline uint32_t tdt__own_slot(void)
 {
 	uint32_t slot = tdt__thread.slot;
 

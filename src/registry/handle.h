@@ -93,7 +93,8 @@ struct tdt_handle {
 	/* How often other threads cloned the substitute; relaxed, like `real`. */
 	_Atomic uint16_t elsewhere;
 	atomic_uint refs; /* of the future and of handles; 0: the record is free */
-	void (*child_drop)(void *state); /* only the poller uses it; others see whether it is NULL */
+	/* Only the poller uses it; others see whether it is NULL. */
+	void (*child_drop)(void *state);
 	struct tdt__substitute substitute;
 	struct tdt__request *requests; /* under tdt__request_lock; the newest first */
 };

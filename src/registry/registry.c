@@ -125,12 +125,12 @@ static struct slab *slab_of(const struct tdt_handle *task)
 
 struct tdt_registry_counters *tdt__registry_counters(void)
 {
-	return &counters[tdt__slot()];
+	return &counters[tdt__own_slot()];
 }
 
 void tdt__registry_count_polls(uint64_t n)
 {
-	uint32_t slot = tdt__slot();
+	uint32_t slot = tdt__own_slot();
 	uint64_t *polls = &counters[slot].polls;
 
 	/* Release: see handle.c. */
@@ -190,17 +190,21 @@ static struct tdt_handle *first_use(struct shard *shard)
 }
 
 /*
- * The words [from, to).  Few tasks are woken, wait, or have a name, and to look at a word costs less
- * than to store one.
+ * Few tasks are woken, wait, or have a name, and to look at a word costs less than to store one.
  */
+static inline __attribute__((always_inline)) void clear_used(struct tdt_handle *task, size_t from,
+							     size_t to)
+{
+	tdt__record_word *word = tdt__record_words(&task->record), used = 0;
+
+	for (size_t i = from; i < to; i++)
+		used |= word[i];
+	for (size_t i = from; used != 0 && i < to; i++)
+		TDT__POKE(word[i], 0);
+}
+
 #define CLEAR_USED(task, from, to)                                                                 \
-	do {                                                                                       \
-		tdt__record_word *word = tdt__record_words(&(task)->record), used = 0;             \
-		for (size_t i = TDT__RECORD_WORD(from); i < TDT__RECORD_WORD(to); i++)             \
-			used |= word[i];                                                           \
-		for (size_t i = TDT__RECORD_WORD(from); used != 0 && i < TDT__RECORD_WORD(to); i++) \
-			TDT__POKE(word[i], 0);                                                     \
-	} while (0)
+	clear_used(task, TDT__RECORD_WORD(from), TDT__RECORD_WORD(to))
 
 /*
  * Reset the record to what it was before its first use, except `seq`, which only increases, and
@@ -244,7 +248,7 @@ static void begin_task(struct tdt_registry_counters *own, struct tdt_handle *tas
 
 struct tdt_handle *tdt__registry_take(void)
 {
-	uint32_t slot = tdt__slot();
+	uint32_t slot = tdt__own_slot();
 	struct shard *shard = &shards[slot];
 	struct tdt_handle *task;
 
@@ -272,7 +276,7 @@ struct tdt_handle *tdt__registry_take(void)
 
 void tdt__registry_uncount(void)
 {
-	uint32_t slot = tdt__slot();
+	uint32_t slot = tdt__own_slot();
 
 	lock_shared(slot);
 	TDT__POKE(counters[slot].spawned, counters[slot].spawned - 1);
@@ -312,7 +316,7 @@ static void give_to_other(struct shard *shard, struct tdt_handle *task)
 void tdt__registry_give(struct tdt_handle *task)
 {
 	struct shard *shard = slab_of(task)->shard;
-	uint32_t slot = tdt__slot();
+	uint32_t slot = tdt__own_slot();
 
 	if (shard == &shards[slot])
 		give_to_own(slot, task);

@@ -278,8 +278,8 @@ static __attribute__((noinline, cold)) void drop_stale_links(void)
 		 */
 		if (tdt__is_reported_task(fiber->poll.task))
 			leave_link(fiber, fiber->poll.task->record.id);
-		else if (atomic_exchange_explicit(&fiber->link, TDT__LINK_NONE, memory_order_acq_rel) ==
-		    TDT__LINK_ENDED)
+		else if (atomic_exchange_explicit(&fiber->link, TDT__LINK_NONE,
+						  memory_order_acq_rel) == TDT__LINK_ENDED)
 			free_fiber(fiber);
 		fiber = fiber_of_link(tdt__thread.poll);
 	}

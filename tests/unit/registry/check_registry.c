@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers registry/registry.  Records: where they lie, that they are used again, and what becomes of
- * them without memory and in a child of fork().
+ * Covers registry/registry, host/slot.  Records: where they lie, that they are used again, and what
+ * becomes of them without memory and in a child of fork().
  */
 
 #include <config.h>
