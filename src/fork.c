@@ -21,6 +21,7 @@
 #include "door/door.h"
 #include "door/socket.h"
 #include "dump/dump_signal.h"
+#include "host/slot.h"
 #include "host/start.h"
 #include "host/thread.h"
 #include "host/unloads.h"
@@ -37,7 +38,7 @@
 
 /*
  * A thread that holds several locks took them in this order.  After these come the lock of
- * unloads.h, one of the requests' locks, and one of the registry's.
+ * unloads.h, one of the requests' locks, and the registry's.
  */
 static pthread_mutex_t *const locks[] = {
 	&tdt__door_lock,    &tdt__signal_lock, &tdt__recorder_lock,
@@ -54,12 +55,12 @@ static void before(void)
 		pthread_mutex_lock(locks[i]);
 	tdt__unloads_lock();
 	tdt__request_locks_hold();
-	tdt__registry_lock_all();
+	tdt__registry_lock();
 }
 
 static void after_fork(void)
 {
-	tdt__registry_unlock_all();
+	tdt__registry_unlock();
 	tdt__request_locks_release();
 	tdt__unloads_unlock();
 	for (size_t i = LOCKS; i-- > 0;)
@@ -70,6 +71,7 @@ static void in_forked_child(void)
 {
 	tdt__probes_forked();
 	tdt__thread_forked();
+	tdt__slots_forked();
 	tdt__polls_forked();
 	tdt__interrupt_forked();
 	tdt__watch_forked();

@@ -187,6 +187,8 @@ libtdt_core_la_SOURCES = \
 	src/host/proc_thread.h \
 	src/host/readable.c \
 	src/host/readable.h \
+	src/host/slot.c \
+	src/host/slot.h \
 	src/host/start.c \
 	src/host/start.h \
 	src/host/thread.c \

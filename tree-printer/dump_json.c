@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "forms.h"
+#include "kin.h"
 #include "stuck_locks.h"
 #include "schema.h"
 #include "words.h"
@@ -66,7 +67,22 @@ void tdt__json_rings(struct tdt__json *json, const struct tdt_snapshot_cycle *co
 	}
 }
 
-static void group_json(struct tdt__json *json, const struct tdt_snapshot_group *of, size_t deadlock)
+/* Where the group stands, by the numbers of groups. */
+static void kin_json(struct tdt__json *json, const struct tdt__kin *kin)
+{
+	if (kin->above != TDT__NO_KIN)
+		tdt__json_u64(json, "below", kin->above);
+	if (kin->children != 0) {
+		tdt__json_u64(json, "children", kin->children);
+		tdt__json_u64(json, "children_shown", kin->shown);
+	}
+}
+
+/*
+ * Write a group; `deadlock` is the number of its deadlock, or NO_DEADLOCK.  `kin` may be NULL.
+ */
+static void group_json(struct tdt__json *json, const struct tdt_snapshot_group *of, size_t deadlock,
+		       const struct tdt__kin *kin)
 {
 	const struct tdt_node *root = of->trace != NULL ? tdt_trace_root(of->trace) : NULL;
 
@@ -76,6 +92,8 @@ static void group_json(struct tdt__json *json, const struct tdt_snapshot_group *
 	tdt__json_string(json, "answer", answer_words[of->answer]);
 	if (deadlock != NO_DEADLOCK)
 		tdt__json_u64(json, "deadlock", deadlock);
+	if (kin != NULL)
+		kin_json(json, kin);
 	tdt__json_begin(json, "tasks", '[');
 	for (size_t i = 0; i < of->n && json->out->error == 0; i++) {
 		const struct tdt_task_info info = tdt__dump_task(of, i);
@@ -89,10 +107,10 @@ static void group_json(struct tdt__json *json, const struct tdt_snapshot_group *
 }
 
 static void groups_json(struct tdt__json *json, const struct tdt_snapshot_group *const *groups,
-			size_t from, size_t end, size_t deadlock)
+			const struct tdt__kin *kin, size_t from, size_t end, size_t deadlock)
 {
 	for (size_t i = from; i < end && json->out->error == 0; i++)
-		group_json(json, groups[i], deadlock);
+		group_json(json, groups[i], deadlock, kin != NULL ? &kin[i] : NULL);
 }
 
 /* Groups of one task each; nothing if there are none. */
@@ -102,7 +120,7 @@ static void groups_array(struct tdt__json *json, const char *key,
 	if (n == 0)
 		return;
 	tdt__json_begin(json, key, '[');
-	groups_json(json, groups, 0, n, NO_DEADLOCK);
+	groups_json(json, groups, NULL, 0, n, NO_DEADLOCK);
 	tdt__json_end(json, ']');
 }
 
@@ -135,6 +153,7 @@ void tdt__json_stuck_locks(struct tdt__json *json, const struct tdt_snapshot *sn
 /* The groups of deadlocks come first. */
 static void all_groups(struct tdt__json *json, const struct tdt_snapshot *snapshot)
 {
+	struct tdt__kin *kin = tdt__kin_find(snapshot);
 	size_t next = 0, deadlock = 0;
 
 	tdt__json_begin(json, "groups", '[');
@@ -142,10 +161,11 @@ static void all_groups(struct tdt__json *json, const struct tdt_snapshot *snapsh
 		size_t end = next + snapshot->cycles[i]->n_groups;
 
 		if (snapshot->cycles[i]->deadlock)
-			groups_json(json, snapshot->groups, next, end, deadlock++);
+			groups_json(json, snapshot->groups, kin, next, end, deadlock++);
 		next = end; /* other cycles have none */
 	}
-	groups_json(json, snapshot->groups, next, snapshot->n_groups, NO_DEADLOCK);
+	groups_json(json, snapshot->groups, kin, next, snapshot->n_groups, NO_DEADLOCK);
+	free(kin);
 	tdt__json_end(json, ']');
 }
 

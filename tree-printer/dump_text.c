@@ -49,6 +49,7 @@
 
 #include "base/array.h"
 #include "forms.h"
+#include "kin.h"
 #include "stuck_locks.h"
 #include "terminal.h"
 #include "words.h"
@@ -238,19 +239,6 @@ static uint32_t find_printed(const struct printed_groups *groups, const struct p
 
 /* ---- Groups ---- */
 
-/*
- * The tasks of a group may be children of tasks that are in one other group (TDT_ATTR_CHILD): then
- * the group is written below that one.
- */
-struct kin {
-	uint32_t above;       /* the group of the parents; NO_GROUP: there is none, or several */
-	uint32_t first, next; /* of the groups below this one */
-	size_t children;      /* of the tasks of this group, in any group */
-	size_t shown;         /* of these, in groups below this one that have a tree */
-	bool written;
-};
-
-#define NO_GROUP UINT32_MAX
 #define DEEPEST 32 /* groups below groups; further ones are written as the others */
 #define INDENT 3     /* how many columns they stand further in */
 
@@ -262,7 +250,7 @@ struct dump_text {
 	struct tdt__string string;
 	struct printed_groups printed;
 	size_t groups; /* how many groups have been written */
-	struct kin *kin; /* of each group; NULL: no task is a child, or no memory */
+	struct tdt__kin *kin; /* of each group; NULL: no task is a child, or no memory */
 };
 
 /* If there is no memory for a line, the next one, which may be shorter, is tried. */
@@ -320,63 +308,7 @@ static void group_tree(struct dump_text *text, const struct tdt_snapshot_group *
 	put_lines(text);
 }
 
-static bool has_children(const struct tdt_snapshot *snapshot)
-{
-	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t k = 0; k < snapshot->groups[i]->n; k++)
-			if (tdt__dump_task(snapshot->groups[i], k).child != 0)
-				return true;
-	return false;
-}
-
-/* The group in which the parents of all its tasks are, and no task of its own. */
-static uint32_t group_above(const struct dump_text *text, uint32_t group)
-{
-	const struct tdt_snapshot_group *of = text->dump->snapshot->groups[group];
-	uint32_t above = NO_GROUP;
-
-	for (size_t k = 0; k < of->n; k++) {
-		const struct tdt_task_info task = tdt__dump_task(of, k);
-		uint32_t parents = task.child != 0
-					   ? tdt__names_group(text->dump->names, task.parent)
-					   : NO_GROUP;
-
-		if (parents != NO_GROUP)
-			text->kin[parents].children++;
-		if (k == 0)
-			above = parents;
-		else if (parents != above)
-			above = NO_GROUP;
-	}
-	return above != group ? above : NO_GROUP;
-}
-
-static void find_families(struct dump_text *text)
-{
-	const struct tdt_snapshot *snapshot = text->dump->snapshot;
-
-	if (!has_children(snapshot))
-		return;
-	text->kin = calloc(snapshot->n_groups, sizeof(text->kin[0]));
-	if (text->kin == NULL)
-		return;
-	for (uint32_t i = 0; i < snapshot->n_groups; i++)
-		text->kin[i].first = NO_GROUP;
-	for (uint32_t i = (uint32_t)snapshot->n_groups; i-- > 0;) {
-		struct kin *own = &text->kin[i], *above;
-
-		own->above = group_above(text, i);
-		if (own->above == NO_GROUP)
-			continue;
-		above = &text->kin[own->above];
-		own->next = above->first;
-		above->first = i;
-		if (snapshot->groups[i]->trace != NULL)
-			above->shown += snapshot->groups[i]->n;
-	}
-}
-
-static void children_line(struct dump_text *text, const struct kin *kin)
+static void children_line(struct dump_text *text, const struct tdt__kin *kin)
 {
 	tdt__string_printf(
 	    &text->string, "   %s of %s%s\n", TDT__NUMBER(kin->shown), TDT__NUMBER(kin->children),
@@ -385,7 +317,7 @@ static void children_line(struct dump_text *text, const struct kin *kin)
 }
 
 static void group(struct dump_text *text, const struct tdt_snapshot_group *of, bool deadlock,
-		  const struct kin *kin)
+		  const struct tdt__kin *kin)
 {
 	static const char no_memory[] = "   no memory for the rest of this\n";
 	const struct tdt_node *root = of->trace != NULL ? tdt_trace_root(of->trace) : NULL;
@@ -407,9 +339,9 @@ static void group(struct dump_text *text, const struct tdt_snapshot_group *of, b
 
 static void kin_group(struct dump_text *text, uint32_t i, bool deadlock)
 {
-	struct kin *own = text->kin != NULL ? &text->kin[i] : NULL;
+	struct tdt__kin *own = text->kin != NULL ? &text->kin[i] : NULL;
 	uint32_t below = own != NULL && text->out->indent < DEEPEST * INDENT ? own->first
-									      : NO_GROUP;
+									      : TDT__NO_KIN;
 
 	if (own != NULL && own->written)
 		return;
@@ -417,7 +349,7 @@ static void kin_group(struct dump_text *text, uint32_t i, bool deadlock)
 		own->written = true;
 	group(text, text->dump->snapshot->groups[i], deadlock, own);
 	text->out->indent += INDENT;
-	for (; below != NO_GROUP; below = text->kin[below].next)
+	for (; below != TDT__NO_KIN; below = text->kin[below].next)
 		kin_group(text, below, false);
 	text->out->indent -= INDENT;
 }
@@ -427,7 +359,7 @@ static void next_groups(struct dump_text *text, size_t n, bool deadlock)
 {
 	for (; n > 0 && text->out->error == 0; n--, text->groups++)
 		if (deadlock || text->kin == NULL ||
-		    text->kin[text->groups].above == NO_GROUP)
+		    text->kin[text->groups].above == TDT__NO_KIN)
 			kin_group(text, (uint32_t)text->groups, deadlock);
 }
 
@@ -565,7 +497,7 @@ void tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 	free(locks.lock);
 	busy_loops(&text);
 	lost_wakeups(&text);
-	find_families(&text);
+	text.kin = tdt__kin_find(dump->snapshot);
 	for (size_t i = 0; i < snapshot->n_cycles && out->error == 0; i++)
 		cycle_text(&text, snapshot->cycles[i]);
 	next_groups(&text, snapshot->n_groups - text.groups, false);
@@ -583,7 +515,7 @@ void tdt__dump_groups(struct tdt__out *out, const struct tdt__dump *dump)
 				  .string.options = dump->options,
 				  .frames.string.options = dump->options };
 
-	find_families(&text);
+	text.kin = tdt__kin_find(dump->snapshot);
 	next_groups(&text, dump->snapshot->n_groups, false);
 	rest_of_groups(&text);
 	tdt__frames_fini(&text.frames);

@@ -20,6 +20,8 @@ libtdt_core_la_SOURCES += \
 	tree-printer/json.c \
 	tree-printer/json_writer.c \
 	tree-printer/json_writer.h \
+	tree-printer/kin.c \
+	tree-printer/kin.h \
 	tree-printer/names.c \
 	tree-printer/names.h \
 	tree-printer/operation.c \

@@ -58,8 +58,9 @@ struct tdt_future tdt_join(struct tdt_handle *handle, int *outcome);
  *
  * The call does not wait for the end: tdt_join() does.  Aborting a task twice is aborting it once.
  * Returns 0, or a negative errno and sets errno: -ESRCH (the task has ended), -EINVAL (`handle` is
- * NULL, or the task has no future: a fiber, or a task of tdt_task_new()).  Any thread, also in a
- * poll of the task itself.
+ * NULL, or the task has no future: a fiber, or a task of tdt_task_new()), -EOPNOTSUPP (the future
+ * has no `drop`, so that only its owner can drop it: a future of the Rust crate, whose runtime can
+ * abort it).  Any thread, also in a poll of the task itself.
  */
 int tdt_task_abort(struct tdt_handle *handle);
 

@@ -174,7 +174,8 @@ struct TDT_MUST_USE_TYPE tdt_traced {
 /*
  * Wrap `fut`, so that requests can find out where it waits.  The wrapper takes `fut` over.  It is
  * ready when `fut` is ready, is woken when `fut` is woken, polls `fut` once in each of its own
- * polls, and drops `fut` when it is dropped itself.
+ * polls, and drops `fut` when it is dropped itself.  If `fut` has no `drop`, its owner drops it
+ * after the wrapper, and it cannot be aborted (tdt/join.h).
  *
  * `attr` (may be NULL) is read before the call returns.  `handle` belongs to the caller, who unrefs
  * it with tdt_handle_unref().  `future` and `handle` may be dropped in either order, from any
@@ -182,8 +183,7 @@ struct TDT_MUST_USE_TYPE tdt_traced {
  *
  * On failure, the result holds the caller's own future, unwrapped, and a NULL handle. errno is
  * EINVAL (`fut` is TDT_FUTURE_NONE, and the errno of the call that failed to make it is
- * overwritten; or `fut` has no drop; or attr->size is 0 or
- * its flags are unknown), E2BIG (attr is of a newer library) or
+ * overwritten; or attr->size is 0 or its flags are unknown), E2BIG (attr is of a newer library) or
  * ENOMEM.  No future is lost: a program that does not look at the handle continues untraced.
  *
  * The wrapper changes nothing for futures that break the rules of the ABI, except during a capture.

@@ -23,15 +23,19 @@ static inline int tdt__options_read(void *ours, size_t our_size, const void *the
 	const unsigned char *bytes = theirs;
 	size_t size = 0;
 
+	if (theirs != NULL)
+		memcpy(&size, theirs, sizeof(size));
+	if (size == our_size) {
+		memcpy(ours, theirs, our_size);
+		return 0;
+	}
 	memset(ours, 0, our_size);
 	if (theirs != NULL) {
-		memcpy(&size, theirs, sizeof(size));
 		if (size < sizeof(size))
 			return -EINVAL;
 		for (size_t i = our_size; i < size; i++)
 			if (bytes[i] != 0)
 				return -E2BIG;
-		/* Two calls: gcc makes a slow loop of a small copy of unknown size. */
 		if (size < our_size)
 			memcpy(ours, theirs, size);
 		else

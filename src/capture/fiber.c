@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "host/slot.h"
+
 pthread_mutex_t tdt__fibers_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct tdt__pool fibers = { .size = sizeof(struct tdt_fiber) };
@@ -23,20 +25,37 @@ static struct tdt_fiber *make(void)
 	if (item != NULL) {
 		((struct tdt_fiber *)item)->stack = (struct tdt_registry_fiber){ 0 };
 		atomic_init(&((struct tdt_fiber *)item)->reported, 0);
+		atomic_init(&((struct tdt_fiber *)item)->ended, 0);
 	}
 	return (struct tdt_fiber *)item;
 }
 
+/* What the threads that own slots keep for themselves, besides the pool. */
+static struct kept {
+	_Alignas(64) uint32_t n;
+	struct tdt_fiber *fiber[15];
+} kept[TDT__SLOTS];
+
 struct tdt_fiber *tdt__fiber_take(void)
 {
-	struct tdt__pool_item *item = tdt__pool_take(&fibers);
+	struct kept *own = &kept[tdt__own_slot()];
+	struct tdt__pool_item *item;
 
+	if (own->n != 0)
+		return own->fiber[--own->n];
+	item = tdt__pool_take(&fibers);
 	return item != NULL ? (struct tdt_fiber *)item : make();
 }
 
 void tdt__fiber_give(struct tdt_fiber *fiber)
 {
-	tdt__pool_give(&fibers, &fiber->item);
+	uint32_t slot = tdt__own_slot();
+	struct kept *own = &kept[slot];
+
+	if (slot != 0 && own->n < sizeof own->fiber / sizeof own->fiber[0])
+		own->fiber[own->n++] = fiber;
+	else
+		tdt__pool_give(&fibers, &fiber->item);
 }
 
 struct tdt_fiber *tdt__fiber_at(uint32_t index)

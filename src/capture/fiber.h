@@ -41,6 +41,8 @@ struct tdt_fiber {
 	/* In the table of task/reported.c, where other threads read them: */
 	_Atomic uint64_t reported;       /* the id of the task that is reported; 0: none is */
 	struct tdt_fiber *_Atomic next;
+	_Atomic uint64_t ended; /* the id of the task that was reported, and has ended while the
+				   link was in the chain of another thread; 0: none */
 };
 
 /* Whether `poll` is in the chain of some thread.  Only that thread takes it out. */

@@ -10,6 +10,7 @@
 #include "host/barrier.h"
 
 uint32_t tdt__forks;
+_Atomic bool tdt__started;
 
 static bool registered; /* set in a child of fork(), where these handlers have run */
 
@@ -20,6 +21,7 @@ static void in_child(void)
 {
 	registered = true;
 	atomic_store_explicit(&forked, true, memory_order_relaxed);
+	atomic_store_explicit(&tdt__started, false, memory_order_relaxed);
 	tdt__forks++;
 	tdt__barrier_init();
 	tdt__fork_handlers.in_child();
@@ -40,7 +42,7 @@ static void start_host(void)
 	tdt__fork_handlers.begin();
 }
 
-int tdt__start(void)
+__attribute__((noinline, cold)) int tdt__start_first(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -48,5 +50,6 @@ int tdt__start(void)
 	if (atomic_load_explicit(&forked, memory_order_relaxed) &&
 	    atomic_exchange_explicit(&forked, false, memory_order_relaxed))
 		tdt__fork_handlers.resume();
+	atomic_store_explicit(&tdt__started, status == 0, memory_order_release);
 	return status;
 }

@@ -9,6 +9,8 @@
  * these modules, in fork.c.  Lower modules reach it through a constant table.
  */
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Defined in fork.c. */
@@ -34,4 +36,15 @@ extern uint32_t tdt__forks;
  * errno.  The first call in a child of fork() starts the threads that wait for a signal; the other
  * threads start when they are needed.
  */
-int tdt__start(void);
+int tdt__start_first(void);
+
+/* Whether that was done, in this process, and went well. */
+extern _Atomic bool tdt__started;
+
+static inline int tdt__start(void)
+{
+	/* Acquire what the first call did.  Pairs with tdt__start_first(). */
+	if (__builtin_expect(atomic_load_explicit(&tdt__started, memory_order_acquire), 1))
+		return 0;
+	return tdt__start_first();
+}

@@ -63,6 +63,8 @@ struct tdt__thread {
 	uint64_t traced_end;    /* the id of the last traced task that ended here since the runtime
 				   reported the end of a poll; 0: none */
 
+	uint32_t slot;          /* plus 1; 0: not found yet (host/slot.h) */
+
 	/* Lost wake-ups (task/lost.h). */
 	bool all_wakes;         /* the worker's runtime promises to report them */
 	bool awaited;           /* in the poll of `suspect` an await became ready, */

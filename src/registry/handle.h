@@ -93,7 +93,8 @@ struct tdt_handle {
 	/* How often other threads cloned the substitute; relaxed, like `real`. */
 	_Atomic uint16_t elsewhere;
 	atomic_uint refs; /* of the future and of handles; 0: the record is free */
-	void (*child_drop)(void *state); /* only the poller uses it */
+	/* Only the poller uses it; others see whether it is NULL. */
+	void (*child_drop)(void *state);
 	struct tdt__substitute substitute;
 	struct tdt__request *requests; /* under tdt__request_lock; the newest first */
 };
@@ -150,6 +151,9 @@ static inline bool tdt__was_woken(const struct tdt_handle *task, uint64_t polls)
 	return tdt__woken_since(TDT__PEEK(task->record.woken), TDT__PEEK(task->record.woken_polls),
 				polls);
 }
+
+/* Nobody has a reference any more: give the record back. */
+void tdt__handle_free(struct tdt_handle *task);
 
 /*
  * Like tdt_handle_ref(), for a record that may be free, or belong to any task by now.  Returns

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "host/slot.h"
 #include "host/thread.h"
 #include "host/unloads.h"
 #include "registry/handle.h"
@@ -25,15 +26,12 @@
  * in a slab of this size.  A slab of 2 MiB might become a huge page with its first task.
  */
 #define SLAB_SIZE ((size_t)1048576)
-#define SHARDS 8
-
 struct shard {
-	_Alignas(64) pthread_mutex_t lock; /* protects `free` and `slab` */
-	struct tdt_handle *free; /* linked by next_of() */
+	_Alignas(64) struct tdt_handle *free; /* linked by next_of() */
 	struct slab *slab;	 /* where new records are taken; NULL: no slab yet */
 	/*
 	 * Records that threads of other shards gave back, linked by next_of().  Those threads add
-	 * records without the lock; the thread that holds the lock takes all of them.
+	 * records; the owner of the shard takes all of them.
 	 */
 	_Alignas(64) struct tdt_handle *_Atomic returned;
 };
@@ -46,9 +44,11 @@ struct slab {
 
 #define ROOM ((SLAB_SIZE - sizeof(struct slab)) / sizeof(struct tdt_handle))
 
-static struct shard shards[SHARDS] = { [0 ... SHARDS - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER } };
+/* That of each slot; and the lock of those who share the first one. */
+static struct shard shards[TDT__SLOTS];
+static pthread_mutex_t shared_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static _Alignas(64) struct tdt_registry_counters counters[SHARDS];
+static _Alignas(64) struct tdt_registry_counters counters[TDT__SLOTS];
 
 struct tdt_registry_panic tdt__panics[TDT__PANICS];
 struct tdt_registry_holder tdt__holders[TDT__HOLDERS];
@@ -63,7 +63,7 @@ _Alignas(64) struct tdt_registry tdt__registry = {
 	.stride = sizeof(struct tdt_handle),
 	.library = PACKAGE_VERSION,
 	.counters = (uintptr_t)counters,
-	.n_counters = SHARDS,
+	.n_counters = TDT__SLOTS,
 	.n_threads = TDT__THREAD_SLOTS,
 	.threads = (uintptr_t)tdt__threads,
 	.unloads = (uintptr_t)&tdt__unloads_last,
@@ -106,12 +106,16 @@ tdt_poll_t tdt__callback_poll(void *state, struct tdt_context *cx)
 
 /* --- Giving out and taking back ------------------------------------------ */
 
-/*
- * Threads that were started one after the other, as a runtime's workers are, have different shards.
- */
-static struct shard *own_shard(void)
+static void lock_shared(uint32_t slot)
 {
-	return &shards[tdt__thread_id() % SHARDS];
+	if (__builtin_expect(slot == 0, 0))
+		pthread_mutex_lock(&shared_lock);
+}
+
+static void unlock_shared(uint32_t slot)
+{
+	if (__builtin_expect(slot == 0, 0))
+		pthread_mutex_unlock(&shared_lock);
 }
 
 static struct slab *slab_of(const struct tdt_handle *task)
@@ -121,7 +125,19 @@ static struct slab *slab_of(const struct tdt_handle *task)
 
 struct tdt_registry_counters *tdt__registry_counters(void)
 {
-	return &counters[tdt__thread_id() % SHARDS];
+	return &counters[tdt__own_slot()];
+}
+
+void tdt__registry_count_polls(uint64_t n)
+{
+	uint32_t slot = tdt__own_slot();
+	uint64_t *polls = &counters[slot].polls;
+
+	/* Release: see handle.c. */
+	if (__builtin_expect(slot == 0, 0))
+		__atomic_fetch_add(polls, n, __ATOMIC_RELEASE);
+	else
+		__atomic_store_n(polls, *polls + n, __ATOMIC_RELEASE);
 }
 
 /* The next record in a list of free records.  Others may still read the word, and discard it. */
@@ -155,7 +171,7 @@ static struct slab *slab_new(struct shard *shard)
 	return slab;
 }
 
-/* Returns a record of the shard that was never used.  The caller holds the shard's lock. */
+/* Returns a record of the shard that was never used. */
 static struct tdt_handle *first_use(struct shard *shard)
 {
 	struct tdt_handle *task;
@@ -174,17 +190,40 @@ static struct tdt_handle *first_use(struct shard *shard)
 }
 
 /*
- * Reset the record to what it was before its first use, except `seq`, which only increases.
- * `state` is TDT_TASK_RECORD_FREE and `refs` is 0 already.  They are not written here, because
- * readers look at `state`, and tdt__handle_ref_if_same() looks at `refs`.
+ * Few tasks are woken, wait, or have a name, and to look at a word costs less than to store one.
+ */
+static inline __attribute__((always_inline)) void clear_used(struct tdt_handle *task, size_t from,
+							     size_t to)
+{
+	tdt__record_word *word = tdt__record_words(&task->record), used = 0;
+
+	for (size_t i = from; i < to; i++)
+		used |= word[i];
+	for (size_t i = from; used != 0 && i < to; i++)
+		TDT__POKE(word[i], 0);
+}
+
+#define CLEAR_USED(task, from, to)                                                                 \
+	clear_used(task, TDT__RECORD_WORD(from), TDT__RECORD_WORD(to))
+
+/*
+ * Reset the record to what it was before its first use, except `seq`, which only increases, and
+ * what record_new() sets.  `state` is TDT_TASK_RECORD_FREE and `refs` is 0 already.  They are not
+ * written here, because readers look at `state`, and tdt__handle_ref_if_same() looks at `refs`.
  */
 static void clear(struct tdt_handle *task)
 {
-	for (size_t i = TDT__RECORD_FIRST + 1; i <= TDT__RECORD_LAST; i++)
-		TDT__POKE(tdt__record_words(&task->record)[i], 0);
-	task->record.waker = 0;
-	TDT__POKE(task->record.child_state, 0);
-	task->record.joiners = 0;
+	struct tdt_task_record *record = &task->record;
+
+	record->waker = 0;
+	TDT__POKE(record->polls, 0);
+	CLEAR_USED(task, stack_top, id);
+	CLEAR_USED(task, woken, wait_kind);
+	TDT__POKE(tdt__record_words(record)[TDT__RECORD_WORD(wait_kind)], 0);
+	CLEAR_USED(task, name, parent);
+	CLEAR_USED(task, tree, waker_with);
+	CLEAR_USED(task, leaf, joiners);
+	record->joiners = 0;
 	atomic_init(&task->elsewhere, 0);
 	atomic_init(&task->outcome, TDT__OUTCOME_NOBODY);
 	task->requests = NULL;
@@ -199,14 +238,9 @@ static struct tdt_handle *take_returned(struct shard *shard)
 	return atomic_exchange_explicit(&shard->returned, NULL, memory_order_acquire);
 }
 
-/*
- * A record that is given to a task: make its `seq` odd, and count the task.  The shard's lock makes
- * the increment cheap: nobody else writes this counter.
- */
-static void begin_task(const struct shard *shard, struct tdt_handle *task)
+/* A record that is given to a task: make its `seq` odd, and count the task. */
+static void begin_task(struct tdt_registry_counters *own, struct tdt_handle *task)
 {
-	struct tdt_registry_counters *own = &counters[shard - shards];
-
 	TDT__POKE(task->record.seq, task->record.seq + 1);
 	/* Release: a reader that counts the task sees the odd `seq`.  Pairs with counters.c. */
 	__atomic_store_n(&own->spawned, own->spawned + 1, __ATOMIC_RELEASE);
@@ -214,10 +248,11 @@ static void begin_task(const struct shard *shard, struct tdt_handle *task)
 
 struct tdt_handle *tdt__registry_take(void)
 {
-	struct shard *shard = own_shard();
+	uint32_t slot = tdt__own_slot();
+	struct shard *shard = &shards[slot];
 	struct tdt_handle *task;
 
-	pthread_mutex_lock(&shard->lock);
+	lock_shared(slot);
 	task = shard->free;
 	if (task == NULL)
 		task = take_returned(shard);
@@ -226,8 +261,8 @@ struct tdt_handle *tdt__registry_take(void)
 	else
 		task = first_use(shard);
 	if (task != NULL)
-		begin_task(shard, task);
-	pthread_mutex_unlock(&shard->lock);
+		begin_task(&counters[slot], task);
+	unlock_shared(slot);
 	if (task == NULL)
 		return tdt__nothing(-ENOMEM);
 	/*
@@ -239,14 +274,13 @@ struct tdt_handle *tdt__registry_take(void)
 	return task;
 }
 
-void tdt__registry_uncount(const struct tdt_handle *task)
+void tdt__registry_uncount(void)
 {
-	struct shard *shard = slab_of(task)->shard;
-	struct tdt_registry_counters *own = &counters[shard - shards];
+	uint32_t slot = tdt__own_slot();
 
-	pthread_mutex_lock(&shard->lock);
-	TDT__POKE(own->spawned, own->spawned - 1);
-	pthread_mutex_unlock(&shard->lock);
+	lock_shared(slot);
+	TDT__POKE(counters[slot].spawned, counters[slot].spawned - 1);
+	unlock_shared(slot);
 }
 
 void tdt__registry_publish(struct tdt_handle *task)
@@ -256,12 +290,12 @@ void tdt__registry_publish(struct tdt_handle *task)
 }
 
 /* The next task gets this record, while it is still in the caches. */
-static void give_to_own(struct shard *shard, struct tdt_handle *task)
+static void give_to_own(uint32_t slot, struct tdt_handle *task)
 {
-	pthread_mutex_lock(&shard->lock);
-	set_next(task, shard->free);
-	shard->free = task;
-	pthread_mutex_unlock(&shard->lock);
+	lock_shared(slot);
+	set_next(task, shards[slot].free);
+	shards[slot].free = task;
+	unlock_shared(slot);
 }
 
 /*
@@ -282,9 +316,10 @@ static void give_to_other(struct shard *shard, struct tdt_handle *task)
 void tdt__registry_give(struct tdt_handle *task)
 {
 	struct shard *shard = slab_of(task)->shard;
+	uint32_t slot = tdt__own_slot();
 
-	if (shard == own_shard())
-		give_to_own(shard, task);
+	if (shard == &shards[slot])
+		give_to_own(slot, task);
 	else
 		give_to_other(shard, task);
 }
@@ -381,14 +416,12 @@ void tdt__registry_forked(void)
 	forget_half_notes();
 }
 
-void tdt__registry_lock_all(void)
+void tdt__registry_lock(void)
 {
-	for (int i = 0; i < SHARDS; i++)
-		pthread_mutex_lock(&shards[i].lock);
+	pthread_mutex_lock(&shared_lock);
 }
 
-void tdt__registry_unlock_all(void)
+void tdt__registry_unlock(void)
 {
-	for (int i = SHARDS; i-- > 0;)
-		pthread_mutex_unlock(&shards[i].lock);
+	pthread_mutex_unlock(&shared_lock);
 }

@@ -9,15 +9,16 @@
  * malloc.  So a reader that has reached a record may read it at any time, and finds out afterwards,
  * by `seq` and `id`, whose record it was.
  *
- * Records are given out by several *shards*.  Each shard has a lock and slabs of its own.  A thread
- * chooses a shard by its thread id, so threads that spawn and end tasks seldom meet.  A record goes
- * back to the shard that it came from, whichever thread gives it back.
+ * Records are given out by several *shards*, one for each slot of threads (host/slot.h), with slabs
+ * of its own.  A record goes back to the shard that it came from, whichever thread gives it back.
+ * Only the threads that share a slot need a lock.  Each step is one store: a child of fork() finds
+ * the shards of threads that are not there as they were before or after it.
  *
  *   tdt__registry_take, publish   the thread that makes the task; no other thread knows the task
  *   the record's other fields     the poller, each by one store; `woken` and `woken_by`: the thread
  *                                 that wakes the task
  *   tdt__registry_give            the thread that gives back the last reference
- *   the counters                  any thread; `spawned`: under the lock of the shard
+ *   the counters                  any thread; `spawned` and `polls`: the owner of the slot
  *   tdt__registry_next, read      any thread, at any time, without a lock, for any record
  */
 
@@ -69,13 +70,14 @@ static inline tdt__record_word *tdt__record_words(const struct tdt_task_record *
 }
 
 /*
- * Returns memory for a task.  All of it is zero but `record.seq`, which is odd until
- * tdt__registry_publish().  NULL: there is no memory; errno is ENOMEM.
+ * Returns memory for a task.  All of it is zero but what task.c's record_new() sets, and
+ * `record.seq`, which is odd until tdt__registry_publish().  NULL: there is no memory; errno is
+ * ENOMEM.
  */
 struct tdt_handle *tdt__registry_take(void);
 
-/* The task is counted twice, as another record of it was made: undo the count of this one. */
-void tdt__registry_uncount(const struct tdt_handle *task);
+/* A task was counted twice, as another record of it was made: undo the count of one. */
+void tdt__registry_uncount(void);
 
 /* Let readers find the record, which is now filled in. */
 void tdt__registry_publish(struct tdt_handle *task);
@@ -105,6 +107,9 @@ bool tdt__registry_read(const struct tdt_handle *task, struct tdt_task_record *c
 /* The counters that this thread adds to.  Other threads may add to them, too. */
 struct tdt_registry_counters *tdt__registry_counters(void);
 
+/* Count polls of a record that is given back.  Release. */
+void tdt__registry_count_polls(uint64_t n);
+
 /* Add 1 to a counter.  Relaxed: only the sum matters. */
 #define TDT__COUNT(field)                                                                          \
 	__atomic_fetch_add(&tdt__registry_counters()->field, 1, __ATOMIC_RELAXED)
@@ -124,6 +129,6 @@ static inline bool tdt__record_is_live(const struct tdt_task_record *record)
 	return record->state == TDT_TASK_RECORD_IDLE || record->state == TDT_TASK_RECORD_POLLING;
 }
 
-/* Take and release the locks of all shards, for fork.c. */
-void tdt__registry_lock_all(void);
-void tdt__registry_unlock_all(void);
+/* Take and release the lock, for fork.c. */
+void tdt__registry_lock(void);
+void tdt__registry_unlock(void);

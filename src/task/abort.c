@@ -37,6 +37,8 @@ int tdt_task_abort(struct tdt_handle *handle)
 
 	if (handle == NULL || handle->record.poll == 0 || tdt__is_callback_task(handle))
 		return tdt__result(-EINVAL);
+	if (TDT__PEEK(handle->child_drop) == NULL)
+		return tdt__result(-EOPNOTSUPP);
 	pthread_mutex_lock(lock);
 	ended = TDT__PEEK(handle->record.state) == TDT_TASK_RECORD_ENDED;
 	first = !ended && !tdt__record_aborted(&handle->record);

@@ -48,7 +48,7 @@ static size_t kept_end(const char *name, size_t length)
 	return begin;
 }
 
-static size_t copy_default(const struct tdt_task_attr *attr, char *copy)
+static size_t default_name(const struct tdt_task_attr *attr, const char **name)
 {
 	size_t length = attr->default_name_length, begin;
 
@@ -57,22 +57,19 @@ static size_t copy_default(const struct tdt_task_attr *attr, char *copy)
 	if (length == 0)
 		length = strlen(attr->default_name);
 	begin = kept_end(attr->default_name, length);
-	memcpy(copy, attr->default_name + begin, length - begin);
+	*name = attr->default_name + begin;
 	return length - begin;
 }
 
-size_t tdt__attr_name(const struct tdt_task_attr *attr, char *copy)
+size_t tdt__attr_name(const struct tdt_task_attr *attr, const char **name)
 {
 	size_t length = TDT_TASK_NAME_MAX + 1;
 
 	if (attr->name_length != 0 && attr->name_length < length)
 		length = attr->name_length;
 	length = attr->name != NULL ? strnlen(attr->name, length) : 0;
-	if (length == 0)
-		return copy_default(attr, copy);
-	length = tdt__name_kept(attr->name, length);
-	memcpy(copy, attr->name, length);
-	return length;
+	*name = attr->name;
+	return length != 0 ? tdt__name_kept(attr->name, length) : default_name(attr, name);
 }
 
 /* --- Files ------------------------------------------------------------------ */

@@ -7,10 +7,10 @@
 #include <tdt/trace.h>
 
 /*
- * Copy the task's name, or else its default name, to `copy`, which has room for TDT_TASK_NAME_MAX
- * bytes.  Returns the number of bytes that were copied, without a NUL; 0: the task has no name.
+ * Find what is kept of the task's name, or else of its default name.  Returns the number of its
+ * bytes, at most TDT_TASK_NAME_MAX, without a NUL; 0: the task has no name.
  */
-size_t tdt__attr_name(const struct tdt_task_attr *attr, char *copy);
+size_t tdt__attr_name(const struct tdt_task_attr *attr, const char **name);
 
 /* The task that spawns the one with these attributes, or on whose behalf it is spawned. */
 static inline uint64_t tdt__attr_parent(const struct tdt_task_attr *attr)

@@ -63,13 +63,8 @@ static bool check_bounds(const void *low, size_t size)
 	return false;
 }
 
-struct tdt_fiber *tdt__fiber_new(const void *low, size_t size)
+static void set_stack(struct tdt_fiber *fiber, const void *low, size_t size)
 {
-	struct tdt_fiber *fiber = check_bounds(low, size) ? tdt__fiber_take() : NULL;
-
-	if (fiber == NULL)
-		return NULL;
-	tdt__interrupt_heed(size);
 	tdt__fiber_begin_write(fiber);
 	TDT__POKE(fiber->stack.low, (uintptr_t)low);
 	TDT__POKE(fiber->stack.size, size);
@@ -77,6 +72,18 @@ struct tdt_fiber *tdt__fiber_new(const void *low, size_t size)
 	TDT__POKE(fiber->stack.moved_to, 0);
 	TDT__POKE(fiber->stack.entry, 0);
 	tdt__fiber_end_write(fiber);
+}
+
+struct tdt_fiber *tdt__fiber_new(const void *low, size_t size)
+{
+	struct tdt_fiber *fiber = check_bounds(low, size) ? tdt__fiber_take() : NULL;
+
+	if (fiber == NULL)
+		return NULL;
+	tdt__interrupt_heed(size);
+	if (size != 0 || (fiber->stack.size | fiber->stack.base | fiber->stack.moved_to |
+			   fiber->stack.entry) != 0)
+		set_stack(fiber, low, size);
 	fiber->poll = (struct tdt__poll){ .task = NULL };
 	fiber->task = NULL;
 	fiber->inner = NULL;
@@ -86,38 +93,37 @@ struct tdt_fiber *tdt__fiber_new(const void *low, size_t size)
 	return fiber;
 }
 
+typedef tdt_poll_t poll_fn(void *state, struct tdt_context *cx);
+
 /* Make a task of its own, to which the fiber and the caller have a reference each. */
-static struct tdt_fiber *own_task(struct tdt_fiber *fiber, struct tdt_future child,
+static bool own_task(struct tdt_fiber *fiber, poll_fn *poll, const struct tdt_task_attr *attr)
+{
+	const struct tdt_future child = { .state = &fiber->stack, .poll = poll };
+
+	if (attr != NULL && attr->size >= sizeof *attr && attr->entry != 0)
+		TDT__POKE(fiber->stack.entry, attr->entry);
+	fiber->task = tdt__task_new(&child, fiber->item.index, attr);
+	fiber->own = fiber->task != NULL;
+	fiber->poll.task = fiber->task;
+	return fiber->own;
+}
+
+static struct tdt_fiber *new_task(struct tdt_fiber *fiber, poll_fn *poll,
 				  const struct tdt_task_attr *attr)
 {
 	if (fiber == NULL)
 		return NULL;
-	child.state = &fiber->stack;
-	if (attr != NULL && attr->size >= sizeof *attr)
-		TDT__POKE(fiber->stack.entry, attr->entry);
-	fiber->task = tdt__task_new(child, fiber->item.index, attr);
-	if (fiber->task == NULL) {
+	if (!own_task(fiber, poll, attr)) {
 		tdt__fiber_give(fiber);
 		return NULL;
 	}
-	fiber->own = true;
-	fiber->poll.task = fiber->task;
-	return fiber;
-}
-
-static struct tdt_fiber *new_task(struct tdt_fiber *fiber, struct tdt_future child,
-				  const struct tdt_task_attr *attr)
-{
-	fiber = own_task(fiber, child, attr);
-	if (fiber != NULL)
-		tdt__task_announce(fiber->task);
+	tdt__task_announce(fiber->task);
 	return fiber;
 }
 
 struct tdt_fiber *tdt_fiber_new(void *low, size_t size, const struct tdt_task_attr *attr)
 {
-	struct tdt_fiber *fiber =
-		new_task(tdt__fiber_new(low, size), (struct tdt_future){ 0 }, attr);
+	struct tdt_fiber *fiber = new_task(tdt__fiber_new(low, size), NULL, attr);
 
 	if (fiber != NULL)
 		tdt_handle_unref(fiber->task);
@@ -126,8 +132,7 @@ struct tdt_fiber *tdt_fiber_new(void *low, size_t size, const struct tdt_task_at
 
 struct tdt_handle *tdt_task_new(const struct tdt_task_attr *attr)
 {
-	const struct tdt_future child = { .poll = tdt__callback_poll };
-	struct tdt_fiber *fiber = new_task(tdt__fiber_new(NULL, 0), child, attr);
+	struct tdt_fiber *fiber = new_task(tdt__fiber_new(NULL, 0), tdt__callback_poll, attr);
 
 	if (fiber == NULL)
 		return NULL;
@@ -217,7 +222,44 @@ static void free_fiber(struct tdt_fiber *fiber)
 static bool is_left_behind(struct tdt_fiber *fiber)
 {
 	return TDT__PEEK(fiber->task->record.thread) != tdt__thread_id() ||
-	       atomic_load_explicit(&fiber->link, memory_order_relaxed) == TDT__LINK_ENDED;
+	       atomic_load_explicit(&fiber->link, memory_order_relaxed) == TDT__LINK_ENDED ||
+	       atomic_load_explicit(&fiber->ended, memory_order_relaxed) != 0;
+}
+
+/* Of the two threads of leave_link(), one frees the fiber.  Release and acquire what both did. */
+static bool claim_ended(struct tdt_fiber *fiber, uint64_t id)
+{
+	return atomic_compare_exchange_strong_explicit(&fiber->ended, &id, 0, memory_order_acq_rel,
+						       memory_order_relaxed);
+}
+
+/* The thread that reported the end of the last poll may have overwritten the state meanwhile. */
+static void free_ended(struct tdt_fiber *fiber)
+{
+	TDT__POKE(fiber->task->record.state, TDT_TASK_RECORD_ENDED);
+	free_fiber(fiber);
+}
+
+/*
+ * The link of a reported task is out of this thread's chain: release it, and all that was done with
+ * it, to the thread that polls or ends the task.  The runtime may have another thread end the task
+ * before this one is here, which is rare, and so bears the cost:
+ *
+ *   this thread          the thread that ends the task
+ *     link = NONE          link is THERE: ended = id
+ *     light barrier        heavy barrier
+ *     ended == id?         link is NONE now?
+ *       claim it, free       claim it, free
+ *
+ * Once the link is released the fiber may be another task's, which has another id.
+ */
+static inline void leave_link(struct tdt_fiber *fiber, uint64_t id)
+{
+	atomic_store_explicit(&fiber->link, TDT__LINK_NONE, memory_order_release);
+	tdt__barrier_light();
+	if (RARELY(atomic_load_explicit(&fiber->ended, memory_order_relaxed) == id) &&
+	    claim_ended(fiber, id))
+		free_ended(fiber);
 }
 
 /*
@@ -234,8 +276,10 @@ static __attribute__((noinline, cold)) void drop_stale_links(void)
 		 * Release the link to the thread on which the fiber runs (pairs with link_fiber()),
 		 * and acquire what the end of the fiber did (pairs with tdt_fiber_end()).
 		 */
-		if (atomic_exchange_explicit(&fiber->link, TDT__LINK_NONE, memory_order_acq_rel) ==
-		    TDT__LINK_ENDED)
+		if (tdt__is_reported_task(fiber->poll.task))
+			leave_link(fiber, fiber->poll.task->record.id);
+		else if (atomic_exchange_explicit(&fiber->link, TDT__LINK_NONE,
+						  memory_order_acq_rel) == TDT__LINK_ENDED)
 			free_fiber(fiber);
 		fiber = fiber_of_link(tdt__thread.poll);
 	}
@@ -658,13 +702,24 @@ void tdt_task_end(struct tdt_handle *task)
 
 /* --- Tasks that a runtime reports ---------------------------------------------------------- */
 
+/*
+ * The fiber is added before it has its record: an exchange waits for the stores before it, and only
+ * the runtime, which reports one thing of a task after the other, looks for the fiber.
+ */
 struct tdt_fiber *tdt__reported_new(const struct tdt_task_attr *attr)
 {
-	const struct tdt_future child = {
-		.poll = (void *)(uintptr_t)TDT_TASK_RECORD_REPORTED /* nobody calls it */
-	};
+	poll_fn *nobodys = (poll_fn *)(uintptr_t)TDT_TASK_RECORD_REPORTED; /* nobody calls it */
+	struct tdt_fiber *fiber = tdt__fiber_new(NULL, 0);
 
-	return own_task(tdt__fiber_new(NULL, 0), child, attr);
+	if (fiber == NULL)
+		return NULL;
+	if (tdt__reported_add(fiber, attr->id)) {
+		if (own_task(fiber, nobodys, attr))
+			return fiber;
+		tdt__reported_remove(fiber);
+	}
+	tdt__fiber_give(fiber);
+	return NULL;
 }
 
 /*
@@ -712,7 +767,6 @@ static __attribute__((noinline, cold)) void leave_unlinked(uint64_t id)
 __attribute__((noinline)) void tdt__reported_leave(uint64_t id)
 {
 	struct tdt__poll *poll = tdt__thread.poll;
-	struct tdt_fiber *fiber;
 	struct tdt_handle *task;
 
 	while (poll != NULL &&
@@ -723,81 +777,82 @@ __attribute__((noinline)) void tdt__reported_leave(uint64_t id)
 		return;
 	}
 	task = poll->task;
-	fiber = fiber_of_link(poll);
 	tdt__thread.poll = poll->outer;
 	if (TDT__PEEK(task->record.thread) == tdt__thread_id())
 		store_idle(task); /* or else it is polled elsewhere by now */
-	/*
-	 * Release the link and the state to the thread that polls or ends the task.  Acquire what
-	 * the end did: if it came first, its state was overwritten.  Pairs with itself, in
-	 * end_link(), and with link_fiber().
-	 */
-	if (RARELY(atomic_exchange_explicit(&fiber->link, TDT__LINK_NONE, memory_order_acq_rel) ==
-		   TDT__LINK_ENDED)) {
-		TDT__POKE(task->record.state, TDT_TASK_RECORD_ENDED);
-		free_fiber(fiber);
-		return;
-	}
 	tdt__barrier_light();
 	if (RARELY(TDT__PEEK(task->record.own_request) != 0))
 		tdt__leaf_answer(task);
+	leave_link(fiber_of_link(poll), id);
 }
 
-/* Free the fiber of a task that has ended, or leave that to the thread whose chain has the link. */
-static void end_link(struct tdt_fiber *fiber, struct tdt_handle *task)
+/*
+ * Free the fiber of a task that has ended, or leave that to the thread whose chain has the link.
+ * See leave_link().
+ */
+static void end_link(struct tdt_fiber *fiber)
 {
-	if (atomic_exchange_explicit(&fiber->link, TDT__LINK_ENDED, memory_order_acq_rel) !=
-	    TDT__LINK_NONE)
-		return;
-	TDT__POKE(task->record.state, TDT_TASK_RECORD_ENDED); /* see tdt__reported_leave() */
-	free_fiber(fiber);
+	uint64_t id = fiber->task->record.id;
+
+	/* Acquire what the thread did that left the link. */
+	if (RARELY(atomic_load_explicit(&fiber->link, memory_order_acquire) != TDT__LINK_NONE)) {
+		atomic_store_explicit(&fiber->ended, id, memory_order_release);
+		tdt__barrier_heavy();
+		if (atomic_load_explicit(&fiber->link, memory_order_acquire) != TDT__LINK_NONE ||
+		    !claim_ended(fiber, id))
+			return;
+	}
+	free_ended(fiber);
 }
 
-/* Free the fiber, and give up the references that it has. */
-static void free_reported(struct tdt_fiber *fiber)
+/* The task ends, and nobody else refers to it or waits for that.  False: somebody may. */
+static inline bool end_unseen(struct tdt_fiber *fiber, enum tdt__outcome outcome)
 {
 	struct tdt_handle *task = fiber->task;
 
-	if (!fiber->own) {
-		free_or_leave(fiber, task);
-		return;
-	}
-	fiber->own = false;
-	tdt_handle_unref(task);
-	end_link(fiber, task);
+	/* Acquire: as in end_link(). */
+	if (atomic_load_explicit(&fiber->link, memory_order_acquire) != TDT__LINK_NONE ||
+	    !tdt__task_end_unseen(task, outcome))
+		return false;
+	tdt__fiber_give(fiber);
+	return true;
 }
 
 void tdt__reported_end(struct tdt_fiber *fiber, tdt_poll_t result)
 {
-	if (fiber->own) {
-		unlink_fiber(fiber);
-		fiber->inner = NULL;
-		tdt__task_end(fiber->task,
-			      result == TDT_READY      ? TDT__OUTCOME_READY
-			      : result == TDT_PANICKED ? TDT__OUTCOME_PANICKED
-						       : TDT__OUTCOME_DROPPED,
-			      NULL);
-		tdt__holder_over(fiber->task);
-	}
-	free_reported(fiber);
-}
+	struct tdt_handle *task = fiber->task;
+	enum tdt__outcome outcome = result == TDT_READY	     ? TDT__OUTCOME_READY
+				    : result == TDT_PANICKED ? TDT__OUTCOME_PANICKED
+							     : TDT__OUTCOME_DROPPED;
+	bool ends = TDT__PEEK(task->record.state) != TDT_TASK_RECORD_ENDED;
 
-void tdt__reported_adopt(struct tdt_fiber *fiber, struct tdt_handle *task)
-{
-	struct tdt_handle *before = fiber->task, *own = fiber->own ? before : NULL;
-
-	fiber->task = tdt_handle_ref(task);
-	fiber->own = false;
-	if (own == NULL) {
-		tdt_handle_unref(before);
+	if (!fiber->own) {
+		free_fiber(fiber);
 		return;
 	}
+	fiber->own = false;
 	unlink_fiber(fiber);
 	fiber->inner = NULL;
-	tdt__registry_uncount(own);
-	/* It did not end: so that tdt__task_end() says nothing of that. */
-	TDT__POKE(own->record.state, TDT_TASK_RECORD_ENDED);
-	tdt__task_end(own, TDT__OUTCOME_DROPPED, NULL);
-	tdt_handle_unref(own);
-	tdt_handle_unref(own);
+	if (end_unseen(fiber, outcome))
+		return;
+	tdt__task_end(task, outcome, NULL);
+	if (ends)
+		tdt__holder_over(task);
+	tdt_handle_unref(task);
+	end_link(fiber);
+}
+
+struct tdt_fiber *tdt__reported_adopt(struct tdt_fiber *fiber, struct tdt_handle *task)
+{
+	if (fiber != NULL && fiber->own) {
+		tdt__registry_uncount();
+		/* It goes on as the other one: nothing is to be said of an end. */
+		TDT__POKE(fiber->task->record.state, TDT_TASK_RECORD_ENDED);
+	}
+	if (fiber != NULL)
+		tdt__reported_end(fiber, TDT_PENDING);
+	fiber = tdt__fiber_new(NULL, 0);
+	if (fiber != NULL)
+		fiber->task = tdt_handle_ref(task);
+	return fiber;
 }

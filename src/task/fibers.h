@@ -37,8 +37,8 @@ void tdt__fiber_belongs(struct tdt_fiber *fiber, struct tdt_handle *task);
 struct tdt_task_attr;
 
 /*
- * Make such a task.  Its fiber has both references to the record.  No probe fires, neither here nor
- * in the calls below.  NULL and errno on failure.
+ * Make such a task, and add its fiber to the table (reported.h).  The fiber has both references to
+ * the record.  No probe fires, neither here nor in the calls below.  NULL and errno on failure.
  */
 struct tdt_fiber *tdt__reported_new(const struct tdt_task_attr *attr);
 
@@ -53,7 +53,7 @@ void tdt__reported_leave(uint64_t id);
 void tdt__reported_end(struct tdt_fiber *fiber, tdt_poll_t result);
 
 /*
- * `task`, which has a future, is the reported task, and has a record of its own: give up the one of
- * the fiber.  The thread polls the task, or the fiber has no task yet.
+ * `task`, which has a future, is the reported task: make a fiber that says so.  `fiber` is the one
+ * that stands for it now, which is free, with its record; NULL: there is none.  NULL: no memory.
  */
-void tdt__reported_adopt(struct tdt_fiber *fiber, struct tdt_handle *task);
+struct tdt_fiber *tdt__reported_adopt(struct tdt_fiber *fiber, struct tdt_handle *task);

@@ -34,11 +34,11 @@ struct tdt_handle *tdt_handle_ref(struct tdt_handle *handle)
  * Release the state of the record before its polls are counted elsewhere: a reader of the counters
  * that acquires this addition does not count the polls of the record, too.
  */
-static void release_record(struct tdt_handle *task)
+void tdt__handle_free(struct tdt_handle *task)
 {
 	/* Release what the task did to its locks.  Pairs with tdt__each_holder(). */
 	__atomic_store_n(&task->record.state, TDT_TASK_RECORD_FREE, __ATOMIC_RELEASE);
-	__atomic_fetch_add(&tdt__registry_counters()->polls, task->record.polls, __ATOMIC_RELEASE);
+	tdt__registry_count_polls(task->record.polls);
 	tdt__last_tree_drop(task);
 	tdt__registry_give(task);
 }
@@ -46,7 +46,7 @@ static void release_record(struct tdt_handle *task)
 void tdt_handle_unref(struct tdt_handle *handle)
 {
 	if (handle != NULL && tdt__refs_drop(&handle->refs))
-		release_record(handle);
+		tdt__handle_free(handle);
 }
 
 bool tdt__handle_ref_if_same(struct tdt_handle *task, uint32_t seq)

@@ -40,6 +40,12 @@
 /* The record of the reported poll that is in progress on this thread. */
 static TDT__STATIC_TLS struct tdt__record_poll hooked_poll;
 
+/*
+ * A runtime that shuts down may report the end of a task before it reports that it was spawned, on
+ * the same thread: the last id that ended here and was not known.
+ */
+static TDT__STATIC_TLS uint64_t ended_unknown;
+
 static inline uint64_t reported_id(const struct tdt_task_attr *attr)
 {
 	return attr != NULL && attr->size >= offsetof(struct tdt_task_attr, name) ? attr->id : 0;
@@ -49,6 +55,8 @@ static inline uint64_t reported_id(const struct tdt_task_attr *attr)
 static void describe_reported(struct tdt_handle *task, const struct tdt_task_attr *attr)
 {
 	struct tdt_task_attr ours;
+	const char *name;
+	size_t length;
 	int saved = errno;
 
 	memset(task, 0, sizeof *task);
@@ -58,7 +66,9 @@ static void describe_reported(struct tdt_handle *task, const struct tdt_task_att
 	task->record.line = ours.line;
 	task->record.column = ours.column;
 	task->record.parent = tdt__attr_parent(&ours);
-	tdt__attr_name(&ours, task->record.name);
+	length = tdt__attr_name(&ours, &name);
+	if (length != 0)
+		memcpy(task->record.name, name, length);
 	errno = saved;
 }
 
@@ -89,10 +99,6 @@ add_reported(const struct tdt_task_attr *attr)
 	int saved = errno;
 	struct tdt_fiber *fiber = tdt__reported_new(attr);
 
-	if (fiber != NULL && !tdt__reported_add(fiber, attr->id)) {
-		tdt__reported_end(fiber, TDT_PENDING);
-		fiber = NULL;
-	}
 	errno = saved;
 	return fiber;
 }
@@ -101,12 +107,12 @@ void tdt_hook_spawn(const struct tdt_task_attr *attr)
 {
 	if (reported_id(attr) == 0)
 		return;
-	tdt__start();
-	tdt__recorder_by_environment();
-	if (tdt__reported_find(attr->id) == NULL)
-		add_reported(attr);
 	if (TDT__PROBED(task__spawn))
 		fire(tdt_probe_task__spawn, attr);
+	if (attr->id == ended_unknown)
+		return;
+	if (tdt__reported_find(attr->id) == NULL)
+		add_reported(attr);
 	if (tdt__recording())
 		fire(tdt__record_spawn, attr);
 }
@@ -202,7 +208,8 @@ void tdt_hook_poll_end(const struct tdt_task_attr *attr)
 
 	if (id == 0)
 		return;
-	tdt__reported_leave(id);
+	if (tdt__thread.hooked_result == TDT_PENDING || id != tdt__thread.hooked)
+		tdt__reported_leave(id);
 	if (__builtin_expect(hooked_poll.is_recorded, 0) && id == tdt__thread.hooked)
 		tdt__record_end_hooked(&hooked_poll, id, tdt__thread.hooked_result);
 	tdt__thread.hooked = 0;
@@ -243,8 +250,10 @@ void tdt_hook_terminate(const struct tdt_task_attr *attr)
 		fire(tdt_probe_task__terminate, attr);
 	if (tdt__recording() && !traced)
 		record_end(attr, result);
-	if (fiber == NULL)
+	if (fiber == NULL) {
+		ended_unknown = id;
 		return;
+	}
 	tdt__reported_remove(fiber);
 	tdt__reported_end(fiber, result);
 }
@@ -255,15 +264,11 @@ static void adopt_reported(uint64_t id, struct tdt_handle *handle)
 	struct tdt_fiber *fiber = tdt__reported_find(id);
 	int saved = errno;
 
-	if (fiber != NULL) {
-		tdt__reported_adopt(fiber, handle);
-	} else {
-		fiber = tdt__fiber_new(NULL, 0);
-		if (fiber != NULL)
-			tdt__reported_adopt(fiber, handle);
-		if (fiber != NULL && !tdt__reported_add(fiber, id))
-			tdt__reported_end(fiber, TDT_PENDING);
-	}
+	if (fiber != NULL)
+		tdt__reported_remove(fiber);
+	fiber = tdt__reported_adopt(fiber, handle);
+	if (fiber != NULL && !tdt__reported_add(fiber, id))
+		tdt__reported_end(fiber, TDT_PENDING);
 	errno = saved;
 }
 
@@ -275,6 +280,7 @@ void tdt_hook_adopt(struct tdt_handle *handle, uint64_t id)
 		tdt__task_announce(handle);
 		return;
 	}
-	adopt_reported(id, handle);
+	if (id != ended_unknown)
+		adopt_reported(id, handle);
 	TDT__POKE(handle->record.id, id);
 }

@@ -4,7 +4,9 @@
 #include "task/task.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <tdt/integrate/hooks.h>
 
@@ -39,11 +41,28 @@ int tdt_task_id_base(uint64_t first)
 	return 0;
 }
 
+/* The record is one that tdt__registry_take() returned. */
+static void set_name(struct tdt_task_record *record, const struct tdt_task_attr *attr)
+{
+	tdt__record_word *word = (tdt__record_word *)(void *)record->name, part;
+	const char *name;
+	size_t left = tdt__attr_name(attr, &name);
+
+	for (; left >= sizeof part; left -= sizeof part, name += sizeof part) {
+		memcpy(&part, name, sizeof part);
+		TDT__POKE(*word++, part);
+	}
+	if (left != 0) {
+		part = 0;
+		memcpy(&part, name, left);
+		TDT__POKE(*word, part);
+	}
+}
+
 /* Make the record of a task.  NULL: no memory, and errno is set. */
-static struct tdt_handle *record_new(struct tdt_future child, uint32_t fiber,
+static struct tdt_handle *record_new(const struct tdt_future *child, uint32_t fiber,
 				     const struct tdt_task_attr *attr)
 {
-	tdt__record_word name[TDT_TASK_RECORD_NAME_SIZE / sizeof(tdt__record_word)] = { 0 };
 	struct tdt_handle *task = tdt__registry_take();
 	struct tdt_task_record *record;
 	uint64_t id = attr->id, now;
@@ -52,8 +71,8 @@ static struct tdt_handle *record_new(struct tdt_future child, uint32_t fiber,
 		return NULL;
 	if (id == 0)
 		id = atomic_fetch_add_explicit(&next_id, 1, memory_order_relaxed);
-	TDT__POKE(task->record.child_state, (uintptr_t)child.state);
-	task->child_drop = child.drop;
+	TDT__POKE(task->record.child_state, (uintptr_t)child->state);
+	task->child_drop = child->drop;
 	tdt__substitute_init(&task->substitute);
 	record = &task->record;
 	now = tdt__now();
@@ -61,14 +80,12 @@ static struct tdt_handle *record_new(struct tdt_future child, uint32_t fiber,
 	TDT__POKE(record->parent, tdt__attr_parent(attr));
 	TDT__POKE(record->since, now);
 	TDT__POKE(record->spawned, now);
-	TDT__POKE(record->poll, (uintptr_t)child.poll);
+	TDT__POKE(record->poll, (uintptr_t)child->poll);
 	TDT__POKE(record->file, (uintptr_t)attr->file);
 	TDT__POKE(record->line, attr->line);
 	TDT__POKE(record->column, attr->column);
-	if (tdt__attr_name(attr, (char *)name) != 0) {
-		for (size_t i = 0; i < sizeof name / sizeof name[0]; i++)
-			TDT__POKE(((tdt__record_word *)(void *)record->name)[i], name[i]);
-	}
+	if (attr->name != NULL || attr->default_name != NULL)
+		set_name(record, attr);
 	TDT__POKE(record->own_fiber, fiber);
 	if ((attr->flags & TDT_ATTR_CHILD) != 0)
 		TDT__POKE(record->own_hint, TDT__HINT_CHILD);
@@ -84,24 +101,42 @@ static struct tdt_handle *record_new(struct tdt_future child, uint32_t fiber,
 	return task;
 }
 
-struct tdt_handle *tdt__task_new(struct tdt_future child, uint32_t fiber,
-				 const struct tdt_task_attr *attr)
+static void do_as_the_environment_says(void)
 {
-	struct tdt_task_attr ours;
-	int error = tdt__options_read(&ours, sizeof ours, attr);
-
-	if (error == 0 && (ours.flags & ~(TDT_ATTR_PARENT | TDT_ATTR_CHILD)) != 0)
-		error = -EINVAL;
-	if (error == 0)
-		error = tdt__attr_keep_file(&ours);
-	if (error == 0)
-		error = tdt__start();
-	if (error != 0)
-		return tdt__nothing(error);
 	tdt__counted_by_environment();
 	tdt__watch_by_environment();
 	tdt__recorder_by_environment();
-	return record_new(child, fiber, &ours);
+}
+
+/* Returns `attr`, or a copy of it with a file that stays; NULL, and errno is set. */
+static const struct tdt_task_attr *read_attr(struct tdt_task_attr *ours,
+					     const struct tdt_task_attr *attr)
+{
+	int error;
+
+	if (attr != NULL && attr->size == sizeof *attr && attr->file_length == 0)
+		return attr;
+	error = tdt__options_read(ours, sizeof *ours, attr);
+	if (error == 0)
+		error = tdt__attr_keep_file(ours);
+	return error == 0 ? ours : tdt__nothing(error);
+}
+
+struct tdt_handle *tdt__task_new(const struct tdt_future *child, uint32_t fiber,
+				 const struct tdt_task_attr *attr)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct tdt_task_attr ours;
+	int error;
+
+	attr = read_attr(&ours, attr);
+	if (attr == NULL)
+		return NULL;
+	error = (attr->flags & ~(TDT_ATTR_PARENT | TDT_ATTR_CHILD)) != 0 ? -EINVAL : tdt__start();
+	if (error != 0)
+		return tdt__nothing(error);
+	pthread_once(&once, do_as_the_environment_says);
+	return record_new(child, fiber, attr);
 }
 
 /* Whether task-spawn fires in tdt_hook_adopt(). */
@@ -122,10 +157,10 @@ struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_a
 {
 	struct tdt_handle *task = NULL;
 
-	if (fut.poll == NULL || fut.drop == NULL)
+	if (fut.poll == NULL)
 		errno = EINVAL;
 	else
-		task = tdt__task_new(fut, 0, attr);
+		task = tdt__task_new(&fut, 0, attr);
 	if (task == NULL)
 		return (struct tdt_traced){ fut, NULL };
 	if (!is_announced_later(attr))

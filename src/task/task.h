@@ -13,7 +13,7 @@ struct tdt_task_attr;
  * fiber's index.  The library is started if it was not yet.  The caller gets two references, and
  * fires the probe task-spawn.  NULL and errno (ENOMEM, EINVAL, E2BIG, EPERM) on failure.
  */
-struct tdt_handle *tdt__task_new(struct tdt_future child, uint32_t fiber,
+struct tdt_handle *tdt__task_new(const struct tdt_future *child, uint32_t fiber,
 				 const struct tdt_task_attr *attr);
 
 /* Fire task-spawn, and record it. */

@@ -131,6 +131,23 @@ __attribute__((noinline)) void tdt__task_end(struct tdt_handle *task, enum tdt__
 		tdt__panic_report(task);
 }
 
+bool tdt__task_end_unseen(struct tdt_handle *task, enum tdt__outcome outcome)
+{
+	unsigned both = 2;
+
+	/* Release and acquire as tdt__refs_drop() does: only the last one matters. */
+	if (outcome == TDT__OUTCOME_PANICKED ||
+	    !atomic_compare_exchange_strong_explicit(&task->refs, &both, 0, memory_order_acq_rel,
+						     memory_order_relaxed))
+		return false;
+	if (TDT__PEEK(task->record.state) != TDT_TASK_RECORD_ENDED) {
+		note_end(task, outcome, NULL);
+		tdt__holder_over(task);
+	}
+	tdt__handle_free(task);
+	return true;
+}
+
 static inline tdt_poll_t finish_poll(struct tdt_handle *task, const struct tdt_waker *given,
 				     tdt_poll_t result, const struct tdt__capture *capture)
 {
@@ -456,7 +473,7 @@ static __attribute__((noinline, cold)) tdt_poll_t tdt__abort_poll(struct tdt_han
 	if (tdt__recording())
 		tdt__record_begin(&recorded.record, task);
 	enter_poll(poll, task);
-	task->child_drop = dropped_already; /* also if the drop unwinds */
+	TDT__POKE(task->child_drop, dropped_already); /* also if the drop unwinds */
 	drop((void *)(uintptr_t)task->record.child_state);
 	leave_poll(poll);
 	end_record(&recorded, task, TDT_PENDING);
@@ -567,7 +584,8 @@ void tdt__traced_drop(void *state)
 
 	if (TDT__PEEK(task->record.state) != TDT_TASK_RECORD_ENDED)
 		tdt__task_end(task, TDT__OUTCOME_DROPPED, NULL);
-	task->child_drop((void *)(uintptr_t)task->record.child_state);
+	if (task->child_drop != NULL)
+		task->child_drop((void *)(uintptr_t)task->record.child_state);
 	tdt__holder_over(task);
 	tdt_handle_unref(task);
 }

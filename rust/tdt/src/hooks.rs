@@ -77,7 +77,7 @@ pub use with_tasks::*;
 
 #[cfg(tokio_unstable)]
 mod with_tasks {
-    use std::cell::Cell;
+    use std::cell::{Cell, UnsafeCell};
     use std::hash::{Hash, Hasher};
     use std::mem;
     use std::panic;
@@ -137,26 +137,36 @@ mod with_tasks {
         entry: 0,
     };
 
+    /// Describe the task of `meta` in `attr`, whose other fields stay.
     #[inline]
-    fn attr_of(meta: &TaskMeta<'_>) -> sys::tdt_task_attr {
+    fn describe(attr: &mut sys::tdt_task_attr, meta: &TaskMeta<'_>, id: u64) {
         let place = meta.spawned_at();
-        let (file, file_length) = file_of(place);
-        sys::tdt_task_attr {
-            id: number_of(meta.id()),
-            file,
-            line: place.line(),
-            column: place.column(),
-            file_length,
-            ..NONE
-        }
+        (attr.file, attr.file_length) = file_of(place);
+        attr.id = id;
+        attr.line = place.line();
+        attr.column = place.column();
     }
 
     thread_local! {
-        /// The task of the last poll that began here.
-        static DESCRIBED: Cell<sys::tdt_task_attr> = const { Cell::new(NONE) };
+        /// The task that was last reported here.
+        static DESCRIBED: UnsafeCell<sys::tdt_task_attr> = const { UnsafeCell::new(NONE) };
 
         /// Whether a panic began in the poll of this thread.
         static PANICKED: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// Call a function of the library with the task of `meta`.
+    #[inline]
+    fn report(meta: &TaskMeta<'_>, call: impl FnOnce(&sys::tdt_task_attr)) {
+        let id = number_of(meta.id());
+        DESCRIBED.with(|described| {
+            // SAFETY: nothing else refers to it: the library calls nothing of this crate.
+            let described = unsafe { &mut *described.get() };
+            if described.id != id {
+                describe(described, meta, id);
+            }
+            call(described);
+        });
     }
 
     /// Tokio does not say how a task ended.
@@ -173,54 +183,53 @@ mod with_tasks {
 
     /// For `Builder::on_task_spawn`.
     pub fn on_task_spawn(meta: &TaskMeta<'_>) {
-        let attr = attr_of(meta);
-        NEWEST.store(attr.id, Relaxed);
         let spawned = SPAWNED.with(|spawned| spawned.replace(ptr::null_mut()));
-        // SAFETY: the handle is null, or `Spawning` has a reference.  The strings are as long as
-        // it is said.
-        unsafe {
-            if !spawned.is_null() {
-                sys::tdt_hook_adopt(spawned, attr.id);
+        report(meta, |attr| {
+            NEWEST.store(attr.id, Relaxed);
+            // SAFETY: the handle is null, or `Spawning` has a reference.  The strings are as long
+            // as it is said, here and below.
+            unsafe {
+                if !spawned.is_null() {
+                    sys::tdt_hook_adopt(spawned, attr.id);
+                }
+                sys::tdt_hook_spawn(attr);
             }
-            sys::tdt_hook_spawn(&attr);
-        }
+        });
     }
 
     /// For `Builder::on_before_task_poll`.
     pub fn on_before_task_poll(meta: &TaskMeta<'_>) {
-        let attr = attr_of(meta);
-        POLLED.with(|polled| polled.set(attr.id));
         PANICKED.with(|panicked| panicked.set(false));
-        // The function of tokio that polls has the description in its frame.
-        let base = meta as *const TaskMeta<'_> as usize;
-        DESCRIBED.with(|described| {
-            described.set(attr);
-            // SAFETY: the strings are as long as it is said.
-            unsafe { sys::tdt_hook_poll_start_at(described.as_ptr(), base) };
+        report(meta, |attr| {
+            POLLED.with(|polled| polled.set(attr.id));
+            // The function of tokio that polls has the description in its frame.
+            let base = meta as *const TaskMeta<'_> as usize;
+            // SAFETY: see above.
+            unsafe { sys::tdt_hook_poll_start_at(attr, base) };
         });
     }
 
     /// For `Builder::on_after_task_poll`.
     pub fn on_after_task_poll(meta: &TaskMeta<'_>) {
         POLLED.with(|polled| polled.set(0));
-        DESCRIBED.with(|described| {
-            // SAFETY: nothing else refers to it.
-            if unsafe { (*described.as_ptr()).id } != number_of(meta.id()) {
-                described.set(attr_of(meta)); // polls inside of this one have changed it
-            }
-            // SAFETY: the strings are as long as it is said.
-            unsafe { sys::tdt_hook_poll_end(described.as_ptr()) };
-        });
+        // SAFETY: see above.
+        report(meta, |attr| unsafe { sys::tdt_hook_poll_end(attr) });
     }
 
     /// For `Builder::on_task_terminate`.
     pub fn on_task_terminate(meta: &TaskMeta<'_>) {
-        let mut attr = attr_of(meta);
-        if PANICKED.with(|panicked| panicked.replace(false)) {
-            attr.flags = sys::TDT_ATTR_PANICKED; // it counts if the task ends in its poll
-        }
-        // SAFETY: the strings are as long as it is said.
-        unsafe { sys::tdt_hook_terminate(&attr) };
+        let panicked = PANICKED.with(|panicked| panicked.replace(false));
+        report(meta, |attr| {
+            if panicked {
+                // It counts if the task ends in its poll.
+                let attr = sys::tdt_task_attr { flags: sys::TDT_ATTR_PANICKED, ..*attr };
+                // SAFETY: see above.
+                unsafe { sys::tdt_hook_terminate(&attr) };
+            } else {
+                // SAFETY: see above.
+                unsafe { sys::tdt_hook_terminate(attr) };
+            }
+        });
     }
 }
 

@@ -92,9 +92,6 @@ unsafe extern "C" fn poll_future<F: Future, const LETS_GO: bool>(
     result
 }
 
-/// The user's future is dropped by Rust.
-unsafe extern "C" fn drop_nothing(_state: *mut c_void) {}
-
 // --- The wrapper. ---
 
 /// libtdt's part of a traced future.
@@ -121,7 +118,7 @@ impl Task {
             } else {
                 poll_future::<F, false>
             }),
-            drop: Some(drop_nothing),
+            drop: None, // the user's future is dropped by Rust
         };
         #[cfg(feature = "tokio-hooks")]
         let newest_task = crate::adopt::newest_task().filter(|_| builder.id == 0);

@@ -352,3 +352,17 @@ async fn tokio_sees_panics_and_aborts() {
     assert!(aborted.await.unwrap_err().is_cancelled());
     assert_eq!(handle.backtrace().await.unwrap_err(), Error::Ended);
 }
+
+#[test]
+fn the_library_refuses_to_abort_it() {
+    let mut future = Box::pin(Leaf { left: 1, ..Leaf::default() }.traced());
+    let mut cx = Context::from_waker(futures::task::noop_waker_ref());
+    assert!(future.as_mut().poll(&mut cx).is_pending());
+    // SAFETY: the id is that of a task, and the reference is given back.
+    unsafe {
+        let handle = tdt_sys::tdt_task_find(future.id());
+        assert!(tdt_sys::tdt_task_abort(handle) < 0);
+        tdt_sys::tdt_handle_unref(handle);
+    }
+    assert!(future.as_mut().poll(&mut cx).is_ready());
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers registry/registry.  Records: where they lie, that they are used again, and what becomes of
- * them without memory and in a child of fork().
+ * Covers registry/registry, host/slot.  Records: where they lie, that they are used again, and what
+ * becomes of them without memory and in a child of fork().
  */
 
 #include <config.h>
@@ -10,6 +10,7 @@
 #include <tdt/layout/registry.h>
 
 #include "base/clock.h"
+#include "host/slot.h"
 #include "lib/find_registry.h"
 #include "lib/test.h"
 #include "registry/handle.h"
@@ -400,38 +401,58 @@ TEST(records_are_used_again, .to = 2)
 	ck_assert_uint_eq(sum.live, 0);
 }
 
-#define THREADS 8 /* at least two of their ids are of different shards */
+#define THREADS 70 /* more than there are slots */
 
-struct tracing {
-	struct tdt_traced task;
-	unsigned shard;
-};
+static atomic_int traced_tasks;
 
-static void *trace_one(void *tracing)
+static void *trace_and_stay(void *task)
 {
-	((struct tracing *)tracing)->task = trace(NULL);
-	((struct tracing *)tracing)->shard = (unsigned)gettid() % 8;
+	*(struct tdt_traced *)task = trace(NULL);
+	atomic_fetch_add(&traced_tasks, 1);
+	while (atomic_load(&traced_tasks) <= THREADS)
+		sched_yield();
 	return NULL;
 }
 
-TEST(threads_have_slabs_of_their_own_by_their_ids)
+TEST(threads_have_slabs_of_their_own_or_share_one)
 {
-	struct tracing tracing[THREADS];
+	struct tdt_traced task[THREADS];
 	pthread_t thread[THREADS];
-	unsigned shards = 0;
 
 	for (int i = 0; i < THREADS; i++)
-		ck_assert_int_eq(pthread_create(&thread[i], NULL, trace_one, &tracing[i]), 0);
+		MUST(pthread_create(&thread[i], NULL, trace_and_stay, &task[i]) == 0);
+	while (atomic_load(&traced_tasks) < THREADS)
+		sched_yield();
+	ck_assert_uint_eq(look().slabs, TDT__SLOTS);
+	ck_assert_uint_eq(look().live, THREADS);
+	ck_assert_uint_eq(sum_counters().spawned, THREADS);
+	atomic_fetch_add(&traced_tasks, 1);
 	for (int i = 0; i < THREADS; i++) {
 		pthread_join(thread[i], NULL);
-		shards |= 1u << tracing[i].shard;
+		end_traced(&task[i]);
 	}
-	/* As many as eight ids in a row have, unless many other threads were started in between. */
-	ck_assert_int_gt(__builtin_popcount(shards), 1);
-	ck_assert_uint_eq(look().slabs, __builtin_popcount(shards));
-	ck_assert_uint_eq(look().live, THREADS);
-	for (int i = 0; i < THREADS; i++)
-		end_traced(&tracing[i].task);
+	ck_assert_uint_eq(look().live, 0);
+}
+
+static void *trace_one(void *task)
+{
+	*(struct tdt_traced *)task = trace(NULL);
+	return NULL;
+}
+
+TEST(a_thread_goes_on_with_the_slab_of_one_that_has_ended)
+{
+	struct tdt_traced task[3];
+
+	for (int i = 0; i < 3; i++) {
+		pthread_t thread;
+
+		MUST(pthread_create(&thread, NULL, trace_one, &task[i]) == 0);
+		pthread_join(thread, NULL);
+	}
+	ck_assert_uint_eq(look().slabs, TSAN ? 3 : 1);
+	for (int i = 0; i < 3; i++)
+		end_traced(&task[i]);
 }
 
 /* --- Read while it is written ----------------------------------------------------------------- */

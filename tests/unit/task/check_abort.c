@@ -227,6 +227,25 @@ TEST(without_a_future_there_is_nothing_to_drop)
 	tdt_task_end(other);
 }
 
+TEST(a_future_that_its_owner_drops_cannot_be_aborted)
+{
+	struct test_future leaf = { .name = 'o', .pending = 1 };
+	struct tdt_future future = test_future(&leaf);
+	struct tdt_traced traced;
+
+	test_waker_init(&waker);
+	future.drop = NULL;
+	traced = tdt_traced(future);
+	ck_assert_ptr_nonnull(traced.handle);
+	ck_assert_uint_eq(tdt_future_poll(&traced.future, &cx), TDT_PENDING);
+	ck_assert_int_eq(tdt_task_abort(traced.handle), -EOPNOTSUPP);
+	ck_assert_uint_eq(tdt_future_poll(&traced.future, &cx), TDT_READY);
+	tdt_future_drop(&traced.future);
+	ck_assert_int_eq(leaf.drops, 0);
+	tdt_handle_unref(traced.handle);
+	test_future(&leaf).drop(&leaf);
+}
+
 /* --- What is said of it -------------------------------------------------------------- */
 
 static struct tdt_task_info seen;

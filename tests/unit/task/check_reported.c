@@ -219,6 +219,57 @@ TEST(a_poll_whose_end_was_lost_is_over_when_the_next_one_begins)
 	tdt_hook_terminate(&seven);
 }
 
+TEST(a_task_whose_end_was_reported_before_its_spawn_has_no_record)
+{
+	struct tdt_traced traced;
+	struct test_future leaf = { .name = 'a', .pending = 1 };
+
+	tdt_hook_terminate(&seven);
+	tdt_hook_spawn(&seven);
+	ck_assert_int_eq(tasks(), 0);
+	traced = tdt_traced_with(test_future(&leaf), TDT_TASK_ATTR(.id_later = 1));
+	tdt_hook_terminate(&seven);
+	tdt_hook_adopt(traced.handle, 7);
+	tdt_hook_spawn(&seven);
+	ck_assert_int_eq(tasks(), 1);
+	ck_assert_uint_eq(tdt_handle_id(traced.handle), 7);
+	tdt_future_drop(&traced.future);
+	tdt_handle_unref(traced.handle);
+	ck_assert_int_eq(tasks(), 0);
+}
+
+static void *poll_and_tell_late(void *unused)
+{
+	tdt_hook_poll_start(&seven);
+	gate_stay();
+	tdt_hook_poll_end(&seven);
+	ck_assert_uint_eq(tdt_current_task_id(), 0);
+	return unused;
+}
+
+/* By the thread that polled it, or by another, which has a reference or none. */
+TEST(a_task_may_end_before_the_end_of_its_last_poll_is_reported, .to = 2)
+{
+	struct tdt_handle *task = NULL;
+	pthread_t thread;
+
+	tdt_hook_spawn(&seven);
+	if (_i == 1)
+		task = tdt_task_find(7);
+	gate_close(false);
+	MUST(pthread_create(&thread, NULL, poll_and_tell_late, NULL) == 0);
+	while (atomic_load(&gate.entered) == 0)
+		usleep(100);
+	tdt_hook_terminate(&seven);
+	gate_open();
+	MUST(pthread_join(thread, NULL) == 0);
+	ck_assert_int_eq(tasks(), 0);
+	tdt_handle_unref(task);
+	tdt_hook_spawn(&seven);
+	ck_assert_uint_eq(info_of(7).polls, 0);
+	tdt_hook_terminate(&seven);
+}
+
 /* --- The stack of a poll --------------------------------------------------------------------- */
 
 static NOINLINE void in_the_future(void)

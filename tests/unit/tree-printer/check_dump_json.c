@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers tree-printer/dump_json.  The JSON of a dump, compared with the whole text; and read back,
- * by the reader of tdt print.
+ * Covers tree-printer/dump_json, tree-printer/kin.  The JSON of a dump, compared with the whole
+ * text; and read back, by the reader of tdt print.
  */
 
 #include "cli/read_json.h"
@@ -102,6 +102,25 @@ static struct dump *read_back(const char *text)
 	ck_assert_ptr_null(trace);
 	fclose(file);
 	return dump;
+}
+
+/* The text form tells more of families: check_dump_text. */
+TEST(json_says_which_group_stands_below_which)
+{
+	static const struct tdt_task_info child = TASK(.id = 2, .parent = 1, .child = 1),
+					  parent = TASK(.id = 1);
+	struct dumped *dumped = dumped_new();
+	char *json;
+
+	dumped_group(dumped, TDT_ANSWER_FRESH, "c:1*", &child, 1);
+	dumped_group(dumped, TDT_ANSWER_FRESH, "p:1*", &parent, 1);
+	json = dumped_text(&dumped->snapshot, PRINT(JSON));
+	ck_assert_ptr_nonnull(strstr(json, "{\"answer\":\"fresh\",\"below\":1,"
+					   "\"tasks\":[{\"id\":2"));
+	ck_assert_ptr_nonnull(strstr(json, "{\"answer\":\"fresh\",\"children\":1,"
+					   "\"children_shown\":1,\"tasks\":[{\"id\":1"));
+	free(json);
+	dumped_free(dumped);
 }
 
 TEST(it_reads_back_the_same_in_every_form)
