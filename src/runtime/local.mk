@@ -55,8 +55,8 @@ libtdt_rt_core_la_SOURCES = \
 	src/runtime/worker.c \
 	src/runtime/worker.h \
 	src/runtime/yield.c
-libtdt_rt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(ONCE_CFLAGS) $(LIBUV_CFLAGS)
-libtdt_rt_core_la_LIBADD = $(LIBUV_LIBS) -lpthread
+libtdt_rt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(ONCE_CFLAGS)
+libtdt_rt_core_la_LIBADD = -lpthread
 
 lib_LTLIBRARIES += libtdt-rt.la
 libtdt_rt_la_SOURCES =

@@ -3,8 +3,11 @@
 
 #include <config.h>
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <net/if.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -14,13 +17,30 @@
 #include "runtime/name.h"
 #include "runtime/tcp.h"
 
+/* `host` may end in the name of an interface: "fe80::1%eth0". */
+static bool read_in6(const char *host, struct sockaddr_in6 *address)
+{
+	size_t length = strcspn(host, "%");
+	char digits[INET6_ADDRSTRLEN] = "";
+
+	if (length >= sizeof digits)
+		return false;
+	memcpy(digits, host, length);
+	if (host[length] == '%')
+		address->sin6_scope_id = if_nametoindex(host + length + 1);
+	return inet_pton(AF_INET6, digits, &address->sin6_addr) == 1;
+}
+
 int tdt__address(const char *host, uint16_t port, union tdt__address *address)
 {
 	if (host == NULL)
 		return -EINVAL;
-	if (uv_ip4_addr(host, port, &address->in) == 0)
+	*address = (union tdt__address){ .in = { .sin_family = AF_INET, .sin_port = htons(port) } };
+	if (inet_pton(AF_INET, host, &address->in.sin_addr) == 1)
 		return sizeof(address->in);
-	if (uv_ip6_addr(host, port, &address->in6) == 0)
+	*address = (union tdt__address){ .in6 = { .sin6_family = AF_INET6,
+						  .sin6_port = htons(port) } };
+	if (read_in6(host, &address->in6))
 		return sizeof(address->in6);
 	return -EINVAL;
 }
@@ -81,18 +101,10 @@ uint16_t tdt_tcp_listener_port(const struct tdt_tcp_listener *listener)
 	return ntohs(address.in.sin_port);
 }
 
-/*
- * If a driver knows the listener, the driver closes it later.  The shutdown refuses connections and
- * frees the port at once.  A listener that no driver knows is closed at once; it is not shut down,
- * because a child of fork() may share it.
- */
 void tdt_tcp_listener_free(struct tdt_tcp_listener *listener)
 {
-	if (listener == NULL)
-		return;
-	if (tdt__socket_has_driver(&listener->socket))
-		shutdown(listener->socket.fd, SHUT_RDWR);
-	tdt__socket_free(&listener->socket);
+	if (listener != NULL)
+		tdt__socket_free(&listener->socket);
 }
 
 static int name_socket(struct tdt__socket *socket, const char *name)

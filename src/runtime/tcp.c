@@ -12,8 +12,8 @@
 #include "runtime/tcp.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -27,17 +27,10 @@
 struct operation {
 	struct tdt__socket *socket; /* borrowed; NULL: a connect that has not begun */
 	int side;
-	bool took; /* this future has taken the side */
+	unsigned seen; /* the side's `events` before the last system call */
+	bool took;     /* this future has taken the side */
 	bool ended;
 };
-
-/* Take the side, in the first poll.  Returns 0, or -EBUSY if another future has the side. */
-static int begin_operation(struct operation *operation)
-{
-	if (!operation->took)
-		operation->took = tdt__socket_take(operation->socket, operation->side);
-	return operation->took ? 0 : -EBUSY;
-}
 
 static void end_operation(struct operation *operation)
 {
@@ -47,17 +40,28 @@ static void end_operation(struct operation *operation)
 }
 
 /*
- * Finish a poll whose system call gave `*result`, and return the poll's result.  The future waits
- * if the call would block.  If this returns TDT_READY, `*result` is the result to report; it may
- * be the error that prevented the future from waiting.
+ * Try the operation, and wait if its system call would block.  If this returns TDT_READY, `*result`
+ * is the result to report; it may be the error that prevented the future from waiting.
  */
 static inline __attribute__((always_inline)) tdt_poll_t
-tdt__tried(struct operation *operation, struct tdt_context *cx, ssize_t *result)
+tdt__operation_poll(struct operation *operation, struct tdt_context *cx,
+		    ssize_t (*try_it)(void *state), ssize_t *result)
 {
 	bool here = true;
 
-	if (*result == -EAGAIN) {
-		*result = tdt__socket_wait(operation->socket, operation->side, cx->waker);
+	if (operation->ended)
+		return TDT_PANICKED;
+	do {
+		*result = operation->socket == NULL
+			      ? 0
+			      : tdt__socket_begin(operation->socket, operation->side,
+						  &operation->took, &operation->seen);
+		if (*result == 0)
+			*result = try_it(operation);
+		if (*result != -EAGAIN)
+			break;
+		*result = tdt__socket_wait(operation->socket, operation->side, operation->seen,
+					   cx->waker);
 		if (*result == 0) {
 			tdt_leaf_waits_on_named(TDT_WAIT_IO,
 						(void *)(intptr_t)operation->socket->fd, 0,
@@ -65,7 +69,7 @@ tdt__tried(struct operation *operation, struct tdt_context *cx, ssize_t *result)
 			return TDT_PENDING;
 		}
 		here = *result != -ENOTSUP;
-	}
+	} while (*result == -EAGAIN);
 	end_operation(operation);
 	operation->ended = true;
 	if (here)
@@ -86,8 +90,9 @@ struct transfer {
 	ssize_t *n;
 };
 
-static ssize_t receive(struct transfer *transfer)
+static ssize_t receive(void *state)
 {
+	struct transfer *transfer = state;
 	ssize_t n;
 
 	if (transfer->size == 0)
@@ -95,11 +100,15 @@ static ssize_t receive(struct transfer *transfer)
 	do
 		n = recv(transfer->operation.socket->fd, transfer->buffer, transfer->size, 0);
 	while (n < 0 && errno == EINTR);
+	if (n > 0 && (size_t)n < transfer->size)
+		tdt__socket_drain(transfer->operation.socket, TDT__READ, transfer->operation.seen);
 	return n < 0 ? -errno : n;
 }
 
-static ssize_t send_all(struct transfer *transfer)
+static ssize_t send_all(void *state)
 {
+	struct transfer *transfer = state;
+
 	while (transfer->done < transfer->size) {
 		ssize_t n = send(transfer->operation.socket->fd, transfer->data + transfer->done,
 				 transfer->size - transfer->done, MSG_NOSIGNAL);
@@ -114,17 +123,11 @@ static ssize_t send_all(struct transfer *transfer)
 
 static inline __attribute__((always_inline)) tdt_poll_t
 tdt__transfer_poll(struct transfer *transfer, struct tdt_context *cx,
-	      ssize_t (*transmit)(struct transfer *transfer))
+		   ssize_t (*transmit)(void *state))
 {
-	tdt_poll_t polled;
 	ssize_t n;
+	tdt_poll_t polled = tdt__operation_poll(&transfer->operation, cx, transmit, &n);
 
-	if (transfer->operation.ended)
-		return TDT_PANICKED;
-	n = begin_operation(&transfer->operation);
-	if (n == 0)
-		n = transmit(transfer);
-	polled = tdt__tried(&transfer->operation, cx, &n);
 	if (polled == TDT_READY)
 		*transfer->n = n;
 	return polled;
@@ -238,15 +241,11 @@ static void report_result(struct opening *opening, int error)
 
 static inline __attribute__((always_inline)) tdt_poll_t
 tdt__opening_poll(struct opening *opening, struct tdt_context *cx,
-		  ssize_t (*try_it)(struct opening *opening))
+		  ssize_t (*try_it)(void *state))
 {
-	tdt_poll_t polled;
 	ssize_t error;
+	tdt_poll_t polled = tdt__operation_poll(&opening->operation, cx, try_it, &error);
 
-	if (opening->operation.ended)
-		return TDT_PANICKED;
-	error = try_it(opening);
-	polled = tdt__tried(&opening->operation, cx, &error);
 	if (polled == TDT_READY)
 		report_result(opening, (int)error);
 	return polled;
@@ -275,12 +274,11 @@ static bool is_of_connection(int error)
 	}
 }
 
-static ssize_t accept_one(struct opening *opening)
+static ssize_t accept_one(void *state)
 {
-	int fd = begin_operation(&opening->operation);
+	struct opening *opening = state;
+	int fd;
 
-	if (fd != 0)
-		return fd;
 	do
 		fd = accept4(opening->operation.socket->fd, NULL, NULL,
 			     SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -301,34 +299,34 @@ tdt_poll_t tdt_tcp_accept(void *state, struct tdt_context *cx)
 /* The first poll.  Returns 0, -EAGAIN if the connect is in progress, or another negative errno. */
 static int connect_first(struct opening *opening)
 {
+	struct operation *operation = &opening->operation;
 	int fd = tdt__tcp_socket(&opening->address);
 
 	if (fd < 0)
 		return fd;
 	adopt(opening, fd);
-	opening->operation.socket = &opening->connection->socket;
-	begin_operation(
-	    &opening->operation); /* this can't fail: no other future knows the socket */
+	operation->socket = &opening->connection->socket;
+	/* This can't fail: no other future knows the socket. */
+	tdt__socket_begin(operation->socket, operation->side, &operation->took, &operation->seen);
 	if (connect(fd, &opening->address.any, opening->length) == 0)
 		return 0;
 	return errno == EINPROGRESS || errno == EINTR ? -EAGAIN : -errno;
 }
 
-/* A later poll, which the socket need not have caused: test whether the connect has ended. */
+/* Something has happened to the side that writes: so the connect has ended. */
 static int connect_further(struct opening *opening)
 {
-	struct pollfd ready = { .fd = opening->operation.socket->fd, .events = POLLOUT };
-	int error;
+	int fd = opening->operation.socket->fd, error;
 
-	if (poll(&ready, 1, 0) != 1) /* not ready, or interrupted by a signal */
-		return -EAGAIN;
-	if (getsockopt(ready.fd, SOL_SOCKET, SO_ERROR, &error, &(socklen_t){ sizeof(error) }) != 0)
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &(socklen_t){ sizeof(error) }) != 0)
 		return -errno;
 	return -error;
 }
 
-static ssize_t try_connect(struct opening *opening)
+static ssize_t try_connect(void *state)
 {
+	struct opening *opening = state;
+
 	return opening->has_socket ? connect_further(opening) : connect_first(opening);
 }
 

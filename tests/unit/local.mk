@@ -439,14 +439,12 @@ tests_unit_dump_check_snapshot_rt_LDADD = $(on_rt)
 
 # src/runtime/
 
-tests_unit_runtime_check_driver_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
 tests_unit_runtime_check_driver_LDFLAGS = -Wl,--wrap=pthread_create
 tests_unit_runtime_check_driver_LDADD = $(tests_memory) $(on_rt_core)
 tests_unit_runtime_check_gate_LDADD = $(tests_memory) $(on_rt)
 tests_unit_runtime_check_join_set_LDADD = $(tests_memory) $(on_rt)
 tests_unit_runtime_check_mutex_LDADD = $(tests_memory) $(on_rt)
-tests_unit_runtime_check_net_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
-tests_unit_runtime_check_net_LDFLAGS = -Wl,--wrap=poll -Wl,--wrap=uv_poll_init
+tests_unit_runtime_check_net_LDFLAGS = -Wl,--wrap=epoll_ctl
 tests_unit_runtime_check_net_LDADD = $(tests_memory) $(on_rt_core)
 tests_unit_runtime_check_oneshot_LDADD = $(tests_memory) $(on_rt)
 tests_unit_runtime_check_run_queue_LDADD = $(on_rt_core)
@@ -464,7 +462,6 @@ tests_unit_runtime_check_rt_workers_LDFLAGS = \
 	-Wl,--wrap=tdt_worker_thread_stop -Wl,--wrap=tdt_worker_thread_unpark
 tests_unit_runtime_check_rt_workers_LDADD = $(on_rt_core)
 tests_unit_runtime_check_timeout_LDADD = $(tests_memory) $(on_rt_core)
-tests_unit_runtime_check_timers_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
 tests_unit_runtime_check_timers_LDADD = $(tests_memory) $(on_rt_core)
 tests_unit_runtime_check_yield_LDADD = $(tests_memory) $(on_rt)
 
