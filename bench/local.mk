@@ -26,17 +26,17 @@ endif
 if RUNTIME
 BENCHES += \
 	bench/asleep \
-	bench/callbacks \
 	bench/deadline \
 	bench/dump \
-	bench/echo \
 	bench/ghosts \
 	bench/outside \
 	bench/poll \
 	bench/profile \
 	bench/recorder \
-	bench/spawn \
 	bench/wake
+if HAVE_LIBUV
+BENCHES += bench/callbacks bench/echo bench/spawn
+endif
 endif
 EXTRA_PROGRAMS = $(BENCHES) bench/compare
 if RUNTIME

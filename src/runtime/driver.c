@@ -149,8 +149,10 @@ bool tdt__driver_rests(struct tdt__driver *driver)
 {
 	unsigned held = atomic_load(&driver->held);
 
-	if (held == TDT__WATCHDOG && !atomic_exchange(&driver->wanted, true))
+	if (held == TDT__WATCHDOG) {
+		atomic_store(&driver->wanted, true);
 		tdt__driver_ring(driver);
+	}
 	return held != TDT__NOBODY;
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# libtdt-rt: the runtime.  It uses libtdt's public headers, and libuv.
+# libtdt-rt: the runtime.  It uses libtdt's public headers.
 
 EXTRA_DIST += src/runtime/libtdt-rt.map
 if RUNTIME
