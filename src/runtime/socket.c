@@ -91,7 +91,10 @@ int tdt__socket_begin(struct tdt__socket *socket, int side, bool *took, unsigned
 	*took = true;
 	/* Acquire: `cut`.  Pairs with happened(). */
 	*seen = atomic_load_explicit(&of->events, memory_order_acquire);
-	return *seen == of->drained ? -EAGAIN : 0;
+	/* No driver adds to `events` of a socket that epoll does not know, or knows no longer. */
+	return *seen == of->drained && atomic_load_explicit(&socket->known, memory_order_relaxed)
+		   ? -EAGAIN
+		   : 0;
 }
 
 void tdt__socket_leave(struct tdt__socket *socket, int side)

@@ -22,6 +22,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -360,6 +361,97 @@ TEST(a_half_closed_connection_goes_on_the_other_way)
 	ck_assert_int_eq(write_all(theirs, "answer", 6), 6);
 	expect_bytes(ours, "answer");
 	ck_assert_int_eq(write_all(ours, "more", 4), -EPIPE);
+}
+
+/* Urgent data cuts a read off: what it got is less than it had room for, and not all. */
+TEST(urgent_data_hides_no_bytes)
+{
+	struct driven *reader = driven_new(tdt_tcp_read(theirs, &byte, 1, &n));
+	char buffer[64];
+
+	ck_assert_uint_eq(driven_poll(reader), TDT_PENDING); /* epoll knows the socket */
+	driven_end(reader);
+	ck_assert_int_eq(send(ours->socket.fd, "before!", 7, MSG_OOB), 7);
+	ck_assert_int_eq(write_all(ours, "after", 5), 5);
+	ck_assert_int_eq(read_some(theirs, buffer, sizeof(buffer)), 6);
+	ck_assert_mem_eq(buffer, "before", 6);
+	expect_bytes(theirs, "after");
+}
+
+/* However little it read before. */
+TEST(who_finds_bytes_needs_no_runtime_again)
+{
+	struct tdt__driver *driver = driven_driver();
+	char buffer[4];
+
+	driven_use(NULL);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(write_all(ours, "x", 1), 1);
+		expect_readable(theirs->socket.fd);
+		ck_assert_int_eq(read_some(theirs, buffer, sizeof(buffer)), 1);
+	}
+	driven_use(driver);
+}
+
+/* A child of fork() has the same epoll, and what it frees there is the parent's. */
+TEST(a_child_of_fork_frees_its_own_descriptor_only)
+{
+	struct tdt_future reading = tdt_tcp_read(theirs, &byte, 1, &n);
+	int status;
+	pid_t child;
+
+	tdt_rt_free(tdt_rt_new(NULL)); /* counts forks from now on */
+	expect_pending(&reading, &cx);
+	child = fork();
+	if (child == 0) {
+		tdt_tcp_free(ours);
+		tdt_future_drop(&reading);
+		tdt_tcp_free(theirs);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(write_all(ours, "x", 1), 1);
+	while (waker.alive != 0)
+		sched_yield();
+	ck_assert_int_eq(waker.wakes, 1);
+	ck_assert_uint_eq(tdt_future_poll(&reading, &cx), TDT_READY);
+	ck_assert_int_eq(n, 1);
+	tdt_future_drop(&reading);
+}
+
+static unsigned freed_sockets(void)
+{
+	struct tdt__driver *driver = driven_driver();
+	unsigned freed;
+
+	pthread_mutex_lock(&driver->lock);
+	freed = driver->n_freed;
+	pthread_mutex_unlock(&driver->lock);
+	return freed;
+}
+
+/* While nothing happens for which it would have a turn. */
+TEST(freed_sockets_do_not_pile_up_while_the_driver_sleeps)
+{
+	unsigned most = 0;
+
+	for (int i = 0; i < 300; i++) {
+		struct tdt_tcp_listener *another = tdt_tcp_listen("127.0.0.1", 0);
+		struct tdt_tcp *none;
+		struct tdt_future accepting;
+		int error;
+
+		ck_assert_ptr_nonnull(another);
+		accepting = tdt_tcp_accept(another, &none, &error);
+		expect_pending(&accepting, &cx);
+		tdt_future_drop(&accepting);
+		tdt_tcp_listener_free(another);
+		most = freed_sockets() > most ? freed_sockets() : most;
+	}
+	ck_assert_uint_gt(most, 0); /* they are freed later */
+	while (freed_sockets() >= 64)
+		nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
 }
 
 TEST(the_end_wakes_a_reader)
