@@ -33,6 +33,8 @@ libtdt_rt_core_la_SOURCES = \
 	src/runtime/name.h \
 	src/runtime/net.c \
 	src/runtime/oneshot.c \
+	src/runtime/operation.h \
+	src/runtime/ready.c \
 	src/runtime/run_queue.c \
 	src/runtime/run_queue.h \
 	src/runtime/rt.c \

@@ -11,82 +11,25 @@
 
 #include "runtime/tcp.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
-
-#include <tdt/integrate/hooks.h>
 
 #include "base/leaf_poll.h"
 #include "base/result.h"
-
-/* The first member of each future's state. */
-struct operation {
-	struct tdt__socket *socket; /* borrowed; NULL: a connect that has not begun */
-	int side;
-	unsigned seen; /* the side's `events` before the last system call */
-	bool took;     /* this future has taken the side */
-	bool ended;
-};
-
-static void end_operation(struct operation *operation)
-{
-	if (operation->took)
-		tdt__socket_leave(operation->socket, operation->side);
-	operation->took = false;
-}
-
-/*
- * Try the operation, and wait if its system call would block.  If this returns TDT_READY, `*result`
- * is the result to report; it may be the error that prevented the future from waiting.
- */
-static inline __attribute__((always_inline)) tdt_poll_t
-tdt__operation_poll(struct operation *operation, struct tdt_context *cx,
-		    ssize_t (*try_it)(void *state), ssize_t *result)
-{
-	bool here = true;
-
-	if (operation->ended)
-		return TDT_PANICKED;
-	do {
-		*result = operation->socket == NULL
-			      ? 0
-			      : tdt__socket_begin(operation->socket, operation->side,
-						  &operation->took, &operation->seen);
-		if (*result == 0)
-			*result = try_it(operation);
-		if (*result != -EAGAIN)
-			break;
-		*result = tdt__socket_wait(operation->socket, operation->side, operation->seen,
-					   cx->waker);
-		if (*result == 0) {
-			tdt_leaf_waits_on_named(TDT_WAIT_IO,
-						(void *)(intptr_t)operation->socket->fd, 0,
-						operation->socket->name);
-			return TDT_PENDING;
-		}
-		here = *result != -ENOTSUP;
-	} while (*result == -EAGAIN);
-	end_operation(operation);
-	operation->ended = true;
-	if (here)
-		return TDT_READY;
-	errno = ENOTSUP;
-	return TDT_PANICKED;
-}
+#include "runtime/operation.h"
 
 /* --- Read and write ------------------------------------------------------------ */
 
 struct transfer {
-	struct operation operation;
-	union {
-		char *buffer;	  /* where a read puts the data */
-		const char *data; /* what a write sends */
-	};
-	size_t size, done;
+	struct tdt__operation operation;
+	struct iovec one;    /* where a read puts the data, or what a write sends */
+	struct iovec *parts; /* what is left of that; the caller's, for tdt_tcp_writev() */
+	size_t n_parts;
+	ssize_t done;
 	ssize_t *n;
 };
 
@@ -95,30 +38,47 @@ static ssize_t receive(void *state)
 	struct transfer *transfer = state;
 	ssize_t n;
 
-	if (transfer->size == 0)
+	if (transfer->one.iov_len == 0)
 		return 0;
 	do
-		n = recv(transfer->operation.socket->fd, transfer->buffer, transfer->size, 0);
+		n = recv(transfer->operation.socket->fd, transfer->one.iov_base,
+			 transfer->one.iov_len, 0);
 	while (n < 0 && errno == EINTR);
-	if (n > 0 && (size_t)n < transfer->size)
+	if (n > 0 && (size_t)n < transfer->one.iov_len)
 		tdt__socket_drain(transfer->operation.socket, TDT__READ, transfer->operation.seen);
 	return n < 0 ? -errno : n;
+}
+
+/* `n` more bytes have been sent, or none.  Returns whether some are left. */
+static bool advance(struct transfer *transfer, size_t n)
+{
+	transfer->done += (ssize_t)n;
+	for (; transfer->n_parts > 0 && n >= transfer->parts->iov_len; transfer->n_parts--)
+		n -= transfer->parts++->iov_len;
+	if (transfer->n_parts == 0)
+		return false;
+	transfer->parts->iov_base = (char *)transfer->parts->iov_base + n;
+	transfer->parts->iov_len -= n;
+	return true;
 }
 
 static ssize_t send_all(void *state)
 {
 	struct transfer *transfer = state;
+	ssize_t n = 0;
 
-	while (transfer->done < transfer->size) {
-		ssize_t n = send(transfer->operation.socket->fd, transfer->data + transfer->done,
-				 transfer->size - transfer->done, MSG_NOSIGNAL);
+	while (advance(transfer, (size_t)n)) {
+		const size_t n_parts = transfer->n_parts < IOV_MAX ? transfer->n_parts : IOV_MAX;
+		const struct msghdr message = { .msg_iov = transfer->parts,
+						.msg_iovlen = n_parts };
 
-		if (n >= 0)
-			transfer->done += (size_t)n;
-		else if (errno != EINTR)
+		do
+			n = sendmsg(transfer->operation.socket->fd, &message, MSG_NOSIGNAL);
+		while (n < 0 && errno == EINTR);
+		if (n < 0)
 			return -errno;
 	}
-	return (ssize_t)transfer->size;
+	return transfer->done;
 }
 
 static inline __attribute__((always_inline)) tdt_poll_t
@@ -147,11 +107,18 @@ tdt_poll_t tdt_tcp_write(void *state, struct tdt_context *cx)
 	return tdt__transfer_poll(state, cx, send_all);
 }
 
+TDT__LEAF_POLL(tdt_tcp_writev);
+
+tdt_poll_t tdt_tcp_writev(void *state, struct tdt_context *cx)
+{
+	return tdt__transfer_poll(state, cx, send_all);
+}
+
 static void drop_transfer(void *state)
 {
 	struct transfer *transfer = state;
 
-	end_operation(&transfer->operation);
+	tdt__operation_end(&transfer->operation);
 	free(transfer);
 }
 
@@ -160,13 +127,17 @@ static struct tdt_future transfer_new(struct tdt_tcp *tcp, const struct transfer
 {
 	struct transfer *state;
 
-	if (tcp == NULL || transfer->data == NULL || transfer->n == NULL)
+	if (tcp == NULL || transfer->n == NULL)
 		return tdt__no_future(-EINVAL);
 	state = malloc(sizeof(*state));
 	if (state == NULL)
 		return TDT_FUTURE_NONE;
 	*state = *transfer;
 	state->operation.socket = &tcp->socket;
+	if (state->parts == NULL) {
+		state->parts = &state->one;
+		state->n_parts = 1;
+	}
 	return (struct tdt_future){ state, poll, drop_transfer };
 }
 
@@ -175,10 +146,12 @@ struct tdt_future tdt__tcp_read_new(struct tdt_tcp *tcp, void *buffer, size_t si
 
 struct tdt_future tdt__tcp_read_new(struct tdt_tcp *tcp, void *buffer, size_t size, ssize_t *n)
 {
-	const struct transfer transfer = {
-		.operation.side = TDT__READ, .buffer = buffer, .size = size, .n = n
-	};
+	const struct transfer transfer = { .operation.side = TDT__READ,
+					   .one = { buffer, size },
+					   .n = n };
 
+	if (buffer == NULL)
+		return tdt__no_future(-EINVAL);
 	return transfer_new(tcp, &transfer, tdt_tcp_read);
 }
 
@@ -187,19 +160,38 @@ struct tdt_future tdt__tcp_write_new(struct tdt_tcp *tcp, const void *data, size
 
 struct tdt_future tdt__tcp_write_new(struct tdt_tcp *tcp, const void *data, size_t size, ssize_t *n)
 {
-	const struct transfer transfer = {
-		.operation.side = TDT__WRITE, .data = data, .size = size, .n = n
-	};
+	const struct transfer transfer = { .operation.side = TDT__WRITE,
+					   .one = { (void *)(uintptr_t)data, size },
+					   .n = n };
 
-	if (size > SSIZE_MAX)
+	if (data == NULL || size > SSIZE_MAX)
 		return tdt__no_future(-EINVAL);
 	return transfer_new(tcp, &transfer, tdt_tcp_write);
+}
+
+struct tdt_future tdt__tcp_writev_new(struct tdt_tcp *tcp, struct iovec *parts, size_t n_parts,
+				      ssize_t *n) TDT__LEAF_CALL(tdt_tcp_writev);
+
+struct tdt_future tdt__tcp_writev_new(struct tdt_tcp *tcp, struct iovec *parts, size_t n_parts,
+				      ssize_t *n)
+{
+	const struct transfer transfer = {
+		.operation.side = TDT__WRITE, .parts = parts, .n_parts = n_parts, .n = n
+	};
+	size_t left = SSIZE_MAX;
+
+	if (parts == NULL)
+		return tdt__no_future(-EINVAL);
+	for (size_t i = 0; i < n_parts; left -= parts[i++].iov_len)
+		if (parts[i].iov_len > left)
+			return tdt__no_future(-EINVAL);
+	return transfer_new(tcp, &transfer, tdt_tcp_writev);
 }
 
 /* --- Accept and connect ---------------------------------------------------------- */
 
 struct opening {
-	struct operation operation;
+	struct tdt__operation operation;
 	struct tdt_tcp *connection; /* owned until the result is reported */
 	bool has_socket;	    /* `connection` is initialized */
 	union tdt__address address; /* where a connect goes */
@@ -299,7 +291,7 @@ tdt_poll_t tdt_tcp_accept(void *state, struct tdt_context *cx)
 /* The first poll.  Returns 0, -EAGAIN if the connect is in progress, or another negative errno. */
 static int connect_first(struct opening *opening)
 {
-	struct operation *operation = &opening->operation;
+	struct tdt__operation *operation = &opening->operation;
 	int fd = tdt__tcp_socket(&opening->address);
 
 	if (fd < 0)
@@ -310,6 +302,8 @@ static int connect_first(struct opening *opening)
 	tdt__socket_begin(operation->socket, operation->side, &operation->took, &operation->seen);
 	if (connect(fd, &opening->address.any, opening->length) == 0)
 		return 0;
+	if (errno == EAGAIN) /* a Unix listener whose queue is full; nothing would happen later */
+		return -ECONNREFUSED;
 	return errno == EINPROGRESS || errno == EINTR ? -EAGAIN : -errno;
 }
 
@@ -341,7 +335,7 @@ static void drop_opening(void *state)
 {
 	struct opening *opening = state;
 
-	end_operation(&opening->operation);
+	tdt__operation_end(&opening->operation);
 	discard(opening);
 	free(opening);
 }

@@ -159,6 +159,7 @@ tests_unit_rt = \
 	tests/unit/runtime/check_mutex \
 	tests/unit/runtime/check_net \
 	tests/unit/runtime/check_oneshot \
+	tests/unit/runtime/check_ready \
 	tests/unit/runtime/check_run_queue \
 	tests/unit/runtime/check_rt \
 	tests/unit/runtime/check_rt_block_on \
@@ -447,6 +448,7 @@ tests_unit_runtime_check_mutex_LDADD = $(tests_memory) $(on_rt)
 tests_unit_runtime_check_net_LDFLAGS = -Wl,--wrap=epoll_ctl
 tests_unit_runtime_check_net_LDADD = $(tests_memory) $(on_rt_core)
 tests_unit_runtime_check_oneshot_LDADD = $(tests_memory) $(on_rt)
+tests_unit_runtime_check_ready_LDADD = $(tests_memory) $(on_rt_core)
 tests_unit_runtime_check_run_queue_LDADD = $(on_rt_core)
 tests_unit_runtime_check_rt_LDADD = $(on_rt)
 tests_unit_runtime_check_rt_block_on_LDADD = $(on_rt)

@@ -46,6 +46,7 @@
  * taken in the child too.
  */
 
+#include <signal.h>
 #include <stdbool.h>
 
 #include <tdt/decls.h>
@@ -181,6 +182,22 @@ void tdt_rt_free(struct tdt_rt *rt);
  */
 TDT_MUST_USE
 struct tdt_future tdt_sleep_ms(uint64_t ms);
+
+/*
+ * Make a future that waits until one of `signals` comes to the process, and takes it.  `*signal` is
+ * then its number, or a negative errno if the future could not wait.  Block the signals in all
+ * threads, mostly by pthread_sigmask(3) before the runtime is made: otherwise their handlers run, or
+ * they end the process.  Of two futures for the same signal one gets it.
+ *
+ *	TDT_AWAIT(tdt_signal_wait(&signals, &server->signal));  // SIGTERM: then no more accepts,
+ *	tdt_task_abort(server->acceptor);
+ *	TDT_AWAIT(tdt_timeout_ms(tdt_join_set_wait(server->connections), 10000, &late));
+ *	tdt_join_set_abort(server->connections);                // and a limit for the rest
+ *
+ * Returns TDT_FUTURE_NONE and sets errno: EINVAL (a pointer is NULL), EMFILE, ENFILE, ENOMEM.
+ */
+TDT_MUST_USE
+struct tdt_future tdt_signal_wait(const sigset_t *signals, int *signal);
 
 /*
  * Make a future that is pending once, and wakes its task at once.  Thus every other task that is

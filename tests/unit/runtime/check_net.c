@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -22,6 +23,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -467,6 +469,43 @@ TEST(the_end_wakes_a_reader)
 	driven_end(task);
 }
 
+/* More parts than the kernel takes at a time, empty ones among them, of all sizes. */
+TEST(parts_are_written_one_after_the_other)
+{
+	enum { PARTS = 3000 };
+	static struct iovec parts[PARTS];
+	struct tdt_future writing;
+	size_t size = 0, got = 0;
+	ssize_t written = 1;
+
+	for (size_t i = 0; i < sizeof(plenty); i++)
+		plenty[i] = (char)(i * 7 / 5);
+	for (size_t i = 0; i < PARTS; i++) {
+		parts[i] = (struct iovec){ plenty + size, i % 5 * (i % 300) };
+		size += parts[i].iov_len;
+	}
+	small_buffers(ours);
+	writing = tdt_tcp_writev(ours, parts, PARTS, &written);
+	expect_pending(&writing, &cx);
+	while (got < size) {
+		static char buffer[65536];
+		ssize_t more;
+
+		if (written == 1)
+			tdt_future_poll(&writing, &cx);
+		if (poll(&(struct pollfd){ .fd = theirs->socket.fd, .events = POLLIN }, 1, 1) == 0)
+			continue; /* the driver is about to say that there is room */
+		more = read_some(theirs, buffer, sizeof(buffer));
+		ck_assert_int_gt(more, 0);
+		ck_assert_mem_eq(buffer, plenty + got, (size_t)more);
+		got += (size_t)more;
+	}
+	ck_assert_int_eq(written, (ssize_t)size);
+	tdt_future_drop(&writing);
+	ck_assert_uint_eq(drive(tdt_tcp_writev(ours, parts, 0, &written)), TDT_READY);
+	ck_assert_int_eq(written, 0);
+}
+
 /* --- A connection that breaks -------------------------------------------------------- */
 
 CASE(broken, .setup = setup_pair, .teardown = teardown_pair)
@@ -736,6 +775,92 @@ TEST(ipv6_works)
 	expect_bytes(theirs, "six");
 }
 
+static void pair_at(const char *path)
+{
+	tdt_tcp_listener_free(listener);
+	listener = tdt_tcp_listen(path, 0);
+	ck_assert_ptr_nonnull(listener);
+	pair(path);
+	ck_assert_int_eq(write_all(ours, "local", 5), 5);
+	expect_bytes(theirs, "local");
+	ck_assert_int_eq(tdt_tcp_shutdown(ours), 0);
+	ck_assert_int_eq(read_some(theirs, &byte, 1), 0);
+}
+
+TEST(unix_sockets_work, .to = 2)
+{
+	char path[64], text[80];
+
+	snprintf(path, sizeof(path), "unix:%stdt-check-%d", _i == 0 ? "@" : "/tmp/", (int)getpid());
+	pair_at(path);
+	ck_assert_uint_eq(tdt_tcp_listener_port(listener), 0);
+	ck_assert_int_eq(tdt_tcp_peer(theirs, text, sizeof(text)), 5);
+	ck_assert_str_eq(text, "unix:"); /* it has no name */
+	if (_i == 1) {
+		ck_assert_int_gt(tdt_tcp_peer(ours, text, sizeof(text)), 5);
+		ck_assert_str_eq(text, path);
+		unlink(path + 5);
+	}
+}
+
+/* It would wait for nothing: there is no event when it has room. */
+TEST(a_unix_listener_with_a_full_queue_refuses)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0), last = 0;
+	struct tdt_tcp *tcps[16] = { NULL };
+	char path[64];
+
+	snprintf(path, sizeof(path), "unix:@tdt-full-%d", (int)getpid());
+	snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "%s", path + 6);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&address,
+			      (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
+					  strlen(path) - 5)),
+			 0);
+	ck_assert_int_eq(listen(fd, 0), 0);
+	for (int i = 0; i < 16 && last == 0; i++)
+		ck_assert_uint_eq(drive(tdt_tcp_connect(path, 0, &tcps[i], &last)), TDT_READY);
+	ck_assert_int_eq(last, -ECONNREFUSED);
+	for (int i = 0; i < 16; i++)
+		tdt_tcp_free(tcps[i]);
+	close(fd);
+}
+
+TEST(a_peer_has_an_address)
+{
+	char text[64], expected[64], little[4];
+	struct sockaddr_in own;
+
+	pair("127.0.0.1");
+	ck_assert_int_eq(getsockname(ours->socket.fd, (struct sockaddr *)&own,
+				     &(socklen_t){ sizeof(own) }),
+			 0);
+	snprintf(expected, sizeof(expected), "127.0.0.1:%u", ntohs(own.sin_port));
+	ck_assert_int_eq(tdt_tcp_peer(theirs, text, sizeof(text)), (int)strlen(expected));
+	ck_assert_str_eq(text, expected);
+	ck_assert_int_eq(tdt_tcp_peer(theirs, little, sizeof(little)), (int)strlen(expected));
+	ck_assert_str_eq(little, "127");
+	ck_assert_int_eq(tdt_tcp_peer(NULL, text, sizeof(text)), -EINVAL);
+}
+
+TEST(what_is_adopted_works_as_what_was_made)
+{
+	int listening = dup(listener->socket.fd), fd;
+	uint16_t port = tdt_tcp_listener_port(listener);
+
+	tdt_tcp_listener_free(listener);
+	listener = tdt_tcp_listener_adopt(listening);
+	ck_assert_ptr_nonnull(listener);
+	ck_assert_uint_eq(tdt_tcp_listener_port(listener), port);
+	pair("127.0.0.1");
+	fd = dup(ours->socket.fd);
+	tdt_tcp_free(ours);
+	ours = tdt_tcp_adopt(fd);
+	ck_assert_ptr_nonnull(ours);
+	ck_assert_int_eq(write_all(theirs, "taken", 5), 5);
+	expect_bytes(ours, "taken");
+}
+
 /* --- Accept ------------------------------------------------------------------------------ */
 
 /* Though the driver, which lets go of it only when it comes to that, knows the listener. */
@@ -849,8 +974,12 @@ TEST(a_port_is_free_again_at_once)
 	}
 }
 
+#define TOO_LONG                                                                                   \
+	"0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567" \
+	"01234567890123456789"
+
 static const char *const bad_hosts[] = {
-	NULL, "", "localhost", "1.2.3", "1.2.3.4.5", "256.0.0.1", "127.0.0.1 ", ":::1"
+	NULL, "", "localhost", "1.2.3", "unix:", "unix:" TOO_LONG, "1.2.3.4.5", "256.0.0.1", "127.0.0.1 ", ":::1"
 };
 
 CASE(refused)
@@ -874,6 +1003,7 @@ CASE(bytes)
 
 TEST(null_is_refused)
 {
+	struct iovec too_much[2] = { { &byte, SSIZE_MAX }, { &byte, 1 } };
 	int error;
 	struct tdt_future refused[] = {
 		tdt_tcp_accept(NULL, &theirs, &error),
@@ -888,6 +1018,8 @@ TEST(null_is_refused)
 		tdt_tcp_write(ours, NULL, 1, &n),
 		tdt_tcp_write(ours, &byte, 1, NULL),
 		tdt_tcp_write(ours, &byte, SIZE_MAX, &n),
+		tdt_tcp_writev(ours, NULL, 1, &n),
+		tdt_tcp_writev(ours, too_much, 2, &n),
 	};
 
 	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
@@ -1167,7 +1299,8 @@ TEST(threads_share_a_connection_that_breaks)
 
 static int make_them_all(void *argument)
 {
-	struct tdt_future made[4];
+	struct iovec part = { &byte, 1 };
+	struct tdt_future made[5];
 	struct tdt_tcp_listener *another;
 	int failed = 0, error;
 
@@ -1176,11 +1309,12 @@ static int make_them_all(void *argument)
 	made[1] = tdt_tcp_connect("127.0.0.1", 1, &theirs, &error);
 	made[2] = tdt_tcp_read(ours, &byte, 1, &n);
 	made[3] = tdt_tcp_write(ours, &byte, 1, &n);
+	made[4] = tdt_tcp_writev(ours, &part, 1, &n);
 	another = tdt_tcp_listen("127.0.0.1", 0);
 	failed |= another == NULL || tdt_tcp_listener_set_name(another, "another") != 0;
 	failed |= tdt_tcp_set_name(ours, "ours") != 0;
 	tdt_tcp_listener_free(another);
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		failed |= tdt_future_is_none(&made[i]);
 		tdt_future_drop(&made[i]);
 	}
@@ -1194,6 +1328,6 @@ TEST(without_memory_there_are_none)
 	struct tdt_tcp *saved = theirs;
 
 	ck_assert_int_eq(tdt_tcp_set_name(ours, "before"), 0); /* it is replaced each time */
-	no_memory_each(make_them_all, NULL, 9);
+	no_memory_each(make_them_all, NULL, 10);
 	theirs = saved;
 }
