@@ -150,7 +150,8 @@ static void measure_read(struct figure *late, bool in_a_task)
 static void connect_both(void)
 {
 	struct tdt_tcp_listener *listener = tdt_tcp_listen("127.0.0.1", 0);
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in to = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int error;
 
 	if (listener == NULL)

@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * What a thread knows of its runtime: a worker, a thread in tdt_rt_block_on(), or a watchdog.  On other threads all members are NULL.
+ * What a thread knows of its runtime: a worker, a thread in tdt_rt_block_on(), or a watchdog.  On
+ * other threads all members are NULL.
  */
 
 struct tdt_rt;

@@ -226,7 +226,7 @@ static bool look_at_role(struct tdt__driver *driver, uint64_t *seen)
 }
 
 /* Look now and then, until the watchdog is in the role, or the driver is stopped. */
-static void watch(struct tdt__driver *driver)
+static void look_around(struct tdt__driver *driver)
 {
 	uint64_t seen = 0, n;
 
@@ -250,7 +250,7 @@ static void *run_watchdog(void *arg)
 	while (!tdt__driver_stopped(driver)) {
 		stand_in(driver);
 		if (driver->rt != NULL)
-			watch(driver);
+			look_around(driver);
 	}
 	return NULL;
 }

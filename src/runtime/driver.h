@@ -10,15 +10,13 @@
  * one task costs no switch to another thread.  A worker also takes the role for a moment, without
  * sleeping, between two polls: once in 61 polls, and when the watchdog asks for it.
  *
- * The watchdog is a thread.  It takes the role while all workers are in polls, so that a task that
- * blocks its worker delays no timer or socket of another runtime's tasks, or of tdt_rt_block_on().
- * It looks every TDT__LOOK_MS, while any worker is not asleep:
+ * The watchdog is a thread that looks every TDT__LOOK_MS, while any worker is not asleep:
  *
  *   - If nobody was in the role since its last look, it wakes a sleeping worker, which takes the
  *     role.  If none sleeps, it asks the workers for a turn; if none has had one at the next look,
- *     all are in polls, and the watchdog is in the role itself until a worker is idle.
- *   - If a worker has taken no task out of its own queue since the last look, it wakes a sleeping
- *     worker to steal them (idle.h).
+ *     all are in polls, and the watchdog is in the role itself until a worker is idle.  So a task
+ *     that blocks its worker delays no timer of tdt_rt_block_on(), or of another runtime.
+ *   - If a worker has left its queue as it was, it wakes a sleeping worker to steal it (idle.h).
  *
  * While all workers sleep, so does the watchdog, without a limit:
  *
@@ -28,8 +26,7 @@
  *        arms the watchdog's timer            the timer
  *
  * All accesses in these steps are sequentially consistent, so if 2 does not see what 3 did, 4 sees
- * what 1 did.  A single event in an idle process thus costs one call to arm the timer, and one
- * wake-up of the watchdog, TDT__LOOK_MS later.
+ * what 1 did.  A single event in an idle process costs one wake-up of the watchdog.
  *
  * The role has an owner whenever all workers sleep.  A worker that goes to sleep tries to take it.
  * If it fails, either a worker is in the role, which either sleeps, or will try when it goes to
@@ -110,8 +107,8 @@ void tdt__turn_wait(struct tdt__driver *driver, struct tdt__turn *turn, bool sle
 void tdt__turn_deal(struct tdt__driver *driver, struct tdt__turn *turn);
 
 /*
- * Wake the owner of `waker` (NULL does nothing), which this takes over: at once if that is a task of
- * libtdt-rt, and otherwise in tdt__turn_end().
+ * Wake `waker` (NULL does nothing), which this takes over: at once if a task of libtdt-rt owns it,
+ * and otherwise in tdt__turn_end().
  */
 void tdt__turn_wake(struct tdt__turn *turn, const struct tdt_waker *waker);
 

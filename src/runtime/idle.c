@@ -192,7 +192,8 @@ void tdt__idle_park(struct tdt_rt *rt, struct tdt__worker *worker)
 	bool drives = tdt__driver_enter(rt->driver), stays;
 
 	worker->drives = drives;
-	stays = lie_down(rt, worker) && !(anything(rt) && get_up(&rt->idle, worker)); /* 4 in idle.h */
+	stays = lie_down(rt, worker) &&
+		!(anything(rt) && get_up(&rt->idle, worker)); /* 4 in idle.h */
 	if (stays && drives) {
 		sleep_in_role(rt, worker);
 	} else if (stays) {

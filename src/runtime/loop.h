@@ -33,7 +33,7 @@ struct tdt__driver {
 	struct tdt__timer *timers; /* the running timers: a heap (timer.c) */
 	uint64_t timers_started;
 	struct tdt__sockets sockets; /* the sockets that `epoll` knows */
-	struct tdt__sockets freed;   /* freed sockets, of which the present turn may have an event */
+	struct tdt__sockets freed;   /* those of which the present turn may have an event */
 	unsigned n_freed;
 	/*
 	 * The thread in the role may sleep until this time, in ms of CLOCK_MONOTONIC; UINT64_MAX:

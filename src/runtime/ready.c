@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Leaves that wait until a descriptor is ready: any that was adopted, and a signalfd of their own. */
+/* Leaves that wait until a descriptor is ready: one that was adopted, or their own signalfd. */
 
 #include <config.h>
 
@@ -104,31 +104,40 @@ tdt_poll_t tdt_signal_wait(void *state, struct tdt_context *cx)
 }
 
 /* Name the socket after its signals, for traces and dumps: "signals 2 15". */
-static int name_signals(struct tdt__socket *socket, const sigset_t *signals)
+static int name_signals(struct tdt__socket *socket, const int *signals)
 {
 	char name[64] = "signals";
 	size_t length = strlen(name);
 
-	for (int i = 1; i < NSIG && length < sizeof name; i++)
-		if (sigismember(signals, i) == 1)
-			length += (size_t)snprintf(name + length, sizeof name - length, " %d", i);
+	for (; *signals != 0 && length < sizeof name; signals++)
+		length += (size_t)snprintf(name + length, sizeof name - length, " %d", *signals);
 	return tdt__name_set(&socket->name, name);
 }
 
-struct tdt_future tdt__signal_wait_new(const sigset_t *signals, int *signal)
-    TDT__LEAF_CALL(tdt_signal_wait);
-
-struct tdt_future tdt__signal_wait_new(const sigset_t *signals, int *signal)
+static int open_signals(const int *signals)
 {
-	struct readiness *readiness;
-	struct tdt__socket *socket;
+	sigset_t set;
 	int fd;
 
-	if (signals == NULL || signal == NULL)
-		return tdt__no_future(-EINVAL);
-	fd = signalfd(-1, signals, SFD_NONBLOCK | SFD_CLOEXEC);
+	sigemptyset(&set);
+	for (; *signals != 0; signals++)
+		if (sigaddset(&set, *signals) != 0)
+			return -EINVAL;
+	fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+struct tdt_future tdt__signal_wait_new(const int *signals, int *signal)
+    TDT__LEAF_CALL(tdt_signal_wait);
+
+struct tdt_future tdt__signal_wait_new(const int *signals, int *signal)
+{
+	int fd = signals != NULL && signal != NULL ? open_signals(signals) : -EINVAL;
+	struct readiness *readiness;
+	struct tdt__socket *socket;
+
 	if (fd < 0)
-		return TDT_FUTURE_NONE;
+		return tdt__no_future(fd);
 	socket = calloc(1, sizeof *socket);
 	readiness = malloc(sizeof *readiness);
 	if (socket == NULL || readiness == NULL || name_signals(socket, signals) != 0) {

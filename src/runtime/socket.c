@@ -54,7 +54,7 @@ void tdt__sockets_release(struct tdt__driver *driver)
 
 	while ((socket = TAILQ_FIRST(&driver->freed)) != NULL) {
 		TAILQ_REMOVE(&driver->freed, socket, link);
-		free_memory(socket); /* not the last reference of the driver: the caller's is left */
+		free_memory(socket); /* not the last reference of the driver */
 	}
 	driver->n_freed = 0;
 }
@@ -167,7 +167,7 @@ int tdt__socket_meet(struct tdt__socket *socket)
  *
  * All are sequentially consistent (epoll has a lock): if 2 does not see 3, 4 sees what 1 did.
  */
-static bool forget(struct tdt__socket *socket, struct tdt__driver *driver)
+static bool leave_epoll(struct tdt__socket *socket, struct tdt__driver *driver)
 {
 	if (!atomic_load_explicit(&socket->known, memory_order_relaxed))
 		return false;
@@ -193,7 +193,7 @@ void tdt__socket_free(struct tdt__socket *socket)
 		int fd = socket->fd;
 
 		pthread_mutex_lock(&driver->lock);
-		stays = forget(socket, driver);
+		stays = leave_epoll(socket, driver);
 		pthread_mutex_unlock(&driver->lock);
 		close(fd);
 	} else {

@@ -8,9 +8,9 @@
  * edge-triggered.
  *
  * Each of the two sides, reading and writing, belongs to one leaf at a time.  `events` counts what
- * has happened to the side; a leaf reads it before its system call.  If the call would block, or has
- * read less than there was room for, the side is drained: a further call would block, too, unless
- * `events` has changed.  So a read that follows a read waits without a system call.
+ * has happened to the side.  If a system call would block, or has read less than there was room
+ * for, the side is drained: a further call would block, too, unless `events` has changed meanwhile.
+ * So a read that follows a read waits without a system call.
  *
  *   leaf                                     thread in the role
  *     1. reads `events`                        5. adds one to `events`
@@ -18,8 +18,8 @@
  *     3. registers its waker
  *     4. if `events` has changed, tries again
  *
- * 3 and 4, 5 and 6 are sequentially consistent: either 4 sees 5, or 6 sees 3.  tdt__sockets_give_up()
- * does the same with the driver's `stopped` instead of `events`.
+ * 3 to 6 are sequentially consistent: either 4 sees 5, or 6 sees 3.  tdt__sockets_give_up() does
+ * the same with the driver's `stopped` instead of `events`.
  */
 
 #include <errno.h>
@@ -58,9 +58,9 @@ void tdt__socket_init(struct tdt__socket *socket, int fd);
 void tdt__socket_free(struct tdt__socket *socket);
 
 /*
- * Take `side` for a leaf, until tdt__socket_leave(), and set `*seen` to its `events`.  Returns 0;
- * -EBUSY: another leaf has the side; or -EAGAIN: it is drained.  `*took` is the leaf's, and false at
- * first.
+ * Take `side` for a leaf, until tdt__socket_leave(), and set `*seen` to its `events`.  `*took` is
+ * the leaf's, and false at first.  Returns 0; -EBUSY: another leaf has the side; or -EAGAIN: it is
+ * drained.
  */
 int tdt__socket_begin(struct tdt__socket *socket, int side, bool *took, unsigned *seen);
 void tdt__socket_leave(struct tdt__socket *socket, int side);

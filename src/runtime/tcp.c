@@ -50,7 +50,7 @@ static ssize_t receive(void *state)
 }
 
 /* `n` more bytes have been sent, or none.  Returns whether some are left. */
-static bool advance(struct transfer *transfer, size_t n)
+static bool note_sent(struct transfer *transfer, size_t n)
 {
 	transfer->done += (ssize_t)n;
 	for (; transfer->n_parts > 0 && n >= transfer->parts->iov_len; transfer->n_parts--)
@@ -67,7 +67,7 @@ static ssize_t send_all(void *state)
 	struct transfer *transfer = state;
 	ssize_t n = 0;
 
-	while (advance(transfer, (size_t)n)) {
+	while (note_sent(transfer, (size_t)n)) {
 		const size_t n_parts = transfer->n_parts < IOV_MAX ? transfer->n_parts : IOV_MAX;
 		const struct msghdr message = { .msg_iov = transfer->parts,
 						.msg_iovlen = n_parts };

@@ -26,10 +26,7 @@ union tdt__address {
 	struct sockaddr_un un;
 };
 
-/*
- * Set `*address` to that of `host`, numeric or of a Unix socket ("unix:..."), and return its length,
- * or -EINVAL.
- */
+/* Set `*address` to that of `host`, numeric or "unix:...", and return its length, or -EINVAL. */
 int tdt__address(const char *host, uint16_t port, union tdt__address *address);
 
 /*

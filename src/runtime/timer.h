@@ -7,8 +7,7 @@
  *
  * All running timers are in one pairing heap, under the driver's lock.  So starting a timer that is
  * due later than others, and cancelling any timer, takes the lock but no system call and no memory.
- * This is the common case: most timeouts around a read do not elapse.  And a cancelled timer is gone
- * at once.
+ * This is the common case: most timeouts around a read do not elapse.
  */
 
 #include "runtime/loop.h"

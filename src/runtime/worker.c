@@ -15,7 +15,7 @@
 #include "runtime/task.h"
 
 #define TURN 32 /* the number of polls for which the clock is read once */
-/* A worker looks at the driver and the shared queue once in so many polls.  Out of step with turns. */
+/* Once in so many polls a worker looks elsewhere first (worker.h).  Out of step with turns. */
 #define SHARED_EVERY 61
 #define TAKEN_AT_ONCE (TDT__RUN_QUEUE_SIZE / 2)
 

@@ -30,11 +30,11 @@
  * worker, the woken task is left to the worker, which polls it next.  If the present poll then goes
  * on for long, or blocks, another worker takes the task within some milliseconds.
  *
- * One idle worker waits for timers and sockets instead of sleeping, and polls the tasks that these
- * wake.  A thread that polls no tasks, the watchdog ("tdt-driver"), looks every 2 ms, while any
- * worker is busy, whether another worker should take over tasks or events.  While all workers are
- * in long polls, the watchdog waits for timers and sockets itself.  So a task that blocks its worker
- * hardly delays the timers of other tasks.  While nothing is due, no thread wakes up.
+ * One idle worker waits for timers and sockets, and polls the tasks that these wake.  A thread that
+ * polls no tasks, the watchdog ("tdt-driver"), looks every 2 ms, while any worker is busy, whether
+ * another worker should take over tasks or events.  While all workers are in long polls, it waits
+ * for timers and sockets itself.  So a task that blocks its worker hardly delays the timers of other
+ * tasks.  While nothing is due, no thread wakes up.
  *
  * Several wake-ups of a task before its next poll lead to one poll.  Wakers are the task's
  * reference count, and a clone is the waker itself.  Workers report their start, stop, park and
@@ -46,7 +46,6 @@
  * taken in the child too.
  */
 
-#include <signal.h>
 #include <stdbool.h>
 
 #include <tdt/decls.h>
@@ -168,9 +167,8 @@ void tdt_rt_free(struct tdt_rt *rt);
  * runtime of the thread on which they first have to wait.  This thread is a worker, or is in
  * tdt_rt_block_on().  If such a future has to wait on any other thread, it ends as TDT_PANICKED,
  * and sets errno to ENOTSUP in that poll.  The same happens to a future that waits when its runtime
- * is freed: its task is woken, and the future ends so.  A waker that is not of libtdt-rt (of another
- * runtime, or of a future that polls others with wakers of its own) may be called on a worker: it
- * must not wait for a task of this runtime.  Each call below returns TDT_FUTURE_NONE and
+ * is freed: its task is woken, and the future ends so.  A waker that is not of libtdt-rt may be
+ * called on a worker: it must not wait for a task of this runtime.  Each call below returns TDT_FUTURE_NONE and
  * sets errno to ENOMEM if there is no memory.
  */
 
@@ -184,20 +182,18 @@ TDT_MUST_USE
 struct tdt_future tdt_sleep_ms(uint64_t ms);
 
 /*
- * Make a future that waits until one of `signals` comes to the process, and takes it.  `*signal` is
- * then its number, or a negative errno if the future could not wait.  Block the signals in all
- * threads, mostly by pthread_sigmask(3) before the runtime is made: otherwise their handlers run, or
- * they end the process.  Of two futures for the same signal one gets it.
+ * Make a future that waits until one of `signals`, numbers that a 0 ends, comes to the process, and
+ * takes it.  `*signal` is then its number, or a negative errno if the future could not wait.  Block
+ * the signals in all threads, mostly by pthread_sigmask(3) before the runtime is made: otherwise
+ * their handlers run, or they end the process.  Of two futures for one signal one gets it.
  *
- *	TDT_AWAIT(tdt_signal_wait(&signals, &server->signal));  // SIGTERM: then no more accepts,
- *	tdt_task_abort(server->acceptor);
- *	TDT_AWAIT(tdt_timeout_ms(tdt_join_set_wait(server->connections), 10000, &late));
- *	tdt_join_set_abort(server->connections);                // and a limit for the rest
+ *	TDT_AWAIT(tdt_signal_wait((const int[]){ SIGINT, SIGTERM, 0 }, &server->signal));
  *
- * Returns TDT_FUTURE_NONE and sets errno: EINVAL (a pointer is NULL), EMFILE, ENFILE, ENOMEM.
+ * Returns TDT_FUTURE_NONE and sets errno: EINVAL (a pointer is NULL, or a number is no signal's),
+ * EMFILE, ENFILE, ENOMEM.
  */
 TDT_MUST_USE
-struct tdt_future tdt_signal_wait(const sigset_t *signals, int *signal);
+struct tdt_future tdt_signal_wait(const int *signals, int *signal);
 
 /*
  * Make a future that is pending once, and wakes its task at once.  Thus every other task that is

@@ -979,7 +979,8 @@ TEST(a_port_is_free_again_at_once)
 	"01234567890123456789"
 
 static const char *const bad_hosts[] = {
-	NULL, "", "localhost", "1.2.3", "unix:", "unix:" TOO_LONG, "1.2.3.4.5", "256.0.0.1", "127.0.0.1 ", ":::1"
+	NULL,	     "",	  "localhost", "1.2.3",	     "unix:",
+	"unix:" TOO_LONG, "1.2.3.4.5", "256.0.0.1", "127.0.0.1 ", ":::1"
 };
 
 CASE(refused)

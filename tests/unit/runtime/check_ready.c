@@ -23,10 +23,11 @@ static struct test_waker waker;
 static struct tdt_context cx = { &waker.waker };
 static struct tdt_tcp *from, *to; /* a pipe */
 static int error, signal_number;
-static sigset_t signals;
+static const int signals[] = { SIGTERM, SIGHUP, 0 };
 
 static void setup(void)
 {
+	sigset_t blocked;
 	int ends[2];
 
 	driven_setup();
@@ -36,10 +37,10 @@ static void setup(void)
 	to = tdt_tcp_adopt(ends[1]);
 	ck_assert_ptr_nonnull(from);
 	ck_assert_ptr_nonnull(to);
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGHUP);
-	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGTERM);
+	sigaddset(&blocked, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &blocked, NULL);
 	error = signal_number = 1;
 }
 
@@ -123,7 +124,7 @@ static void send_to_itself(int number)
 TEST(a_signal_wakes_who_waits_for_it, .to = 2)
 {
 	int number = _i == 0 ? SIGTERM : SIGHUP;
-	struct driven *task = driven_new(tdt_signal_wait(&signals, &signal_number));
+	struct driven *task = driven_new(tdt_signal_wait(signals, &signal_number));
 
 	ck_assert_uint_eq(driven_poll(task), TDT_PENDING);
 	send_to_itself(number);
@@ -138,9 +139,9 @@ TEST(a_signal_that_came_before_is_taken_once)
 	struct tdt_future again;
 
 	send_to_itself(SIGTERM);
-	ck_assert_uint_eq(drive(tdt_signal_wait(&signals, &signal_number)), TDT_READY);
+	ck_assert_uint_eq(drive(tdt_signal_wait(signals, &signal_number)), TDT_READY);
 	ck_assert_int_eq(signal_number, SIGTERM);
-	again = tdt_signal_wait(&signals, &signal_number);
+	again = tdt_signal_wait(signals, &signal_number);
 	ck_assert_uint_eq(tdt_future_poll(&again, &cx), TDT_PENDING);
 	tdt_future_drop(&again);
 	ck_assert_int_eq(waker.alive, 0);
@@ -148,12 +149,12 @@ TEST(a_signal_that_came_before_is_taken_once)
 
 TEST(a_wait_that_is_dropped_leaves_the_signal)
 {
-	struct tdt_future dropped = tdt_signal_wait(&signals, &signal_number);
+	struct tdt_future dropped = tdt_signal_wait(signals, &signal_number);
 
 	ck_assert_uint_eq(tdt_future_poll(&dropped, &cx), TDT_PENDING);
 	tdt_future_drop(&dropped);
 	send_to_itself(SIGHUP);
-	ck_assert_uint_eq(drive(tdt_signal_wait(&signals, &signal_number)), TDT_READY);
+	ck_assert_uint_eq(drive(tdt_signal_wait(signals, &signal_number)), TDT_READY);
 	ck_assert_int_eq(signal_number, SIGHUP);
 }
 
@@ -162,7 +163,8 @@ TEST(null_is_refused)
 	struct tdt_future refused[] = { tdt_tcp_ready(NULL, false, &error),
 					tdt_tcp_ready(from, false, NULL),
 					tdt_signal_wait(NULL, &signal_number),
-					tdt_signal_wait(&signals, NULL) };
+					tdt_signal_wait(signals, NULL),
+					tdt_signal_wait((const int[]){ 4711, 0 }, &signal_number) };
 
 	for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
 		ck_assert(tdt_future_is_none(&refused[i]));
@@ -172,7 +174,7 @@ TEST(null_is_refused)
 static int make_them(void *unused)
 {
 	struct tdt_future ready = tdt_tcp_ready(from, false, &error),
-			  signalled = tdt_signal_wait(&signals, &signal_number);
+			  signalled = tdt_signal_wait(signals, &signal_number);
 	struct tdt_tcp *adopted = tdt_tcp_adopt(dup(from->socket.fd));
 	bool failed = tdt_future_is_none(&ready) || tdt_future_is_none(&signalled) ||
 		      adopted == NULL;
@@ -197,7 +199,7 @@ TEST(without_descriptors_no_signal_can_be_waited_for)
 	for (int fd; (fd = dup(0)) >= 0;)
 		last = fd;
 	errno = 0;
-	none = tdt_signal_wait(&signals, &signal_number);
+	none = tdt_signal_wait(signals, &signal_number);
 	ck_assert(tdt_future_is_none(&none));
 	ck_assert_int_eq(errno, EMFILE);
 	while (last >= first)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers runtime/idle, runtime/driver.  A runtime that has nothing to do does nothing; while workers
- * are blocked, others do their work; and a task that waits can be requested.
+ * Covers runtime/idle, runtime/driver.  A runtime that has nothing to do does nothing; while
+ * workers are blocked, others do their work; and a task that waits can be requested.
  */
 
 #include <config.h>
