@@ -114,7 +114,7 @@ static int name_signals(struct tdt__socket *socket, const int *signals)
 	return tdt__name_set(&socket->name, name);
 }
 
-static int open_signals(const int *signals)
+static int signal_descriptor(const int *signals)
 {
 	sigset_t set;
 	int fd;
@@ -132,7 +132,7 @@ struct tdt_future tdt__signal_wait_new(const int *signals, int *signal)
 
 struct tdt_future tdt__signal_wait_new(const int *signals, int *signal)
 {
-	int fd = signals != NULL && signal != NULL ? open_signals(signals) : -EINVAL;
+	int fd = signals != NULL && signal != NULL ? signal_descriptor(signals) : -EINVAL;
 	struct readiness *readiness;
 	struct tdt__socket *socket;
 

@@ -33,8 +33,8 @@
  * One idle worker waits for timers and sockets, and polls the tasks that these wake.  A thread that
  * polls no tasks, the watchdog ("tdt-driver"), looks every 2 ms, while any worker is busy, whether
  * another worker should take over tasks or events.  While all workers are in long polls, it waits
- * for timers and sockets itself.  So a task that blocks its worker hardly delays the timers of other
- * tasks.  While nothing is due, no thread wakes up.
+ * for timers and sockets itself.  So a task that blocks its worker hardly delays the timers of
+ * other tasks.  While nothing is due, no thread wakes up.
  *
  * Several wake-ups of a task before its next poll lead to one poll.  Wakers are the task's
  * reference count, and a clone is the waker itself.  Workers report their start, stop, park and
@@ -168,8 +168,8 @@ void tdt_rt_free(struct tdt_rt *rt);
  * tdt_rt_block_on().  If such a future has to wait on any other thread, it ends as TDT_PANICKED,
  * and sets errno to ENOTSUP in that poll.  The same happens to a future that waits when its runtime
  * is freed: its task is woken, and the future ends so.  A waker that is not of libtdt-rt may be
- * called on a worker: it must not wait for a task of this runtime.  Each call below returns TDT_FUTURE_NONE and
- * sets errno to ENOMEM if there is no memory.
+ * called on a worker: it must not wait for a task of this runtime.  Each call below returns
+ * TDT_FUTURE_NONE and sets errno to ENOMEM if there is no memory.
  */
 
 /*
