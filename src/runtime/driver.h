@@ -8,7 +8,7 @@
  * An idle worker takes the role, and sleeps in it.  When something happens, the worker puts the
  * tasks that it wakes into its own queue, leaves the role, and polls them.  So an event that wakes
  * one task costs no switch to another thread.  A worker also takes the role for a moment, without
- * sleeping, between two polls: once in 61 polls, and when the watchdog asks for it.
+ * sleeping, between two polls: once in 244 polls, and when the watchdog asks for it.
  *
  * The watchdog is a thread that looks every TDT__LOOK_MS, while any worker is not asleep:
  *

@@ -17,6 +17,7 @@
 #define TURN 32 /* the number of polls for which the clock is read once */
 /* Once in so many polls a worker looks elsewhere first (worker.h).  Out of step with turns. */
 #define SHARED_EVERY 61
+#define DRIVER_EVERY 244 /* a system call */
 #define TAKEN_AT_ONCE (TDT__RUN_QUEUE_SIZE / 2)
 
 void tdt__worker_init(struct tdt__worker *worker, struct tdt_rt *rt, unsigned number)
@@ -163,13 +164,11 @@ static struct tdt__task *next_task(struct tdt__worker *worker)
 
 	if (stopping(worker))
 		return NULL;
-	if (atomic_load_explicit(&worker->rt->asked, memory_order_relaxed))
+	if (++worker->polls % DRIVER_EVERY == 0 ||
+	    atomic_load_explicit(&worker->rt->asked, memory_order_relaxed))
 		tdt__idle_glance(worker->rt, worker);
-	if (++worker->polls % SHARED_EVERY == 0) {
-		tdt__idle_glance(worker->rt, worker);
-		if (tdt__inject_length(&worker->rt->inject) != 0)
-			task = tdt__inject_take(&worker->rt->inject, 1);
-	}
+	if (worker->polls % SHARED_EVERY == 0 && tdt__inject_length(&worker->rt->inject) != 0)
+		task = tdt__inject_take(&worker->rt->inject, 1);
 	if (task == NULL)
 		task = tdt__run_queue_pop(&worker->queue);
 	if (task == NULL) {

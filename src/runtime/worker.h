@@ -6,8 +6,8 @@
  * batch from the shared queue; if this is empty too, half of another worker's queue.  If there is
  * no task anywhere, it sleeps (idle.h).
  *
- * Every 61st time it has a turn of the driver, and looks into the shared queue first.  Otherwise
- * tasks that keep waking each other could keep it from the others for ever.
+ * Every 61st time it looks into the shared queue first, and every 244th time it has a turn of the
+ * driver.  Otherwise tasks that keep waking each other could keep it from the others for ever.
  */
 
 #include <pthread.h>
