@@ -13,6 +13,7 @@
 
 #include <limits.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -20,6 +21,7 @@
 
 #include "base/leaf_poll.h"
 #include "base/result.h"
+#include "runtime/name.h"
 #include "runtime/operation.h"
 
 /* --- Read and write ------------------------------------------------------------ */
@@ -213,10 +215,12 @@ static void adopt(struct opening *opening, int fd)
 
 static void discard(struct opening *opening)
 {
-	if (opening->has_socket)
+	if (opening->has_socket) {
 		tdt__socket_free(&opening->connection->socket);
-	else
+	} else if (opening->connection != NULL) {
+		free(opening->connection->socket.name);
 		free(opening->connection);
+	}
 	opening->connection = NULL;
 	opening->has_socket = false;
 }
@@ -383,12 +387,19 @@ struct tdt_future tdt__tcp_connect_new(const char *host, uint16_t port, struct t
 	struct opening *opening;
 	union tdt__address address;
 	int length = tdt__address(host, port, &address);
+	char name[TDT_WAIT_NAME_MAX + 1];
 
 	if (length < 0 || tcp == NULL || error == NULL)
 		return tdt__no_future(-EINVAL);
 	opening = opening_new(tcp, error);
 	if (opening == NULL)
 		return TDT_FUTURE_NONE;
+	/* For traces and dumps; the connection keeps it. */
+	snprintf(name, sizeof name, address.any.sa_family == AF_UNIX ? "%s" : "%s:%u", host, port);
+	if (tdt__name_set(&opening->connection->socket.name, name) != 0) {
+		drop_opening(opening);
+		return TDT_FUTURE_NONE;
+	}
 	opening->operation.side = TDT__WRITE;
 	opening->address = address;
 	opening->length = (socklen_t)length;

@@ -914,6 +914,36 @@ CALL(tdt_tcp_listener_port)
 	ZERO_REFUSED(tdt_tcp_listener_port(NULL));
 }
 
+CALL(tdt_signal_wait)
+{
+	int signal;
+
+	FUTURE_REFUSED(tdt_signal_wait(NULL, &signal));
+	FUTURE_REFUSED(tdt_signal_wait((const int[]){ 15, 0 }, NULL));
+}
+
+CALL(tdt_tcp_peer)
+{
+	char text[8];
+
+	INT_REFUSED(tdt_tcp_peer(NULL, text, sizeof text));
+}
+
+CALL(tdt_tcp_ready)
+{
+	int error;
+
+	FUTURE_REFUSED(tdt_tcp_ready(NULL, false, &error));
+}
+
+CALL(tdt_tcp_writev)
+{
+	struct iovec part = { NULL, 0 };
+	ssize_t n;
+
+	FUTURE_REFUSED(tdt_tcp_writev(NULL, &part, 1, &n));
+}
+
 CALL(tdt_tcp_read)
 {
 	char byte;
@@ -1100,18 +1130,24 @@ static const struct {
 	TRIED(tdt_semaphore_release),
 	TRIED(tdt_semaphore_set_name),
 	TRIED(tdt_semaphore_try_acquire),
+	TRIED(tdt_signal_wait),
 	NO_POINTER(tdt_sleep_ms),
 	TRIED(tdt_tcp_accept),
+	NO_POINTER(tdt_tcp_adopt),
 	TRIED(tdt_tcp_connect),
 	TRIED(tdt_tcp_free),
 	TRIED(tdt_tcp_listen),
+	NO_POINTER(tdt_tcp_listener_adopt),
 	TRIED(tdt_tcp_listener_free),
 	TRIED(tdt_tcp_listener_port),
 	TRIED(tdt_tcp_listener_set_name),
+	TRIED(tdt_tcp_peer),
 	TRIED(tdt_tcp_read),
+	TRIED(tdt_tcp_ready),
 	TRIED(tdt_tcp_set_name),
 	TRIED(tdt_tcp_shutdown),
 	TRIED(tdt_tcp_write),
+	TRIED(tdt_tcp_writev),
 	TRIED(tdt_timeout_ms),
 	NO_POINTER(tdt_yield_now),
 };

@@ -107,9 +107,9 @@ struct tdt_future tdt_tcp_accept(struct tdt_tcp_listener *listener, struct tdt_t
 				 int *error);
 
 /*
- * Make a future that connects to `host` and `port`.  The results are written as by
- * tdt_tcp_accept(); errors are -ECONNREFUSED (also if the queue of a Unix listener is full),
- * -ETIMEDOUT, -EMFILE and others.
+ * Make a future that connects to `host` and `port`, after which the connection is named.  The
+ * results are written as by tdt_tcp_accept(); errors are -ECONNREFUSED (also if the queue of a Unix
+ * listener is full), -ETIMEDOUT, -EMFILE and others.
  *
  * Returns TDT_FUTURE_NONE and sets errno: EINVAL (a pointer is NULL, or `host` is not a numeric
  * address), ENOMEM.

@@ -1329,6 +1329,6 @@ TEST(without_memory_there_are_none)
 	struct tdt_tcp *saved = theirs;
 
 	ck_assert_int_eq(tdt_tcp_set_name(ours, "before"), 0); /* it is replaced each time */
-	no_memory_each(make_them_all, NULL, 10);
+	no_memory_each(make_them_all, NULL, 11);
 	theirs = saved;
 }
