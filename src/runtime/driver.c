@@ -80,13 +80,15 @@ void tdt__turn_wait(struct tdt__driver *driver, struct tdt__turn *turn, bool sle
 	atomic_store_explicit(&driver->turns, turns + 1, memory_order_relaxed);
 	if (driver->rt != NULL && atomic_load_explicit(&driver->rt->asked, memory_order_relaxed))
 		atomic_store_explicit(&driver->rt->asked, false, memory_order_relaxed);
-	pthread_mutex_lock(&driver->lock);
-	tdt__sockets_release(driver); /* the turn before is over */
-	if (sleeps && !tdt__driver_stopped(driver))
-		timeout = time_left(driver);
-	pthread_mutex_unlock(&driver->lock);
-	/* A signal whose handler runs on this worker ends the turn: the next one is as good. */
-	n = epoll_wait(driver->epoll, turn->events, TDT__EVENTS, timeout);
+	do {
+		pthread_mutex_lock(&driver->lock);
+		tdt__sockets_release(driver); /* the turn before is over */
+		if (sleeps && !tdt__driver_stopped(driver))
+			timeout = time_left(driver);
+		pthread_mutex_unlock(&driver->lock);
+		n = epoll_wait(driver->epoll, turn->events, TDT__EVENTS, timeout);
+		/* The handler of a signal has run on this worker: no reason to wake up. */
+	} while (n < 0 && errno == EINTR && timeout != 0);
 	/* Relaxed: another thread that sees this late rings in vain. */
 	atomic_store_explicit(&driver->sleeps_until, 0, memory_order_relaxed);
 	turn->n = n < 0 ? 0 : n;
