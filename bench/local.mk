@@ -26,17 +26,18 @@ endif
 if RUNTIME
 BENCHES += \
 	bench/asleep \
-	bench/callbacks \
+	bench/blocked \
 	bench/deadline \
 	bench/dump \
-	bench/echo \
 	bench/ghosts \
 	bench/outside \
 	bench/poll \
 	bench/profile \
 	bench/recorder \
-	bench/spawn \
 	bench/wake
+if HAVE_LIBUV
+BENCHES += bench/callbacks bench/echo bench/spawn
+endif
 endif
 EXTRA_PROGRAMS = $(BENCHES) bench/compare
 if RUNTIME
@@ -52,6 +53,10 @@ bench_capture_LDADD = -lgcc_s libbench.la libtdt-core.la -lpthread
 bench_compare_SOURCES = bench/compare.c
 bench_compare_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 bench_compare_LDADD = $(JANSSON_LIBS)
+
+bench_blocked_SOURCES = bench/blocked.c
+bench_blocked_CFLAGS = $(AM_CFLAGS)
+bench_blocked_LDADD = libbench.la libtdt-rt.la libtdt.la -lpthread
 
 # Looks inside for the namer, and has files that can't be opened.
 bench_deadline_SOURCES = bench/deadline.c

@@ -119,21 +119,22 @@ static struct tdt_future request_or_end(struct store_connection *connection)
 }
 
 /* A poll begins: the one before has left the connection waiting where it is. */
-static void note(struct store_connection *connection)
+/* Note that `connection` is polled.  Returns it. */
+static struct store_connection *note(struct store_connection *connection)
 {
 	uint64_t poll = connection->polls++;
 
 	atomic_store_explicit(&connection->log[poll % LOG], poll << 8 | connection->at,
 			      memory_order_relaxed);
+	return connection;
 }
 
 static tdt_poll_t connection_poll(void *state, struct tdt_context *cx)
 {
-	struct store_connection *connection = *(struct store_connection **)state;
+	struct store_connection *connection = note(*(struct store_connection **)state);
 	struct store *store = connection->store;
 	char *value;
 
-	note(connection);
 	TDT_BEGIN(&connection->async, cx);
 	for (;;) {
 		connection->at = AT_REQUEST;

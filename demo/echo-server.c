@@ -38,6 +38,7 @@ static const char usage[] =
     "  --idle=MS        close a connection from which nothing comes for so long (60000)\n"
     "  --report=MS      how often what was echoed is told, if anything was (1000)\n"
     "  --metrics=PORT   serve numbers for Prometheus at http://127.0.0.1:PORT\n"
+    "  --drain=MS       how long connections may go on after SIGINT or SIGTERM (0)\n"
     "  --wedge          let the third connection lock a mutex twice\n"
     "  --help, --version\n";
 
@@ -74,6 +75,10 @@ static int parse_option(struct echo_options *to, int option, const char *value)
 		return parse_number(value, 1, UINT16_MAX, &to->metrics_port)
 			   ? 0
 			   : bad_usage("--metrics is 1 to 65535");
+	case 'd':
+		return parse_number(value, 0, ULONG_MAX, &to->drain_ms)
+			   ? 0
+			   : bad_usage("--drain is a number");
 	case 'W':
 		to->wedge = true;
 		return 0;
@@ -97,6 +102,7 @@ static int parse(struct echo_options *to, int argc, char **argv)
 		{ "idle", required_argument, NULL, 'i' },
 		{ "report", required_argument, NULL, 'r' },
 		{ "metrics", required_argument, NULL, 'm' },
+		{ "drain", required_argument, NULL, 'd' },
 		{ "wedge", no_argument, NULL, 'W' },
 		{ "help", no_argument, NULL, 'H' },
 		{ "version", no_argument, NULL, 'v' },
@@ -141,6 +147,7 @@ static int serve(struct service *service, const sigset_t *signals)
 			break;
 		tdt_tasks(NULL, print_trace, stdout);
 	}
+	service_drain(service);
 	service_stop(service);
 	if (service->accept_failed)
 		fputs("echo-server: no memory left to accept\n", stderr);

@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #include <tdt/async.h>
+#include <tdt/join.h>
 
 #define ACCEPT_AGAIN_MS 100
 #define WEDGED_CONNECTION 3
@@ -217,6 +218,8 @@ static void connection_fini(void *state)
 	struct connection *connection = state;
 
 	tdt_tcp_free(connection->tcp);
+	atomic_fetch_sub(&connection->service->open, 1);
+	tdt_notify_one(connection->service->ended);
 }
 
 /* Takes over `tcp`, even on failure. */
@@ -232,6 +235,7 @@ static int spawn_connection(struct service *service, struct tdt_tcp *tcp, unsign
 		tdt_tcp_free(tcp);
 		return -ENOMEM;
 	}
+	atomic_fetch_add(&service->open, 1);
 	snprintf(name, sizeof(name), "connection %u", number);
 	return spawn(service, connection, TDT_TASK_ATTR(.name = name));
 }
@@ -288,7 +292,46 @@ static int spawn_accept(struct service *service)
 
 	if (tdt_future_is_none(&acceptor))
 		return -errno;
-	return spawn(service, acceptor, TDT_TASK_ATTR(.name = "accept"));
+	service->acceptor = tdt_rt_spawn(service->rt, acceptor, TDT_TASK_ATTR(.name = "accept"));
+	if (service->acceptor != NULL)
+		return 0;
+	tdt_future_drop(&acceptor);
+	return -errno;
+}
+
+/* --- The end ----------------------------------------------------------------- */
+
+struct draining {
+	struct tdt_async async;
+	struct service *service;
+};
+
+static tdt_poll_t drain_poll(void *state, struct tdt_context *cx)
+{
+	struct draining *draining = state;
+	struct service *service = draining->service;
+
+	TDT_BEGIN(&draining->async, cx);
+	tdt_task_abort(service->acceptor);
+	TDT_AWAIT(tdt_join(service->acceptor, NULL));
+	tdt_tcp_listener_free(service->listener); /* who connects now is refused */
+	service->listener = NULL;
+	while (atomic_load(&service->open) != 0)
+		TDT_AWAIT(tdt_notify_wait(service->ended));
+	TDT_END();
+}
+
+/* On SIGTERM.  What is left at the deadline is dropped by service_stop(). */
+void service_drain(struct service *service)
+{
+	struct tdt_future drain =
+	    TDT_ASYNC_NEW(drain_poll, (struct draining){ .service = service });
+	struct tdt_future limited = tdt_timeout_ms(drain, service->options->drain_ms, NULL);
+
+	if (tdt_future_is_none(&limited))
+		tdt_future_drop(&drain);
+	else if (tdt_rt_block_on(service->rt, limited) == -ENOMEM)
+		tdt_future_drop(&limited);
 }
 
 int service_start(struct service *service, const struct echo_options *options, const char **what)
@@ -304,7 +347,8 @@ int service_start(struct service *service, const struct echo_options *options, c
 		return -errno;
 	*what = "a mutex";
 	service->mutex = tdt_mutex_new();
-	if (service->mutex == NULL)
+	service->ended = tdt_notify_new();
+	if (service->mutex == NULL || service->ended == NULL)
 		return -errno;
 	*what = options->host;
 	service->listener = tdt_tcp_listen(options->host, (uint16_t)options->port);
@@ -319,5 +363,7 @@ void service_stop(struct service *service)
 {
 	tdt_rt_free(service->rt); /* drops all tasks */
 	tdt_tcp_listener_free(service->listener);
+	tdt_handle_unref(service->acceptor);
+	tdt_notify_free(service->ended);
 	tdt_mutex_free(service->mutex);
 }

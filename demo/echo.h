@@ -4,6 +4,7 @@
 
 /* A TCP echo service: its tasks, on a runtime of its own. */
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -15,6 +16,7 @@ struct echo_options {
 	const char *host;
 	unsigned long port, workers, idle_ms, report_ms;
 	unsigned long metrics_port; /* 0: no metrics */
+	unsigned long drain_ms;	    /* how long connections may go on when the service ends */
 	bool wedge; /* let the handler of the third connection lock a mutex twice */
 };
 
@@ -30,7 +32,10 @@ struct service {
 	struct tdt_mutex *mutex; /* protects `statistics`; tasks await it */
 	struct statistics statistics;
 
-	bool accept_failed; /* read it after service_stop() */
+	struct tdt_handle *acceptor;
+	atomic_uint open;	  /* connections */
+	struct tdt_notify *ended; /* notified when one ends */
+	bool accept_failed;	  /* read it after service_stop() */
 };
 
 /*
@@ -41,6 +46,9 @@ struct service {
  * SIGTERM.
  */
 int service_start(struct service *service, const struct echo_options *options, const char **what);
+
+/* Accept no more connections, and wait until all have ended, but not longer than `drain_ms`. */
+void service_drain(struct service *service);
 
 /* Drop all tasks of the service, and close all its connections. */
 void service_stop(struct service *service);

@@ -82,7 +82,10 @@
  *   - Do not write TDT_AWAIT inside a `switch` of your own: the case label would belong to that
  *     switch.  It does not compile ("duplicate case value", "narrowing conversion").  Loops and ifs
  *     are fine.
- *   - Statements before TDT_BEGIN run at every poll.
+ *   - What stands before TDT_BEGIN runs at every poll: a field that is set there loses its value.
+ *     So GCC refuses a statement there (in C; Clang with -Wdeclaration-after-statement).  Set the
+ *     field behind TDT_BEGIN, or in the state that TDT_ASYNC_NEW copies.  What is to happen at every
+ *     poll may initialize a variable: `const bool stops = atomic_load(&server->stops);`.
  *   - Only TDT_AWAIT returns TDT_PENDING.  To wait for something that is not a future, write a
  *     future for it: a leaf, whose poll function is written by hand.
  */
@@ -118,6 +121,17 @@ __extension__ typedef unsigned __int128 tdt_await_cannot_be_inside_a_switch_of_y
 #define TDT__AWAIT_CANNOT_BE_INSIDE_YOUR_SWITCH_NOR_PAST_AN_INITIALIZER(point)                     \
 	TDT__ASYNC_LABEL(2, point)
 
+/* GCC then refuses a declaration behind a statement; Clang if it has that option. */
+#ifdef __cplusplus
+#define TDT__NO_STATEMENT_BEFORE
+#define TDT__STATEMENTS_AGAIN
+#else
+#define TDT__NO_STATEMENT_BEFORE                                                                   \
+	_Pragma("GCC diagnostic push")                                                             \
+	    _Pragma("GCC diagnostic error \"-Wdeclaration-after-statement\"")
+#define TDT__STATEMENTS_AGAIN _Pragma("GCC diagnostic pop")
+#endif
+
 /*
  * Open the body of the async function.  `async` points to the struct tdt_async of its state.  `cx`
  * is the context of the poll.
@@ -126,10 +140,12 @@ __extension__ typedef unsigned __int128 tdt_await_cannot_be_inside_a_switch_of_y
  * every return ends the function.  A poll after the end returns TDT_PANICKED and runs nothing.
  */
 #define TDT_BEGIN(async, cx)                                                                       \
+	TDT__NO_STATEMENT_BEFORE                                                                   \
+	enum { tdt_async_first = __COUNTER__, what_is_before_TDT_BEGIN_runs_at_every_poll };       \
+	TDT__STATEMENTS_AGAIN                                                                      \
 	struct tdt_async *const tdt_async_self = (async);                                          \
 	struct tdt_context *const tdt_async_cx = (cx);                                             \
 	const uint32_t tdt_async_point = tdt_async_self->point;                                    \
-	enum { tdt_async_first = __COUNTER__ };                                                    \
                                                                                                    \
 	(void)tdt_async_cx;                                                                        \
 	tdt_async_self->point = TDT_ASYNC_ENDED;                                                   \

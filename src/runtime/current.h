@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What a thread knows of its runtime: a worker, a thread in tdt_rt_block_on(), or a driver's
- * thread.  On other threads all members are NULL.
+ * What a thread knows of its runtime: a worker, a thread in tdt_rt_block_on(), or a watchdog.  On
+ * other threads all members are NULL.
  */
 
 struct tdt_rt;
@@ -17,19 +17,17 @@ struct tdt__current {
 	struct tdt__worker *worker; /* NULL in tdt_rt_block_on() */
 
 	/*
-	 * Set on a driver's thread only.  `gathers` is the driver itself while it wakes a task.
-	 * `gathered` is its runtime while the driver has woken tasks and not yet notified a worker.
+	 * The runtime whose driver wakes its tasks on this thread at present.  Other workers are
+	 * notified of these tasks after the turn.
 	 */
-	struct tdt__driver *gathers;
-	struct tdt_rt *gathered;
+	struct tdt_rt *deals;
 };
 
 /* Each thread uses only its own. */
 extern __thread __attribute__((tls_model("initial-exec"))) struct tdt__current tdt__current;
 
 /*
- * What is called behind foreign code (a poll, a waker) is never inlined: a compiler may keep the
- * address of `tdt__current`, and the foreign code may return on another thread.
+ * Clear it behind foreign code (a poll).  This is never inlined: a compiler may keep the address of
+ * `tdt__current`, and the foreign code may return on another thread.
  */
 void tdt__current_clear(void);
-void tdt__current_gather(struct tdt__driver *driver);

@@ -1,184 +1,289 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/*
- * The driver's thread, and how other threads reach it.
- *
- * One turn of its loop has four phases:
- *
- *   prepare   give libuv the listed sockets and the timer that is due first; publish
- *             `sleeps_until`, the time until which the poll may sleep
- *   poll      sleep in epoll_wait() until something happens; wake the leaves of ready sockets
- *   check     notify a worker of the tasks that were woken; publish that the thread is awake
- *   timer     fire the timers that are due, and wake their leaves
- *
- * `sleeps_until` saves system calls.  Another thread wakes the driver's thread (it writes to an
- * eventfd) only if the driver might sleep beyond the time by which the other needs it.  A driver
- * that is awake, or that was woken already, is not woken again.
- *
- * When memory or descriptors run out, libuv (1.44) mostly returns an error, but it calls abort() in
- * three places:
- *
- *   - in uv_loop_init(), when there is no pipe for the first loop of the process;
- *   - in each call that starts a handle with a descriptor, when the table that finds handles by
- *     descriptor cannot grow;
- *   - in the poll, when the kernel accepts no more descriptors into an epoll instance (its memory,
- *     or the user's fs.epoll.max_user_watches, is used up).
- *
- * For the first two we try beforehand whether the resource is available.  For the third
- * uv_poll_init() tries it, once for each socket.  Another thread may still take the resource, or
- * another socket the last watch, between the test and the use; we accept this risk.
- */
+/* The driver's turns, its role, and its watchdog. */
 
 #include <config.h>
 
 #include "runtime/driver.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "runtime/current.h"
+#include "runtime/idle.h"
 #include "runtime/loop.h"
+#include "runtime/rt.h"
 #include "runtime/socket.h"
+#include "runtime/task.h"
 #include "runtime/timer.h"
-#include "runtime/worker.h"
 
-/* --- The loop ---------------------------------------------------------------- */
+bool tdt__driver_is_here(const struct tdt__driver *driver)
+{
+	return driver->forks == tdt__rt_forks;
+}
+
+void tdt__driver_ring(struct tdt__driver *driver)
+{
+	int saved = errno;
+
+	while (write(driver->alarm, &(uint64_t){ 1 }, sizeof(uint64_t)) < 0 && errno == EINTR)
+		;
+	errno = saved;
+}
 
 /*
- * Tell libuv what is new with the listed sockets.  Each of them is taken off the list by itself,
- * because libuv calls the kernel for it, and the driver is unlocked during that call.
+ * The alarm is sent under the lock: as soon as the lock is free the driver may be stopped and the
+ * eventfd closed.
  */
-static void update_sockets(struct tdt__driver *driver)
+void tdt__driver_wake(struct tdt__driver *driver, uint64_t due_ms)
 {
-	struct tdt__socket *socket;
-
-	while ((socket = TAILQ_FIRST(&driver->sockets)) != NULL)
-		tdt__socket_update(socket, driver);
+	if (due_ms >= atomic_load_explicit(&driver->sleeps_until, memory_order_relaxed))
+		return;
+	atomic_store_explicit(&driver->sleeps_until, 0, memory_order_relaxed);
+	tdt__driver_ring(driver);
 }
 
-static void on_timer(uv_timer_t *timer)
+/* --- A turn ---------------------------------------------------------------------- */
+
+static uint64_t now_ns(void)
 {
-	tdt__timers_fire(timer->data);
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static void on_prepare(uv_prepare_t *prepare)
+/*
+ * How long the thread in the role may sleep now, in ms; -1: for ever.  The clock is rounded down,
+ * and the time at which a timer is due is rounded up: so no timer is early.
+ */
+static int time_left(struct tdt__driver *driver)
 {
-	struct tdt__driver *driver = prepare->data;
-	uint64_t now, due;
+	uint64_t due = tdt__timers_due(driver), now;
 
-	uv_update_time(&driver->loop); /* wakers have taken some time */
-	now = uv_now(&driver->loop);
-	pthread_mutex_lock(&driver->lock);
-	update_sockets(driver);
-	due = tdt__timers_due(driver);
-	driver->sleeps_until = due;
-	pthread_mutex_unlock(&driver->lock);
-	if (due != UINT64_MAX)
-		uv_timer_start(&driver->timer, on_timer, due > now ? due - now : 0, 0);
-	else
-		uv_timer_stop(&driver->timer);
+	atomic_store_explicit(&driver->sleeps_until, due, memory_order_relaxed);
+	if (due == UINT64_MAX)
+		return -1;
+	now = now_ns() / 1000000u;
+	return due <= now ? 0 : due - now > INT32_MAX ? INT32_MAX : (int)(due - now);
 }
 
-static void close_handle(uv_handle_t *handle, void *arg)
+void tdt__turn_wait(struct tdt__driver *driver, struct tdt__turn *turn, bool sleeps)
 {
-	(void)arg;
-	if (!uv_is_closing(handle))
-		uv_close(handle, handle->type == UV_POLL ? tdt__socket_closed : NULL);
+	uint64_t turns = atomic_load_explicit(&driver->turns, memory_order_relaxed);
+	int timeout = 0, n;
+
+	atomic_store_explicit(&driver->turns, turns + 1, memory_order_relaxed);
+	if (driver->rt != NULL && atomic_load_explicit(&driver->rt->asked, memory_order_relaxed))
+		atomic_store_explicit(&driver->rt->asked, false, memory_order_relaxed);
+	do {
+		pthread_mutex_lock(&driver->lock);
+		tdt__sockets_release(driver); /* the turn before is over */
+		if (sleeps && !tdt__driver_stopped(driver))
+			timeout = time_left(driver);
+		pthread_mutex_unlock(&driver->lock);
+		n = epoll_wait(driver->epoll, turn->events, TDT__EVENTS, timeout);
+		/* The handler of a signal has run on this worker: no reason to wake up. */
+	} while (n < 0 && errno == EINTR && timeout != 0);
+	/* Relaxed: another thread that sees this late rings in vain. */
+	atomic_store_explicit(&driver->sleeps_until, 0, memory_order_relaxed);
+	turn->n = n < 0 ? 0 : n;
+	turn->n_others = turn->n_woken = 0;
+	turn->now_ns = now_ns();
 }
 
-static void on_check(uv_check_t *check)
+void tdt__turn_wake(struct tdt__turn *turn, const struct tdt_waker *waker)
 {
-	struct tdt__driver *driver = check->data;
-	bool stopped;
-
-	tdt__worker_notify_gathered();
-	pthread_mutex_lock(&driver->lock);
-	driver->sleeps_until = 0;
-	stopped = tdt__driver_stopped(driver);
-	if (stopped)
-		update_sockets(driver);
-	pthread_mutex_unlock(&driver->lock);
-	if (stopped)
-		uv_walk(&driver->loop, close_handle, NULL); /* uv_run() returns without handles */
+	if (waker == NULL)
+		return;
+	if (tdt__task_has_waker(waker)) {
+		tdt_waker_wake(waker);
+		turn->n_woken++;
+	} else {
+		turn->others[turn->n_others++] = waker;
+	}
 }
 
-static void *run_loop(void *arg)
+void tdt__turn_deal(struct tdt__driver *driver, struct tdt__turn *turn)
+{
+	tdt__current.deals = driver->rt; /* no foreign code runs until it is reset */
+	for (int i = 0; i < turn->n; i++)
+		if (turn->events[i].data.ptr != NULL) /* the alarm */
+			tdt__socket_happened(turn->events[i].data.ptr, turn->events[i].events,
+					     turn);
+	tdt__timers_fire(driver, turn);
+	tdt__current.deals = NULL;
+}
+
+void tdt__turn_end(struct tdt__turn *turn)
+{
+	for (unsigned i = 0; i < turn->n_others; i++)
+		tdt_waker_wake(turn->others[i]);
+}
+
+/* --- The role -------------------------------------------------------------------- */
+
+static bool enter_as(struct tdt__driver *driver, unsigned who)
+{
+	unsigned nobody = TDT__NOBODY;
+
+	return atomic_load_explicit(&driver->held, memory_order_relaxed) == TDT__NOBODY &&
+	       atomic_compare_exchange_strong(&driver->held, &nobody, who);
+}
+
+bool tdt__driver_enter(struct tdt__driver *driver)
+{
+	return enter_as(driver, TDT__WORKER);
+}
+
+void tdt__driver_leave(struct tdt__driver *driver)
+{
+	atomic_store(&driver->held, TDT__NOBODY);
+}
+
+bool tdt__driver_rests(struct tdt__driver *driver)
+{
+	unsigned held = atomic_load(&driver->held);
+
+	if (held == TDT__WATCHDOG) {
+		atomic_store(&driver->wanted, true);
+		tdt__driver_ring(driver);
+	}
+	return held != TDT__NOBODY;
+}
+
+/* Have the watchdog look after `ns`. */
+static void arm_clock(struct tdt__driver *driver, long ns)
+{
+	timerfd_settime(driver->clock, 0, &(struct itimerspec){ .it_value.tv_nsec = ns }, NULL);
+}
+
+void tdt__driver_watch(struct tdt__driver *driver)
+{
+	if (!atomic_load(&driver->watching) && !atomic_exchange(&driver->watching, true))
+		arm_clock(driver, TDT__LOOK_MS * 1000000);
+}
+
+/* --- The watchdog ------------------------------------------------------------------ */
+
+static void step_back(struct tdt__driver *driver)
+{
+	tdt__driver_leave(driver); /* 3 in driver.h */
+	if (driver->rt != NULL)
+		tdt__idle_offer(driver->rt); /* 4 in driver.h */
+}
+
+/*
+ * The watchdog is in the role, until a worker wants it or has taken it, or the driver is stopped.
+ * It leaves the role while it runs foreign code.
+ */
+static void stand_in(struct tdt__driver *driver)
+{
+	struct tdt__turn turn;
+
+	do {
+		tdt__turn_wait(driver, &turn, true);
+		tdt__turn_deal(driver, &turn);
+		if (driver->rt != NULL)
+			tdt__idle_notify(driver->rt);
+		if (turn.n_others != 0) {
+			step_back(driver);
+			tdt__turn_end(&turn);
+			if (!enter_as(driver, TDT__WATCHDOG))
+				return;
+		}
+	} while (!tdt__driver_stopped(driver) && !atomic_exchange(&driver->wanted, false));
+	step_back(driver);
+}
+
+/* Whether all workers sleep, so that the watchdog need not look. */
+static bool may_rest(struct tdt__driver *driver)
+{
+	if (!tdt__idle_all_parked(driver->rt))
+		return false;
+	atomic_store(&driver->watching, false); /* 3 in driver.h */
+	if (tdt__idle_all_parked(driver->rt))	/* 4 in driver.h */
+		return true;
+	atomic_store(&driver->watching, true);
+	return false;
+}
+
+/* Have the role taken, if nobody was in it since the last look.  True: the watchdog takes it. */
+static bool look_at_role(struct tdt__driver *driver, uint64_t *seen)
+{
+	uint64_t before = *seen;
+
+	*seen = atomic_load_explicit(&driver->turns, memory_order_relaxed);
+	if (atomic_load(&driver->held) != TDT__NOBODY || *seen != before ||
+	    tdt__idle_offer(driver->rt))
+		return false;
+	return atomic_exchange_explicit(&driver->rt->asked, true, memory_order_relaxed) &&
+	       enter_as(driver, TDT__WATCHDOG);
+}
+
+/* Look now and then, until the watchdog is in the role, or the driver is stopped. */
+static void look_around(struct tdt__driver *driver)
+{
+	uint64_t seen = 0, n;
+
+	while (!tdt__driver_stopped(driver)) {
+		if (!may_rest(driver)) {
+			tdt__idle_look(driver->rt);
+			if (look_at_role(driver, &seen))
+				return;
+			arm_clock(driver, TDT__LOOK_MS * 1000000);
+		}
+		if (!tdt__driver_stopped(driver) && read(driver->clock, &n, sizeof n) < 0)
+			continue; /* interrupted by a debugger, say */
+	}
+}
+
+static void *run_watchdog(void *arg)
 {
 	struct tdt__driver *driver = arg;
 
 	pthread_setname_np(pthread_self(), "tdt-driver");
-	uv_run(&driver->loop, UV_RUN_DEFAULT);
+	while (!tdt__driver_stopped(driver)) {
+		stand_in(driver);
+		if (driver->rt != NULL)
+			look_around(driver);
+	}
 	return NULL;
-}
-
-/*
- * Test whether libuv's table, whose size is a power of two, can grow to hold `fd`.  The table never
- * shrinks, so descriptors up to the highest one tested need no second test.
- */
-int tdt__driver_make_room(struct tdt__driver *driver, int fd)
-{
-	/* volatile: otherwise the compiler may remove malloc() and free() as having no effect */
-	void *volatile memory;
-	size_t n = 64;
-
-	if (fd <= driver->highest_fd)
-		return 0;
-	while (n < (size_t)fd + 3)
-		n *= 2;
-	memory = malloc(n * sizeof(void *));
-	if (memory == NULL)
-		return -ENOMEM;
-	free(memory);
-	driver->highest_fd = fd;
-	return 0;
 }
 
 /* --- Start and stop ------------------------------------------------------------ */
 
-/* Test whether libuv will get the resources without which it aborts: see the top of this file. */
-static int look_for_room(struct tdt__driver *driver)
+static int open_descriptors(struct tdt__driver *driver)
 {
-	int fds[8]; /* libuv opens up to 6 */
-	int n, highest = 0, error = 0;
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
 
-	for (n = 0; n < 8; n++) {
-		fds[n] = eventfd(0, EFD_CLOEXEC);
-		if (fds[n] < 0) {
-			error = -errno;
-			break;
-		}
-		highest = fds[n] > highest ? fds[n] : highest;
-	}
-	while (n > 0)
-		close(fds[--n]);
-	return error != 0 ? error : tdt__driver_make_room(driver, highest);
-}
-
-static int open_loop(struct tdt__driver *driver)
-{
-	uv_loop_t *loop = &driver->loop;
-	int error = look_for_room(driver);
-
-	if (error == 0)
-		error = uv_loop_init(loop);
-	if (error != 0)
-		return error;
-	uv_async_init(loop, &driver->alarm, NULL); /* can't fail: the loop has one itself */
-	uv_prepare_init(loop, &driver->prepare);
-	uv_prepare_start(&driver->prepare, on_prepare);
-	uv_check_init(loop, &driver->check);
-	uv_check_start(&driver->check, on_check);
-	uv_timer_init(loop, &driver->timer);
-	driver->prepare.data = driver->check.data = driver->timer.data = driver;
+	driver->epoll = epoll_create1(EPOLL_CLOEXEC);
+	driver->alarm = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	driver->clock = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	if (driver->epoll < 0 || driver->alarm < 0 || driver->clock < 0 ||
+	    epoll_ctl(driver->epoll, EPOLL_CTL_ADD, driver->alarm, &event) != 0)
+		return -errno;
 	return 0;
 }
 
+static void close_descriptors(struct tdt__driver *driver)
+{
+	int *all[] = { &driver->epoll, &driver->alarm, &driver->clock };
+
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+		if (*all[i] >= 0)
+			close(*all[i]);
+		*all[i] = -1;
+	}
+}
+
 /*
- * The driver's thread blocks all signals, so that no handler of the program runs on it.  The
- * signals for faults stay unblocked, because the thread's own faults cannot be deferred.
+ * The watchdog blocks all signals, so that no handler of the program runs on it.  The signals for
+ * faults stay unblocked, because the thread's own faults cannot be deferred.
  */
 static int start_thread(struct tdt__driver *driver)
 {
@@ -190,12 +295,12 @@ static int start_thread(struct tdt__driver *driver)
 	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
 		sigdelset(&blocked, faults[i]);
 	pthread_sigmask(SIG_SETMASK, &blocked, &before);
-	error = pthread_create(&driver->thread, NULL, run_loop, driver);
+	error = pthread_create(&driver->thread, NULL, run_watchdog, driver);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return -error;
 }
 
-int tdt__driver_new(struct tdt__driver **out)
+int tdt__driver_new(struct tdt__driver **out, struct tdt_rt *rt)
 {
 	struct tdt__driver *driver = calloc(1, sizeof(*driver));
 	int error;
@@ -203,36 +308,40 @@ int tdt__driver_new(struct tdt__driver **out)
 	if (driver == NULL)
 		return -ENOMEM;
 	driver->refs = 1;
+	driver->rt = rt;
+	driver->forks = tdt__rt_forks;
 	pthread_mutex_init(&driver->lock, NULL);
-	RB_INIT(&driver->timers);
 	TAILQ_INIT(&driver->sockets);
-	error = open_loop(driver);
-	if (error != 0)
-		goto free_driver;
-	error = start_thread(driver);
-	if (error != 0)
-		goto close_loop;
+	TAILQ_INIT(&driver->freed);
+	atomic_init(&driver->held, TDT__WATCHDOG);
+	atomic_init(&driver->watching, true);
+	error = open_descriptors(driver);
+	if (error == 0)
+		error = start_thread(driver);
+	if (error != 0) {
+		close_descriptors(driver);
+		tdt__driver_unref(driver);
+		return error;
+	}
 	*out = driver;
 	return 0;
-
-close_loop:
-	uv_walk(&driver->loop, close_handle, NULL);
-	uv_run(&driver->loop, UV_RUN_DEFAULT);
-	uv_loop_close(&driver->loop);
-free_driver:
-	tdt__driver_unref(driver);
-	return error;
 }
 
 void tdt__driver_stop(struct tdt__driver *driver)
 {
 	pthread_mutex_lock(&driver->lock);
-	atomic_store_explicit(&driver->stopped, true, memory_order_relaxed);
-	uv_async_send(&driver->alarm);
+	atomic_store(&driver->stopped, true);
 	pthread_mutex_unlock(&driver->lock);
+	tdt__driver_ring(driver); /* in the role, or not: */
+	arm_clock(driver, 1);
 	pthread_join(driver->thread, NULL);
-	uv_loop_close(&driver->loop);
+	tdt__driver_leave(driver); /* from now on no turn has an event of a freed socket */
+	tdt__sockets_give_up(driver);
 	tdt__timers_give_up(driver);
+	pthread_mutex_lock(&driver->lock);
+	tdt__sockets_release(driver);
+	close_descriptors(driver);
+	pthread_mutex_unlock(&driver->lock);
 }
 
 struct tdt__driver *tdt__driver_ref(struct tdt__driver *driver)
@@ -252,16 +361,4 @@ void tdt__driver_unref(struct tdt__driver *driver)
 		return;
 	pthread_mutex_destroy(&driver->lock);
 	free(driver);
-}
-
-/*
- * The alarm is sent under the lock: as soon as the lock is free the driver may be stopped and the
- * eventfd closed.
- */
-void tdt__driver_wake(struct tdt__driver *driver, uint64_t due_ms)
-{
-	if (due_ms >= driver->sleeps_until)
-		return;
-	driver->sleeps_until = 0;
-	uv_async_send(&driver->alarm);
 }

@@ -5,15 +5,13 @@
 
 #include "runtime/idle.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include <tdt/integrate/hooks.h>
 
+#include "runtime/driver.h"
 #include "runtime/rt.h"
 #include "runtime/wait.h"
-
-#define LOOKOUT_MS 10
 
 void tdt__idle_init(struct tdt__idle *idle)
 {
@@ -21,7 +19,6 @@ void tdt__idle_init(struct tdt__idle *idle)
 	idle->parked = NULL;
 	atomic_init(&idle->n_parked, 0);
 	atomic_init(&idle->searching, 0);
-	atomic_init(&idle->lookout, NULL);
 }
 
 void tdt__idle_fini(struct tdt__idle *idle)
@@ -30,21 +27,6 @@ void tdt__idle_fini(struct tdt__idle *idle)
 }
 
 /* --- The stack; the caller has the lock ------------------------------------- */
-
-static unsigned n_parked(struct tdt__idle *idle)
-{
-	return atomic_load_explicit(&idle->n_parked, memory_order_relaxed);
-}
-
-static void set_lookout(struct tdt__idle *idle, struct tdt__worker *worker)
-{
-	atomic_store(&idle->lookout, worker); /* sequentially consistent: 3 in idle.h */
-}
-
-static bool is_lookout(struct tdt__idle *idle, struct tdt__worker *worker)
-{
-	return atomic_load_explicit(&idle->lookout, memory_order_relaxed) == worker;
-}
 
 static void push_worker(struct tdt__idle *idle, struct tdt__worker *worker)
 {
@@ -62,22 +44,33 @@ static void take_off(struct tdt__idle *idle, struct tdt__worker *worker)
 		link = &(*link)->below;
 	*link = worker->below;
 	worker->parked = false;
-	atomic_fetch_sub(&idle->n_parked, 1);
-	if (is_lookout(idle, worker))
-		set_lookout(idle, NULL);
+	atomic_fetch_sub(&idle->n_parked, 1); /* 1 in driver.h */
 }
 
-/* Take a worker off the stack to search.  The lookout stays if another worker is parked. */
-static struct tdt__worker *pop_worker(struct tdt__idle *idle)
+/*
+ * Take a worker off the stack, and wake it.  The alarm is rung under the lock, because the driver
+ * is stopped, and the alarm closed, as soon as no worker is on the stack.
+ */
+static void wake_worker(struct tdt_rt *rt, struct tdt__worker *worker)
 {
+	take_off(&rt->idle, worker);
+	if (worker->drives)
+		tdt__driver_ring(rt->driver);
+	else
+		sem_post(&worker->wake);
+}
+
+/* Have one of the parked workers search.  Another worker is woken before the one in the role. */
+static void wake_one(struct tdt_rt *rt)
+{
+	struct tdt__idle *idle = &rt->idle;
 	struct tdt__worker *worker = idle->parked;
 
-	if (is_lookout(idle, worker) && worker->below != NULL)
+	if (worker->drives && worker->below != NULL)
 		worker = worker->below;
-	take_off(idle, worker);
 	/* On behalf of the worker, so that the next call of wanted() sees a searcher. */
 	atomic_fetch_add(&idle->searching, 1);
-	return worker;
+	wake_worker(rt, worker);
 }
 
 /* --- After a task was put into a queue ------------------------------------------ */
@@ -91,22 +84,13 @@ static bool wanted(struct tdt__idle *idle)
 void tdt__idle_notify(struct tdt_rt *rt)
 {
 	struct tdt__idle *idle = &rt->idle;
-	struct tdt__worker *worker = NULL;
 
 	if (!wanted(idle))
 		return;
 	pthread_mutex_lock(&idle->lock);
 	if (wanted(idle))
-		worker = pop_worker(idle);
+		wake_one(rt);
 	pthread_mutex_unlock(&idle->lock);
-	if (worker != NULL)
-		sem_post(&worker->wake);
-}
-
-void tdt__idle_notify_lone(struct tdt_rt *rt)
-{
-	if (atomic_load(&rt->idle.lookout) == NULL) /* 2 in idle.h */
-		tdt__idle_notify(rt);
 }
 
 /* --- Searchers -------------------------------------------------------------------- */
@@ -162,53 +146,105 @@ static bool lie_down(struct tdt_rt *rt, struct tdt__worker *worker)
 	if (!stopping) {
 		push_worker(idle, worker);
 		atomic_fetch_sub(&idle->searching, 1); /* 3 in idle.h */
-		if (is_lookout(idle, NULL) && n_parked(idle) < rt->n_workers)
-			set_lookout(idle, worker);
 	}
 	pthread_mutex_unlock(&idle->lock);
 	return !stopping;
 }
 
-/* Whether the worker stays the lookout.  It does not if all other workers are parked. */
-static bool keeps_lookout(struct tdt_rt *rt, struct tdt__worker *worker)
+static void sleep_on_semaphore(struct tdt_rt *rt, struct tdt__worker *worker)
 {
-	struct tdt__idle *idle = &rt->idle;
-	bool keeps;
-
-	pthread_mutex_lock(&idle->lock);
-	keeps = is_lookout(idle, worker);
-	if (keeps && n_parked(idle) == rt->n_workers) {
-		set_lookout(idle, NULL);
-		keeps = false;
+	if (tdt__driver_rests(rt->driver) || !get_up(&rt->idle, worker)) {
+		tdt_worker_thread_park();
+		tdt__wait(&worker->wake);
+		tdt_worker_thread_unpark();
 	}
-	pthread_mutex_unlock(&idle->lock);
-	return keeps;
+	tdt__driver_watch(rt->driver);
 }
 
-/* Sleep until another thread takes the worker off the stack, or the lookout finds a task. */
-static void sleep_on(struct tdt_rt *rt, struct tdt__worker *worker)
+/* A turn whose events are there: the tasks that it wakes go to the worker's own queue. */
+static void end_turn(struct tdt_rt *rt, struct tdt__worker *worker, struct tdt__turn *turn)
 {
-	bool keeps = is_lookout(&rt->idle, worker); /* no other thread makes it the lookout */
-
-	while (keeps) {
-		if (tdt__wait_ms(&worker->wake, LOOKOUT_MS))
-			return;
-		keeps = keeps_lookout(rt, worker);
-		if (anything(rt) && get_up(&rt->idle, worker)) /* 4 in idle.h */
-			return;
+	tdt__worker_now(worker, turn->now_ns);
+	tdt__turn_deal(rt->driver, turn);
+	tdt__driver_leave(rt->driver);
+	if (turn->n_others != 0) {
+		if (turn->n_woken != 0)
+			tdt__idle_notify(rt);
+		tdt__turn_end(turn);
 	}
-	tdt__wait(&worker->wake);
+}
+
+/* Sleep in the driver's role.  Another thread that takes the worker off the stack rings. */
+static void sleep_in_role(struct tdt_rt *rt, struct tdt__worker *worker)
+{
+	struct tdt__turn turn;
+
+	tdt_worker_thread_park();
+	tdt__turn_wait(rt->driver, &turn, true);
+	tdt_worker_thread_unpark();
+	get_up(&rt->idle, worker);
+	tdt__driver_watch(rt->driver);
+	end_turn(rt, worker, &turn);
 }
 
 void tdt__idle_park(struct tdt_rt *rt, struct tdt__worker *worker)
 {
-	if (!lie_down(rt, worker))
+	bool drives = tdt__driver_enter(rt->driver), stays;
+
+	worker->drives = drives;
+	stays = lie_down(rt, worker) &&
+		!(anything(rt) && get_up(&rt->idle, worker)); /* 4 in idle.h */
+	if (stays && drives) {
+		sleep_in_role(rt, worker);
+	} else if (stays) {
+		sleep_on_semaphore(rt, worker);
+	} else {
+		if (drives)
+			tdt__driver_leave(rt->driver);
+		tdt__driver_watch(rt->driver);
+	}
+}
+
+void tdt__idle_glance(struct tdt_rt *rt, struct tdt__worker *worker)
+{
+	struct tdt__turn turn;
+
+	if (!tdt__driver_enter(rt->driver))
 		return;
-	if (anything(rt) && get_up(&rt->idle, worker)) /* 4 in idle.h */
-		return;
-	tdt_worker_thread_park();
-	sleep_on(rt, worker);
-	tdt_worker_thread_unpark();
+	tdt__turn_wait(rt->driver, &turn, false);
+	end_turn(rt, worker, &turn);
+	if (turn.n_woken != 0)
+		tdt__idle_notify(rt);
+}
+
+/* --- The watchdog ------------------------------------------------------------------ */
+
+bool tdt__idle_all_parked(struct tdt_rt *rt)
+{
+	return atomic_load(&rt->idle.n_parked) == rt->n_workers; /* 4 in driver.h */
+}
+
+bool tdt__idle_offer(struct tdt_rt *rt)
+{
+	struct tdt__idle *idle = &rt->idle;
+	bool any;
+
+	pthread_mutex_lock(&idle->lock);
+	any = idle->parked != NULL;
+	if (any)
+		wake_one(rt);
+	pthread_mutex_unlock(&idle->lock);
+	return any;
+}
+
+void tdt__idle_look(struct tdt_rt *rt)
+{
+	bool left = false;
+
+	for (unsigned i = 0; i < rt->n_workers; i++)
+		left |= tdt__run_queue_is_left(&rt->workers[i].queue, &rt->workers[i].seen_head);
+	if (left)
+		tdt__idle_notify(rt);
 }
 
 void tdt__idle_stop(struct tdt_rt *rt)
@@ -217,9 +253,7 @@ void tdt__idle_stop(struct tdt_rt *rt)
 	struct tdt__worker *worker;
 
 	pthread_mutex_lock(&idle->lock);
-	while ((worker = idle->parked) != NULL) {
-		take_off(idle, worker);
-		sem_post(&worker->wake);
-	}
+	while ((worker = idle->parked) != NULL)
+		wake_worker(rt, worker);
 	pthread_mutex_unlock(&idle->lock);
 }

@@ -26,27 +26,25 @@
  *
  * A task that is woken during a poll on a worker, and is alone in this worker's queue, will be
  * polled there next.  To wake another worker for it would cost more than the poll, and two tasks
- * that wake each other in turn would cause that all the time.  But if the current poll takes long
- * or blocks, it delays the task.  So one of the parked workers is the *lookout*: it sleeps for
- * LOOKOUT_MS at most while any worker is not parked, and then looks into all queues.  As long as
- * there is a lookout, no worker is woken for a lone task.
+ * that wake each other in turn would cause that all the time.  So no worker is woken for a *lone*
+ * task.  If the present poll takes long or blocks, the driver's watchdog sees at its second look
+ * that the worker has taken no task out of its queue since the first, and wakes a parked worker.
+ * The watchdog looks as long as any worker is not parked (driver.h); the worker that put the task
+ * into its queue is not.
  *
- *   the producer of a lone task             the lookout
- *     1. puts the task into its queue         3. stops being the lookout: it was woken, or all
- *     2. if there is a lookout, wakes            others are parked
- *        no worker                            4. looks into all queues: if it was woken, as a
- *                                                searcher (above), whether it finds a task or not;
- *                                                if it goes on sleeping, at once
- *
- * So in an idle runtime no worker wakes up; in a busy one the lookout wakes up 100 times a second.
+ * One of the parked workers may sleep in the driver's role (driver.h) instead of on its semaphore.
+ * It is the last to be taken off the stack.  When it has an event, it leaves the stack, which makes
+ * it a searcher; puts the tasks that it wakes into its own queue, and notifies nobody; and finds
+ * the first of them there.  If there is a second one, it notifies another worker, as every searcher
+ * does that has found a task.
  *
  * All accesses in steps 1 to 4 are sequentially consistent (`tail` of a ring, `length` of the
- * shared queue; `searching`, `n_parked`, `lookout`), so if 2 does not see what 3 did, 4 sees what
- * 1 did.
+ * shared queue; `searching`, `n_parked`), so if 2 does not see what 3 did, 4 sees what 1 did.
  */
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 struct tdt__worker;
 struct tdt_rt;
@@ -56,8 +54,6 @@ struct tdt__idle {
 	struct tdt__worker *parked; /* the stack; under `lock` */
 	atomic_uint n_parked;	    /* the number of workers on it; written under `lock` */
 	atomic_uint searching;	    /* workers that search, or were woken to search */
-
-	struct tdt__worker *_Atomic lookout; /* a parked worker, or NULL; written under `lock` */
 };
 
 void tdt__idle_init(struct tdt__idle *idle);
@@ -65,9 +61,6 @@ void tdt__idle_fini(struct tdt__idle *idle);
 
 /* Call this after putting a task into a queue of `rt`. */
 void tdt__idle_notify(struct tdt_rt *rt);
-
-/* The same for a task that is alone in the calling worker's queue. */
-void tdt__idle_notify_lone(struct tdt_rt *rt);
 
 /* The calling worker begins to search. */
 void tdt__idle_search(struct tdt_rt *rt);
@@ -80,6 +73,18 @@ void tdt__idle_found(struct tdt_rt *rt);
  * again.
  */
 void tdt__idle_park(struct tdt_rt *rt, struct tdt__worker *worker);
+
+/* Have a turn of the driver, without sleeping, unless another thread is in its role. */
+void tdt__idle_glance(struct tdt_rt *rt, struct tdt__worker *worker);
+
+/* For the watchdog: whether all workers are parked. */
+bool tdt__idle_all_parked(struct tdt_rt *rt);
+
+/* For the watchdog: wake a parked worker, which may take the driver's role.  False: none is. */
+bool tdt__idle_offer(struct tdt_rt *rt);
+
+/* For the watchdog: wake a parked worker if another one has left its tasks since the last look. */
+void tdt__idle_look(struct tdt_rt *rt);
 
 /* Wake all parked workers after `rt->stopping` was set. */
 void tdt__idle_stop(struct tdt_rt *rt);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# libtdt-rt: the runtime.  It uses libtdt's public headers, and libuv.
+# libtdt-rt: the runtime.  It uses libtdt's public headers.
 
 EXTRA_DIST += src/runtime/libtdt-rt.map
 if RUNTIME
@@ -35,6 +35,8 @@ libtdt_rt_core_la_SOURCES = \
 	src/runtime/name.h \
 	src/runtime/net.c \
 	src/runtime/oneshot.c \
+	src/runtime/operation.h \
+	src/runtime/ready.c \
 	src/runtime/run_queue.c \
 	src/runtime/run_queue.h \
 	src/runtime/rt.c \
@@ -57,8 +59,8 @@ libtdt_rt_core_la_SOURCES = \
 	src/runtime/worker.c \
 	src/runtime/worker.h \
 	src/runtime/yield.c
-libtdt_rt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(ONCE_CFLAGS) $(LIBUV_CFLAGS)
-libtdt_rt_core_la_LIBADD = $(LIBUV_LIBS) -lpthread
+libtdt_rt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(ONCE_CFLAGS)
+libtdt_rt_core_la_LIBADD = -lpthread
 
 lib_LTLIBRARIES += libtdt-rt.la
 libtdt_rt_la_SOURCES =

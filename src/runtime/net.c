@@ -3,8 +3,14 @@
 
 #include <config.h>
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -14,13 +20,47 @@
 #include "runtime/name.h"
 #include "runtime/tcp.h"
 
+/* `host` may end in the name of an interface: "fe80::1%eth0". */
+static bool read_in6(const char *host, struct sockaddr_in6 *address)
+{
+	size_t length = strcspn(host, "%");
+	char digits[INET6_ADDRSTRLEN] = "";
+
+	if (length >= sizeof digits)
+		return false;
+	memcpy(digits, host, length);
+	if (host[length] == '%')
+		address->sin6_scope_id = if_nametoindex(host + length + 1);
+	return inet_pton(AF_INET6, digits, &address->sin6_addr) == 1;
+}
+
+/* `name` is a path, or "@" and a name that is none (unix(7), "abstract"). */
+static int read_unix(const char *name, struct sockaddr_un *address)
+{
+	size_t length = strlen(name);
+
+	if (length == 0 || length >= sizeof address->sun_path)
+		return -EINVAL;
+	address->sun_family = AF_UNIX;
+	memcpy(address->sun_path, name, length + 1);
+	if (name[0] != '@')
+		return (int)(offsetof(struct sockaddr_un, sun_path) + length + 1);
+	address->sun_path[0] = '\0';
+	return (int)(offsetof(struct sockaddr_un, sun_path) + length);
+}
+
 int tdt__address(const char *host, uint16_t port, union tdt__address *address)
 {
 	if (host == NULL)
 		return -EINVAL;
-	if (uv_ip4_addr(host, port, &address->in) == 0)
+	if (strncmp(host, "unix:", 5) == 0)
+		return read_unix(host + 5, &address->un);
+	*address = (union tdt__address){ .in = { .sin_family = AF_INET, .sin_port = htons(port) } };
+	if (inet_pton(AF_INET, host, &address->in.sin_addr) == 1)
 		return sizeof(address->in);
-	if (uv_ip6_addr(host, port, &address->in6) == 0)
+	*address = (union tdt__address){ .in6 = { .sin6_family = AF_INET6,
+						  .sin6_port = htons(port) } };
+	if (read_in6(host, &address->in6))
 		return sizeof(address->in6);
 	return -EINVAL;
 }
@@ -78,21 +118,60 @@ uint16_t tdt_tcp_listener_port(const struct tdt_tcp_listener *listener)
 	/* The port is at the same place in a sockaddr_in6 as in a sockaddr_in. */
 	if (getsockname(listener->socket.fd, &address.any, &(socklen_t){ sizeof(address) }) != 0)
 		return 0;
-	return ntohs(address.in.sin_port);
+	return address.any.sa_family == AF_UNIX ? 0 : ntohs(address.in.sin_port);
 }
 
-/*
- * If a driver knows the listener, the driver closes it later.  The shutdown refuses connections and
- * frees the port at once.  A listener that no driver knows is closed at once; it is not shut down,
- * because a child of fork() may share it.
- */
+/* Have a descriptor of the caller be ours: NULL and errno, and it is still the caller's. */
+static struct tdt__socket *adopt_socket(int fd, size_t size)
+{
+	int flags = fcntl(fd, F_GETFL);
+	struct tdt__socket *socket;
+
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 ||
+	    fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)
+		return NULL;
+	socket = calloc(1, size);
+	if (socket != NULL)
+		tdt__socket_init(socket, fd);
+	return socket;
+}
+
+struct tdt_tcp_listener *tdt_tcp_listener_adopt(int fd)
+{
+	return (struct tdt_tcp_listener *)adopt_socket(fd, sizeof(struct tdt_tcp_listener));
+}
+
+struct tdt_tcp *tdt_tcp_adopt(int fd)
+{
+	return (struct tdt_tcp *)adopt_socket(fd, sizeof(struct tdt_tcp));
+}
+
+int tdt_tcp_peer(const struct tdt_tcp *tcp, char *text, size_t size)
+{
+	union tdt__address address = { 0 };
+	char host[INET6_ADDRSTRLEN] = "";
+
+	if (tcp == NULL || (text == NULL && size != 0))
+		return tdt__result(-EINVAL);
+	if (getpeername(tcp->socket.fd, &address.any, &(socklen_t){ sizeof address }) != 0)
+		return -errno;
+	switch (address.any.sa_family) {
+	case AF_INET:
+		inet_ntop(AF_INET, &address.in.sin_addr, host, sizeof host);
+		return snprintf(text, size, "%s:%u", host, ntohs(address.in.sin_port));
+	case AF_INET6:
+		inet_ntop(AF_INET6, &address.in6.sin6_addr, host, sizeof host);
+		return snprintf(text, size, "[%s]:%u", host, ntohs(address.in6.sin6_port));
+	default: /* mostly without a name */
+		return snprintf(text, size, "unix:%.*s", (int)sizeof address.un.sun_path,
+				address.un.sun_path);
+	}
+}
+
 void tdt_tcp_listener_free(struct tdt_tcp_listener *listener)
 {
-	if (listener == NULL)
-		return;
-	if (tdt__socket_has_driver(&listener->socket))
-		shutdown(listener->socket.fd, SHUT_RDWR);
-	tdt__socket_free(&listener->socket);
+	if (listener != NULL)
+		tdt__socket_free(&listener->socket);
 }
 
 static int name_socket(struct tdt__socket *socket, const char *name)

@@ -24,11 +24,6 @@ __attribute__((noinline)) void tdt__current_clear(void)
 	tdt__current = (struct tdt__current){ 0 };
 }
 
-__attribute__((noinline)) void tdt__current_gather(struct tdt__driver *driver)
-{
-	tdt__current.gathers = driver;
-}
-
 struct tdt_rt *tdt_rt_current(void)
 {
 	return tdt__current.rt;
@@ -155,7 +150,7 @@ struct tdt_rt *tdt_rt_new(const struct tdt_rt_config *config)
 	rt->n_workers = workers;
 	for (unsigned i = 0; i < workers; i++)
 		tdt__worker_init(&rt->workers[i], rt, i);
-	error = tdt__driver_new(&rt->driver);
+	error = tdt__driver_new(&rt->driver, rt);
 	if (error != 0)
 		goto fail_driver;
 	error = start_workers(rt);

@@ -33,6 +33,11 @@ struct tdt_rt {
 
 	atomic_bool closing;  /* tdt_rt_free() has begun */
 	atomic_bool stopping; /* workers poll no more tasks */
+	/*
+	 * The watchdog asks for a turn of the driver after the present poll.  Relaxed: a worker
+	 * that sees this late has its turn late.
+	 */
+	atomic_bool asked;
 	uint32_t forks;       /* tdt__rt_forks at creation; a child has another value.  Constant */
 	struct tdt__driver *driver;
 	struct tdt__inject inject;

@@ -131,3 +131,13 @@ bool tdt__run_queue_is_empty(struct tdt__run_queue *queue)
 {
 	return atomic_load(&queue->head) == atomic_load(&queue->tail);
 }
+
+bool tdt__run_queue_is_left(struct tdt__run_queue *queue, uint32_t *seen)
+{
+	/* Relaxed: the next call sees what this one misses. */
+	uint32_t head = atomic_load_explicit(&queue->head, memory_order_relaxed), before = *seen;
+
+	*seen = head;
+	return head == before &&
+	       head != atomic_load_explicit(&queue->tail, memory_order_relaxed);
+}

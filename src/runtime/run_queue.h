@@ -61,3 +61,9 @@ struct tdt__task *tdt__run_queue_steal(struct tdt__run_queue *queue, struct tdt_
 
 /* Whether the queue is empty.  Sequentially consistent with pushes: idle.h says why. */
 bool tdt__run_queue_is_empty(struct tdt__run_queue *queue);
+
+/*
+ * Whether the queue holds tasks, and none was taken out since the last call.  `*seen` is the
+ * caller's, for the next call.  Any one thread.
+ */
+bool tdt__run_queue_is_left(struct tdt__run_queue *queue, uint32_t *seen);

@@ -1,191 +1,111 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Sockets: how leaves wait for them, and how the driver watches them. */
+/* Sockets: how leaves wait for them, and what epoll reports of them. */
 
 #include <config.h>
 
 #include "runtime/socket.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "runtime/current.h"
-#include "runtime/task.h"
-#include "runtime/worker.h"
 
-static const unsigned side_bits[] = { [TDT__READ] = UV_READABLE, [TDT__WRITE] = UV_WRITABLE };
+/* So many freed sockets wait for the next turn before the thread in the role is woken for them. */
+#define FREED_AT_MOST 64
 
 void tdt__socket_init(struct tdt__socket *socket, int fd)
 {
 	socket->fd = fd;
-	socket->refs = 1;
+	for (int side = TDT__READ; side <= TDT__WRITE; side++)
+		atomic_init(&socket->sides[side].events, 1);
 }
 
-static void unref_socket(struct tdt__socket *socket)
+static void free_memory(struct tdt__socket *socket)
 {
-	/*
-	 * Release: what this holder did.  Acquire: the last holder sees what all others did.  This
-	 * decrement pairs with itself.
-	 */
-	if (atomic_fetch_sub_explicit(&socket->refs, 1, memory_order_acq_rel) != 1)
-		return;
-	close(socket->fd);
 	tdt__driver_unref(atomic_load_explicit(&socket->driver, memory_order_relaxed));
 	free(socket->name);
 	free(socket);
 }
 
-/* --- The driver's list, under its lock --------------------------------------- */
+/* --- In the role --------------------------------------------------------------- */
 
-static void list_socket(struct tdt__socket *socket, struct tdt__driver *driver)
+static void happened(struct tdt__side *side, bool cut, struct tdt__turn *turn)
 {
-	if (!socket->listed)
-		TAILQ_INSERT_TAIL(&driver->sockets, socket, link);
-	socket->listed = true;
-	tdt__driver_wake(driver, 0);
+	if (cut)
+		atomic_store_explicit(&side->cut, true, memory_order_relaxed);
+	atomic_fetch_add(&side->events, 1);	    /* 5 in socket.h */
+	if (atomic_load(&side->slot.waker) != NULL) /* 6 in socket.h */
+		tdt__turn_wake(turn, tdt__slot_take(&side->slot));
 }
 
-static void unlist_socket(struct tdt__socket *socket, struct tdt__driver *driver)
+void tdt__socket_happened(struct tdt__socket *socket, uint32_t events, struct tdt__turn *turn)
 {
-	if (socket->listed)
-		TAILQ_REMOVE(&driver->sockets, socket, link);
-	socket->listed = false;
+	uint32_t cut = events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR | EPOLLPRI);
+
+	if (events & EPOLLIN || cut)
+		happened(&socket->sides[TDT__READ], cut, turn);
+	if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
+		happened(&socket->sides[TDT__WRITE], false, turn);
 }
 
-/* --- On the driver's thread ---------------------------------------------------- */
-
-/*
- * Take the waker out of a slot and wake it.  If a task of this driver's runtime owns the waker, a
- * sleeping worker is notified only after the leaves of all ready sockets are woken.  If the worker
- * was notified for the first socket, it might sleep again before the second, with two thread
- * switches for each socket.
- *
- * A waker that no task of libtdt-rt owns may do anything, even wait for the tasks that were woken
- * before.  So a worker is notified of those tasks first.
- */
-static void wake_slot(struct tdt__slot *slot, struct tdt__driver *driver)
+void tdt__sockets_release(struct tdt__driver *driver)
 {
-	const struct tdt_waker *waker = tdt__slot_take(slot);
+	struct tdt__socket *socket;
 
-	if (waker != NULL && tdt__task_has_waker(waker))
-		tdt__current_gather(driver);
-	else
-		tdt__worker_notify_gathered();
-	tdt_waker_wake(waker);
-	tdt__current_gather(NULL);
-}
-
-static void wake_sides(struct tdt__socket *socket, unsigned bits, struct tdt__driver *driver)
-{
-	for (int side = TDT__READ; side <= TDT__WRITE; side++)
-		if (bits & side_bits[side])
-			wake_slot(&socket->sides[side].slot, driver);
-}
-
-/*
- * Either the owner has freed the socket, and no leaf waits; or the driver was stopped, and the
- * leaves that wait are woken and find that out.
- */
-void tdt__socket_closed(uv_handle_t *handle)
-{
-	struct tdt__socket *socket = handle->data;
-
-	wake_sides(socket, UV_READABLE | UV_WRITABLE, NULL);
-	unref_socket(socket);
-}
-
-/* Sides are ready, or there is an error.  The leaves try again, and find out which it is. */
-static void on_ready(uv_poll_t *handle, int status, int events)
-{
-	struct tdt__socket *socket = handle->data;
-	struct tdt__driver *driver = atomic_load_explicit(&socket->driver, memory_order_relaxed);
-	unsigned ready = status < 0 ? UV_READABLE | UV_WRITABLE : (unsigned)events;
-
-	socket->watched &= ~ready;
-	uv_poll_start(handle, (int)socket->watched, on_ready); /* 0 stops it */
-	pthread_mutex_lock(&driver->lock);
-	socket->armed &= ~ready;
-	pthread_mutex_unlock(&driver->lock);
-	wake_sides(socket, ready,
-		   driver); /* this is the loop's poll phase; the check phase follows */
-}
-
-static int open_handle(struct tdt__socket *socket, struct tdt__driver *driver)
-{
-	int error = tdt__driver_make_room(driver, socket->fd);
-
-	if (error == 0)
-		error = uv_poll_init(&driver->loop, &socket->uv, socket->fd);
-	if (error != 0)
-		return error;
-	socket->uv.data = socket;
-	socket->opened = true;
-	return 0;
-}
-
-/*
- * libuv has refused the socket.  The leaves that wait get the error.  They may try again, because
- * the driver forgets the socket.
- */
-static void fail_socket(struct tdt__socket *socket, struct tdt__driver *driver, int error)
-{
-	pthread_mutex_lock(&driver->lock);
-	for (int side = TDT__READ; side <= TDT__WRITE; side++)
-		if (socket->armed & side_bits[side])
-			atomic_store_explicit(&socket->sides[side].error, error,
-					      memory_order_relaxed);
-	socket->armed = 0;
-	socket->known = false;
-	unlist_socket(socket, driver);
-	pthread_mutex_unlock(&driver->lock);
-	wake_sides(socket, UV_READABLE | UV_WRITABLE, NULL);
-	unref_socket(socket);
-}
-
-void tdt__socket_update(struct tdt__socket *socket, struct tdt__driver *driver)
-{
-	unsigned armed = socket->armed;
-	bool freed = socket->freed;
-	int error = 0;
-
-	unlist_socket(socket, driver);
-	pthread_mutex_unlock(&driver->lock);
-	if (freed) {
-		if (socket->opened)
-			uv_close((uv_handle_t *)&socket->uv, tdt__socket_closed);
-		else
-			unref_socket(socket);
-	} else {
-		if (!socket->opened)
-			error = open_handle(socket, driver);
-		if (error != 0) {
-			fail_socket(socket, driver, error);
-		} else {
-			socket->watched = armed;
-			/* This can't fail: no other handle has this descriptor. */
-			uv_poll_start(&socket->uv, (int)armed, on_ready);
-		}
+	while ((socket = TAILQ_FIRST(&driver->freed)) != NULL) {
+		TAILQ_REMOVE(&driver->freed, socket, link);
+		free_memory(socket); /* not the last reference of the driver */
 	}
+	driver->n_freed = 0;
+}
+
+void tdt__sockets_give_up(struct tdt__driver *driver)
+{
+	struct tdt__socket *socket;
+
 	pthread_mutex_lock(&driver->lock);
+	while ((socket = TAILQ_FIRST(&driver->sockets)) != NULL) {
+		const struct tdt_waker *wakers[2];
+
+		TAILQ_REMOVE(&driver->sockets, socket, link);
+		atomic_store_explicit(&socket->known, false, memory_order_relaxed);
+		for (int side = TDT__READ; side <= TDT__WRITE; side++)
+			wakers[side] = tdt__slot_take(&socket->sides[side].slot);
+		pthread_mutex_unlock(&driver->lock); /* the socket may be freed now */
+		tdt_waker_wake(wakers[TDT__READ]);
+		tdt_waker_wake(wakers[TDT__WRITE]);
+		pthread_mutex_lock(&driver->lock);
+	}
+	pthread_mutex_unlock(&driver->lock);
 }
 
 /* --- On other threads ------------------------------------------------------------ */
 
-bool tdt__socket_take(struct tdt__socket *socket, int side)
+int tdt__socket_begin(struct tdt__socket *socket, int side, bool *took, unsigned *seen)
 {
+	struct tdt__side *of = &socket->sides[side];
+
 	/* Acquire: what the leaf before did with the side.  Pairs with tdt__socket_leave(). */
-	if (atomic_exchange_explicit(&socket->sides[side].taken, true, memory_order_acquire))
-		return false;
-	/* Clear the error of an earlier leaf that was dropped before it read the error. */
-	atomic_store_explicit(&socket->sides[side].error, 0, memory_order_relaxed);
-	return true;
+	if (!*took && atomic_exchange_explicit(&of->taken, true, memory_order_acquire))
+		return -EBUSY;
+	*took = true;
+	/* Acquire: `cut`.  Pairs with happened(). */
+	*seen = atomic_load_explicit(&of->events, memory_order_acquire);
+	/* No driver adds to `events` of a socket that epoll does not know, or knows no longer. */
+	return *seen == of->drained && atomic_load_explicit(&socket->known, memory_order_relaxed)
+		   ? -EAGAIN
+		   : 0;
 }
 
 void tdt__socket_leave(struct tdt__socket *socket, int side)
 {
-	tdt__slot_clear(&socket->sides[side].slot);
-	/* Release: what this leaf did with the side.  Pairs with tdt__socket_take(). */
-	atomic_store_explicit(&socket->sides[side].taken, false, memory_order_release);
+	struct tdt__side *of = &socket->sides[side];
+
+	/* Relaxed: only this leaf puts a waker there. */
+	if (atomic_load_explicit(&of->slot.waker, memory_order_relaxed) != NULL)
+		tdt__slot_clear(&of->slot);
+	/* Release: what this leaf did with the side.  Pairs with tdt__socket_begin(). */
+	atomic_store_explicit(&of->taken, false, memory_order_release);
 }
 
 /*
@@ -211,39 +131,74 @@ static struct tdt__driver *driver_of(struct tdt__socket *socket)
 	return driver;
 }
 
-int tdt__socket_arm(struct tdt__socket *socket, int side)
+int tdt__socket_meet(struct tdt__socket *socket)
 {
+	struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET,
+				     .data.ptr = socket };
 	struct tdt__driver *driver = driver_of(socket);
-	int error;
+	int error = 0;
 
 	if (driver == NULL)
 		return -ENOTSUP;
 	pthread_mutex_lock(&driver->lock);
-	error = atomic_exchange_explicit(&socket->sides[side].error, 0, memory_order_relaxed);
-	if (tdt__driver_stopped(driver))
+	if (tdt__driver_stopped(driver)) {
 		error = -ENOTSUP;
-	if (error == 0 && !(socket->armed & side_bits[side])) {
-		socket->armed |= side_bits[side];
-		if (!socket->known)
-			atomic_fetch_add_explicit(&socket->refs, 1, memory_order_relaxed);
-		socket->known = true;
-		list_socket(socket, driver);
+	} else if (!atomic_load_explicit(&socket->known, memory_order_relaxed)) {
+		/* If it is ready already, epoll reports that as an event. */
+		if (epoll_ctl(driver->epoll, EPOLL_CTL_ADD, socket->fd, &event) != 0) {
+			error = -errno;
+		} else {
+			TAILQ_INSERT_TAIL(&driver->sockets, socket, link);
+			/* Release: `driver`.  Pairs with tdt__socket_wait(). */
+			atomic_store_explicit(&socket->known, true, memory_order_release);
+		}
 	}
 	pthread_mutex_unlock(&driver->lock);
 	return error;
 }
 
+/*
+ * The socket's driver is locked.  Returns whether the memory is to stay until the next turn, since
+ * the present one may have an event of the socket:
+ *
+ *   this thread                      a thread that takes the role
+ *     1. takes it out of epoll         3. held = true
+ *     2. reads `held`                  4. reads events from epoll
+ *
+ * All are sequentially consistent (epoll has a lock): if 2 does not see 3, 4 sees what 1 did.
+ */
+static bool leave_epoll(struct tdt__socket *socket, struct tdt__driver *driver)
+{
+	if (!atomic_load_explicit(&socket->known, memory_order_relaxed))
+		return false;
+	/* Not left to close(): a child of fork() may have the socket, too. */
+	epoll_ctl(driver->epoll, EPOLL_CTL_DEL, socket->fd, NULL);
+	TAILQ_REMOVE(&driver->sockets, socket, link);
+	if (atomic_load(&driver->held) == TDT__NOBODY)
+		return false;
+	TAILQ_INSERT_TAIL(&driver->freed, socket, link);
+	if (++driver->n_freed == FREED_AT_MOST && !tdt__driver_stopped(driver))
+		tdt__driver_ring(driver);
+	return true;
+}
+
+/* In a child of fork() only the descriptor is closed, since the driver is the parent's. */
 void tdt__socket_free(struct tdt__socket *socket)
 {
 	/* Acquire: pairs with driver_of(). */
 	struct tdt__driver *driver = atomic_load_explicit(&socket->driver, memory_order_acquire);
+	bool stays = false;
 
-	if (driver != NULL) {
+	if (driver != NULL && tdt__driver_is_here(driver)) {
+		int fd = socket->fd;
+
 		pthread_mutex_lock(&driver->lock);
-		socket->freed = true;
-		if (socket->known && !tdt__driver_stopped(driver))
-			list_socket(socket, driver);
+		stays = leave_epoll(socket, driver);
 		pthread_mutex_unlock(&driver->lock);
+		close(fd);
+	} else {
+		close(socket->fd);
 	}
-	unref_socket(socket);
+	if (!stays)
+		free_memory(socket);
 }

@@ -3,17 +3,26 @@
 
 /*
  * A non-blocking socket.  A leaf first tries its system call, on the thread that polls the leaf.
- * If the call would block, the leaf has the driver wake its task once the socket is ready.  The
- * driver gets to know a socket when a leaf first waits for it.
+ * If the call would block, the leaf waits until something happens to the socket.  The driver's
+ * epoll gets to know a socket when a leaf first waits for it: once, for both sides, and
+ * edge-triggered.
  *
- * The driver watches a side for one event: it then wakes the leaf, and stops watching this side.
- * Otherwise a socket that stays ready while no task reads it would keep the driver busy.
+ * Each of the two sides, reading and writing, belongs to one leaf at a time.  `events` counts what
+ * has happened to the side.  If a system call would block, or has read less than there was room
+ * for, the side is drained: a further call would block, too, unless `events` has changed meanwhile.
+ * So a read that follows a read waits without a system call.
  *
- * Each of the two sides, reading and writing, belongs to one leaf at a time.  The owner has a
- * reference of the socket, and so has the driver from the first wait until libuv has closed its
- * handle.  The last of them closes the descriptor, because libuv must never see it closed.
+ *   leaf                                     thread in the role
+ *     1. reads `events`                        5. adds one to `events`
+ *     2. its system call would block           6. takes the waker, and wakes it
+ *     3. registers its waker
+ *     4. if `events` has changed, tries again
+ *
+ * 3 to 6 are sequentially consistent: either 4 sees 5, or 6 sees 3.  tdt__sockets_give_up() does
+ * the same with the driver's `stopped` instead of `events`.
  */
 
+#include <errno.h>
 #include <stdatomic.h>
 
 #include "runtime/loop.h"
@@ -22,70 +31,82 @@
 enum { TDT__READ, TDT__WRITE };
 
 struct tdt__socket {
-	/* Under the driver's lock. */
-	TAILQ_ENTRY(tdt__socket) link;
-	bool listed;	/* in the driver's list `sockets` */
-	unsigned armed; /* the sides (UV_READABLE, UV_WRITABLE) to watch */
-	bool known;	/* the driver has a reference */
-	bool freed;	/* the owner has dropped its reference */
+	TAILQ_ENTRY(tdt__socket) link; /* in one of the driver's lists, under its lock */
+	atomic_bool known;	       /* to epoll; written under the driver's lock */
 
 	struct tdt__side {
 		struct tdt__slot slot; /* the leaf's */
 		atomic_bool taken;     /* by a leaf, from its first poll on */
-		/* Why the leaf could not wait, to be reported once; 0: no error.  Relaxed. */
-		atomic_int error;
+		/*
+		 * The end, an error or urgent data has come: what is read is cut off there, and
+		 * need not be all there is.  Relaxed: `events` orders it.
+		 */
+		atomic_bool cut;
+		atomic_uint events; /* counted from 1 */
+		unsigned drained;   /* `events` when nothing was left; the leaf's */
 	} sides[2];
-	int fd; /* constant */
+	int fd;	    /* constant */
 	char *name; /* set before a leaf waits for the socket; NULL: none */
-	atomic_uint refs;
 	/* A reference; NULL until a leaf first waits for the socket, and constant from then on. */
 	struct tdt__driver *_Atomic driver;
-
-	/* Only the driver's thread uses these. */
-	bool opened; /* `uv` is a handle */
-	unsigned watched;
-	uv_poll_t uv;
 };
 
 /* `socket` is all zero, and was allocated by malloc().  It takes over `fd`. */
 void tdt__socket_init(struct tdt__socket *socket, int fd);
 
-/* Drop the owner's reference.  No leaf may use the socket any more. */
+/* Close and free the socket.  No leaf may use it any more. */
 void tdt__socket_free(struct tdt__socket *socket);
 
-/* Whether a leaf has ever waited for the socket, so that a driver may know it. */
-static inline bool tdt__socket_has_driver(struct tdt__socket *socket)
-{
-	return atomic_load_explicit(&socket->driver, memory_order_relaxed) != NULL;
-}
-
-/* Take `side` for a leaf, until tdt__socket_leave().  Returns whether the side was free. */
-bool tdt__socket_take(struct tdt__socket *socket, int side);
+/*
+ * Take `side` for a leaf, until tdt__socket_leave(), and set `*seen` to its `events`.  `*took` is
+ * the leaf's, and false at first.  Returns 0; -EBUSY: another leaf has the side; or -EAGAIN: it is
+ * drained.
+ */
+int tdt__socket_begin(struct tdt__socket *socket, int side, bool *took, unsigned *seen);
 void tdt__socket_leave(struct tdt__socket *socket, int side);
 
-/*
- * Have the driver wake the leaf of `side` when this side is ready.  Returns 0 or a negative errno;
- * -ENOTSUP: there is no driver, or it is stopped.
- */
-int tdt__socket_arm(struct tdt__socket *socket, int side);
-
-/*
- * Make a leaf wait that has taken `side` and would block.  Returns what tdt__socket_arm() does.
- * This is inlined, so that the leaf's own poll clones the waker.
- */
-static inline __attribute__((always_inline)) int
-tdt__socket_wait(struct tdt__socket *socket, int side, const struct tdt_waker *waker)
+/* A read has got less than it had room for: it saw the end of what was there. */
+static inline void tdt__socket_drain(struct tdt__socket *socket, int side, unsigned seen)
 {
-	/* The waker comes first: an armed side may become ready at once. */
-	tdt__slot_register(&socket->sides[side].slot, waker);
-	return tdt__socket_arm(socket, side);
+	if (!atomic_load_explicit(&socket->sides[side].cut, memory_order_relaxed))
+		socket->sides[side].drained = seen;
 }
 
 /*
- * Tell libuv what is new with a listed socket.  Call this on the driver's thread, with the driver
- * locked; it unlocks the driver for a while.
+ * Have epoll know the socket.  Returns 0 or a negative errno; -ENOTSUP: there is no driver, or it
+ * is stopped.
  */
-void tdt__socket_update(struct tdt__socket *socket, struct tdt__driver *driver);
+int tdt__socket_meet(struct tdt__socket *socket);
 
-/* The callback with which libuv closes a socket's handle. */
-void tdt__socket_closed(uv_handle_t *handle);
+/*
+ * Make a leaf wait that has taken `side` and would block; `seen` is as tdt__socket_begin() set it.
+ * Returns 0, -EAGAIN: try again, or what tdt__socket_meet() does.  This is inlined, so that the
+ * leaf's own poll clones the waker.
+ */
+static inline __attribute__((always_inline)) int
+tdt__socket_wait(struct tdt__socket *socket, int side, unsigned seen, const struct tdt_waker *waker)
+{
+	struct tdt__side *of = &socket->sides[side];
+
+	of->drained = seen;
+	tdt__slot_register(&of->slot, waker);
+	/* Acquire: `driver`.  Pairs with tdt__socket_meet(). */
+	if (!atomic_load_explicit(&socket->known, memory_order_acquire)) {
+		int error = tdt__socket_meet(socket);
+
+		if (error != 0)
+			return error;
+	}
+	if (tdt__driver_stopped(atomic_load_explicit(&socket->driver, memory_order_relaxed)))
+		return -ENOTSUP;
+	return atomic_load(&of->events) != seen ? -EAGAIN : 0;
+}
+
+/* Wake the leaves of the sides that epoll's `events` are about.  Call this in the driver's role. */
+void tdt__socket_happened(struct tdt__socket *socket, uint32_t events, struct tdt__turn *turn);
+
+/* Free the sockets of which the turn before may have had an event.  The driver is locked. */
+void tdt__sockets_release(struct tdt__driver *driver);
+
+/* Wake the leaves that still wait, so that they find out that the driver is stopped. */
+void tdt__sockets_give_up(struct tdt__driver *driver);

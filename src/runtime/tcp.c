@@ -11,120 +11,85 @@
 
 #include "runtime/tcp.h"
 
-#include <errno.h>
+#include <limits.h>
 #include <netinet/tcp.h>
-#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
-
-#include <tdt/integrate/hooks.h>
 
 #include "base/leaf_poll.h"
 #include "base/result.h"
-
-/* The first member of each future's state. */
-struct operation {
-	struct tdt__socket *socket; /* borrowed; NULL: a connect that has not begun */
-	int side;
-	bool took; /* this future has taken the side */
-	bool ended;
-};
-
-/* Take the side, in the first poll.  Returns 0, or -EBUSY if another future has the side. */
-static int begin_operation(struct operation *operation)
-{
-	if (!operation->took)
-		operation->took = tdt__socket_take(operation->socket, operation->side);
-	return operation->took ? 0 : -EBUSY;
-}
-
-static void end_operation(struct operation *operation)
-{
-	if (operation->took)
-		tdt__socket_leave(operation->socket, operation->side);
-	operation->took = false;
-}
-
-/*
- * Finish a poll whose system call gave `*result`, and return the poll's result.  The future waits
- * if the call would block.  If this returns TDT_READY, `*result` is the result to report; it may
- * be the error that prevented the future from waiting.
- */
-static inline __attribute__((always_inline)) tdt_poll_t
-tdt__tried(struct operation *operation, struct tdt_context *cx, ssize_t *result)
-{
-	bool here = true;
-
-	if (*result == -EAGAIN) {
-		*result = tdt__socket_wait(operation->socket, operation->side, cx->waker);
-		if (*result == 0) {
-			tdt_leaf_waits_on_named(TDT_WAIT_IO,
-						(void *)(intptr_t)operation->socket->fd, 0,
-						operation->socket->name);
-			return TDT_PENDING;
-		}
-		here = *result != -ENOTSUP;
-	}
-	end_operation(operation);
-	operation->ended = true;
-	if (here)
-		return TDT_READY;
-	errno = ENOTSUP;
-	return TDT_PANICKED;
-}
+#include "runtime/name.h"
+#include "runtime/operation.h"
 
 /* --- Read and write ------------------------------------------------------------ */
 
 struct transfer {
-	struct operation operation;
-	union {
-		char *buffer;	  /* where a read puts the data */
-		const char *data; /* what a write sends */
-	};
-	size_t size, done;
+	struct tdt__operation operation;
+	struct iovec one;    /* where a read puts the data, or what a write sends */
+	struct iovec *parts; /* what is left of that; the caller's, for tdt_tcp_writev() */
+	size_t n_parts;
+	ssize_t done;
 	ssize_t *n;
 };
 
-static ssize_t receive(struct transfer *transfer)
+static ssize_t receive(void *state)
 {
+	struct transfer *transfer = state;
 	ssize_t n;
 
-	if (transfer->size == 0)
+	if (transfer->one.iov_len == 0)
 		return 0;
 	do
-		n = recv(transfer->operation.socket->fd, transfer->buffer, transfer->size, 0);
+		n = recv(transfer->operation.socket->fd, transfer->one.iov_base,
+			 transfer->one.iov_len, 0);
 	while (n < 0 && errno == EINTR);
+	if (n > 0 && (size_t)n < transfer->one.iov_len)
+		tdt__socket_drain(transfer->operation.socket, TDT__READ, transfer->operation.seen);
 	return n < 0 ? -errno : n;
 }
 
-static ssize_t send_all(struct transfer *transfer)
+/* `n` more bytes have been sent, or none.  Returns whether some are left. */
+static bool note_sent(struct transfer *transfer, size_t n)
 {
-	while (transfer->done < transfer->size) {
-		ssize_t n = send(transfer->operation.socket->fd, transfer->data + transfer->done,
-				 transfer->size - transfer->done, MSG_NOSIGNAL);
+	transfer->done += (ssize_t)n;
+	for (; transfer->n_parts > 0 && n >= transfer->parts->iov_len; transfer->n_parts--)
+		n -= transfer->parts++->iov_len;
+	if (transfer->n_parts == 0)
+		return false;
+	transfer->parts->iov_base = (char *)transfer->parts->iov_base + n;
+	transfer->parts->iov_len -= n;
+	return true;
+}
 
-		if (n >= 0)
-			transfer->done += (size_t)n;
-		else if (errno != EINTR)
+static ssize_t send_all(void *state)
+{
+	struct transfer *transfer = state;
+	ssize_t n = 0;
+
+	while (note_sent(transfer, (size_t)n)) {
+		const size_t n_parts = transfer->n_parts < IOV_MAX ? transfer->n_parts : IOV_MAX;
+		const struct msghdr message = { .msg_iov = transfer->parts,
+						.msg_iovlen = n_parts };
+
+		do
+			n = sendmsg(transfer->operation.socket->fd, &message, MSG_NOSIGNAL);
+		while (n < 0 && errno == EINTR);
+		if (n < 0)
 			return -errno;
 	}
-	return (ssize_t)transfer->size;
+	return transfer->done;
 }
 
 static inline __attribute__((always_inline)) tdt_poll_t
 tdt__transfer_poll(struct transfer *transfer, struct tdt_context *cx,
-	      ssize_t (*transmit)(struct transfer *transfer))
+		   ssize_t (*transmit)(void *state))
 {
-	tdt_poll_t polled;
 	ssize_t n;
+	tdt_poll_t polled = tdt__operation_poll(&transfer->operation, cx, transmit, &n);
 
-	if (transfer->operation.ended)
-		return TDT_PANICKED;
-	n = begin_operation(&transfer->operation);
-	if (n == 0)
-		n = transmit(transfer);
-	polled = tdt__tried(&transfer->operation, cx, &n);
 	if (polled == TDT_READY)
 		*transfer->n = n;
 	return polled;
@@ -144,11 +109,18 @@ tdt_poll_t tdt_tcp_write(void *state, struct tdt_context *cx)
 	return tdt__transfer_poll(state, cx, send_all);
 }
 
+TDT__LEAF_POLL(tdt_tcp_writev);
+
+tdt_poll_t tdt_tcp_writev(void *state, struct tdt_context *cx)
+{
+	return tdt__transfer_poll(state, cx, send_all);
+}
+
 static void drop_transfer(void *state)
 {
 	struct transfer *transfer = state;
 
-	end_operation(&transfer->operation);
+	tdt__operation_end(&transfer->operation);
 	free(transfer);
 }
 
@@ -157,13 +129,17 @@ static struct tdt_future transfer_new(struct tdt_tcp *tcp, const struct transfer
 {
 	struct transfer *state;
 
-	if (tcp == NULL || transfer->data == NULL || transfer->n == NULL)
+	if (tcp == NULL || transfer->n == NULL)
 		return tdt__no_future(-EINVAL);
 	state = malloc(sizeof(*state));
 	if (state == NULL)
 		return TDT_FUTURE_NONE;
 	*state = *transfer;
 	state->operation.socket = &tcp->socket;
+	if (state->parts == NULL) {
+		state->parts = &state->one;
+		state->n_parts = 1;
+	}
 	return (struct tdt_future){ state, poll, drop_transfer };
 }
 
@@ -172,10 +148,12 @@ struct tdt_future tdt__tcp_read_new(struct tdt_tcp *tcp, void *buffer, size_t si
 
 struct tdt_future tdt__tcp_read_new(struct tdt_tcp *tcp, void *buffer, size_t size, ssize_t *n)
 {
-	const struct transfer transfer = {
-		.operation.side = TDT__READ, .buffer = buffer, .size = size, .n = n
-	};
+	const struct transfer transfer = { .operation.side = TDT__READ,
+					   .one = { buffer, size },
+					   .n = n };
 
+	if (buffer == NULL)
+		return tdt__no_future(-EINVAL);
 	return transfer_new(tcp, &transfer, tdt_tcp_read);
 }
 
@@ -184,19 +162,38 @@ struct tdt_future tdt__tcp_write_new(struct tdt_tcp *tcp, const void *data, size
 
 struct tdt_future tdt__tcp_write_new(struct tdt_tcp *tcp, const void *data, size_t size, ssize_t *n)
 {
-	const struct transfer transfer = {
-		.operation.side = TDT__WRITE, .data = data, .size = size, .n = n
-	};
+	const struct transfer transfer = { .operation.side = TDT__WRITE,
+					   .one = { (void *)(uintptr_t)data, size },
+					   .n = n };
 
-	if (size > SSIZE_MAX)
+	if (data == NULL || size > SSIZE_MAX)
 		return tdt__no_future(-EINVAL);
 	return transfer_new(tcp, &transfer, tdt_tcp_write);
+}
+
+struct tdt_future tdt__tcp_writev_new(struct tdt_tcp *tcp, struct iovec *parts, size_t n_parts,
+				      ssize_t *n) TDT__LEAF_CALL(tdt_tcp_writev);
+
+struct tdt_future tdt__tcp_writev_new(struct tdt_tcp *tcp, struct iovec *parts, size_t n_parts,
+				      ssize_t *n)
+{
+	const struct transfer transfer = {
+		.operation.side = TDT__WRITE, .parts = parts, .n_parts = n_parts, .n = n
+	};
+	size_t left = SSIZE_MAX;
+
+	if (parts == NULL)
+		return tdt__no_future(-EINVAL);
+	for (size_t i = 0; i < n_parts; left -= parts[i++].iov_len)
+		if (parts[i].iov_len > left)
+			return tdt__no_future(-EINVAL);
+	return transfer_new(tcp, &transfer, tdt_tcp_writev);
 }
 
 /* --- Accept and connect ---------------------------------------------------------- */
 
 struct opening {
-	struct operation operation;
+	struct tdt__operation operation;
 	struct tdt_tcp *connection; /* owned until the result is reported */
 	bool has_socket;	    /* `connection` is initialized */
 	union tdt__address address; /* where a connect goes */
@@ -218,10 +215,12 @@ static void adopt(struct opening *opening, int fd)
 
 static void discard(struct opening *opening)
 {
-	if (opening->has_socket)
+	if (opening->has_socket) {
 		tdt__socket_free(&opening->connection->socket);
-	else
+	} else if (opening->connection != NULL) {
+		free(opening->connection->socket.name);
 		free(opening->connection);
+	}
 	opening->connection = NULL;
 	opening->has_socket = false;
 }
@@ -238,15 +237,11 @@ static void report_result(struct opening *opening, int error)
 
 static inline __attribute__((always_inline)) tdt_poll_t
 tdt__opening_poll(struct opening *opening, struct tdt_context *cx,
-		  ssize_t (*try_it)(struct opening *opening))
+		  ssize_t (*try_it)(void *state))
 {
-	tdt_poll_t polled;
 	ssize_t error;
+	tdt_poll_t polled = tdt__operation_poll(&opening->operation, cx, try_it, &error);
 
-	if (opening->operation.ended)
-		return TDT_PANICKED;
-	error = try_it(opening);
-	polled = tdt__tried(&opening->operation, cx, &error);
 	if (polled == TDT_READY)
 		report_result(opening, (int)error);
 	return polled;
@@ -275,12 +270,11 @@ static bool is_of_connection(int error)
 	}
 }
 
-static ssize_t accept_one(struct opening *opening)
+static ssize_t accept_one(void *state)
 {
-	int fd = begin_operation(&opening->operation);
+	struct opening *opening = state;
+	int fd;
 
-	if (fd != 0)
-		return fd;
 	do
 		fd = accept4(opening->operation.socket->fd, NULL, NULL,
 			     SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -301,34 +295,36 @@ tdt_poll_t tdt_tcp_accept(void *state, struct tdt_context *cx)
 /* The first poll.  Returns 0, -EAGAIN if the connect is in progress, or another negative errno. */
 static int connect_first(struct opening *opening)
 {
+	struct tdt__operation *operation = &opening->operation;
 	int fd = tdt__tcp_socket(&opening->address);
 
 	if (fd < 0)
 		return fd;
 	adopt(opening, fd);
-	opening->operation.socket = &opening->connection->socket;
-	begin_operation(
-	    &opening->operation); /* this can't fail: no other future knows the socket */
+	operation->socket = &opening->connection->socket;
+	/* This can't fail: no other future knows the socket. */
+	tdt__socket_begin(operation->socket, operation->side, &operation->took, &operation->seen);
 	if (connect(fd, &opening->address.any, opening->length) == 0)
 		return 0;
+	if (errno == EAGAIN) /* a Unix listener whose queue is full; nothing would happen later */
+		return -ECONNREFUSED;
 	return errno == EINPROGRESS || errno == EINTR ? -EAGAIN : -errno;
 }
 
-/* A later poll, which the socket need not have caused: test whether the connect has ended. */
+/* Something has happened to the side that writes: so the connect has ended. */
 static int connect_further(struct opening *opening)
 {
-	struct pollfd ready = { .fd = opening->operation.socket->fd, .events = POLLOUT };
-	int error;
+	int fd = opening->operation.socket->fd, error;
 
-	if (poll(&ready, 1, 0) != 1) /* not ready, or interrupted by a signal */
-		return -EAGAIN;
-	if (getsockopt(ready.fd, SOL_SOCKET, SO_ERROR, &error, &(socklen_t){ sizeof(error) }) != 0)
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &(socklen_t){ sizeof(error) }) != 0)
 		return -errno;
 	return -error;
 }
 
-static ssize_t try_connect(struct opening *opening)
+static ssize_t try_connect(void *state)
 {
+	struct opening *opening = state;
+
 	return opening->has_socket ? connect_further(opening) : connect_first(opening);
 }
 
@@ -343,7 +339,7 @@ static void drop_opening(void *state)
 {
 	struct opening *opening = state;
 
-	end_operation(&opening->operation);
+	tdt__operation_end(&opening->operation);
 	discard(opening);
 	free(opening);
 }
@@ -391,12 +387,19 @@ struct tdt_future tdt__tcp_connect_new(const char *host, uint16_t port, struct t
 	struct opening *opening;
 	union tdt__address address;
 	int length = tdt__address(host, port, &address);
+	char name[TDT_WAIT_NAME_MAX + 1];
 
 	if (length < 0 || tcp == NULL || error == NULL)
 		return tdt__no_future(-EINVAL);
 	opening = opening_new(tcp, error);
 	if (opening == NULL)
 		return TDT_FUTURE_NONE;
+	/* For traces and dumps; the connection keeps it. */
+	snprintf(name, sizeof name, address.any.sa_family == AF_UNIX ? "%s" : "%s:%u", host, port);
+	if (tdt__name_set(&opening->connection->socket.name, name) != 0) {
+		drop_opening(opening);
+		return TDT_FUTURE_NONE;
+	}
 	opening->operation.side = TDT__WRITE;
 	opening->address = address;
 	opening->length = (socklen_t)length;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #pragma once
 
-/* TCP sockets: what the calls of tdt/rt/net.h (net.c) and its futures (tcp.c) share. */
+/* TCP and Unix sockets: what the calls of tdt/rt/net.h (net.c) and its futures (tcp.c) share. */
 
 #include <netinet/in.h>
 #include <sys/types.h>
+#include <sys/un.h>
 
 #include <tdt/future.h>
 
@@ -22,9 +23,10 @@ union tdt__address {
 	struct sockaddr any;
 	struct sockaddr_in in;
 	struct sockaddr_in6 in6;
+	struct sockaddr_un un;
 };
 
-/* Set `*address` to that of a numeric `host`, and return its length, or -EINVAL. */
+/* Set `*address` to that of `host`, numeric or "unix:...", and return its length, or -EINVAL. */
 int tdt__address(const char *host, uint16_t port, union tdt__address *address);
 
 /*

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/*
- * Timers.  libuv's clock counts whole milliseconds of CLOCK_MONOTONIC, rounded down.  The time at
- * which a timer is due is rounded up on this clock.  So a timer never fires early, no matter when
- * libuv last read the clock.
- */
+/* Timers, and the heap of those that run. */
 
 #include <config.h>
 
@@ -16,14 +12,81 @@
 #define NS_A_MS 1000000u
 #define NS_A_S 1000000000u
 
-static int compare_timers(const struct tdt__timer *a, const struct tdt__timer *b)
+/* --- The heap, under the driver's lock ------------------------------------------ */
+
+static bool is_later(const struct tdt__timer *one, const struct tdt__timer *other)
 {
-	if (a->due_ms != b->due_ms)
-		return a->due_ms < b->due_ms ? -1 : 1;
-	return a->number < b->number ? -1 : a->number > b->number;
+	return one->due_ms != other->due_ms ? one->due_ms > other->due_ms
+					    : one->number > other->number;
 }
 
-RB_GENERATE_STATIC(tdt__timers, tdt__timer, node, compare_timers)
+/* Make one heap of two, each of which may be empty (NULL), and return its first timer. */
+static struct tdt__timer *meld(struct tdt__timer *first, struct tdt__timer *later)
+{
+	if (first == NULL || (later != NULL && is_later(first, later))) {
+		struct tdt__timer *swapped = first;
+
+		first = later;
+		later = swapped;
+	}
+	if (later != NULL) {
+		later->before = first;
+		later->next = first->child;
+		if (later->next != NULL)
+			later->next->before = later;
+		first->child = later;
+	}
+	if (first != NULL)
+		first->next = first->before = NULL;
+	return first;
+}
+
+/* Make one heap of siblings: first of every two, then of all of these. */
+static struct tdt__timer *meld_siblings(struct tdt__timer *timer)
+{
+	struct tdt__timer *pairs = NULL, *heap = NULL, *next;
+
+	for (; timer != NULL; timer = next) {
+		struct tdt__timer *second = timer->next;
+
+		next = second != NULL ? second->next : NULL;
+		timer = meld(timer, second);
+		timer->next = pairs;
+		pairs = timer;
+	}
+	for (; pairs != NULL; pairs = next) {
+		next = pairs->next;
+		heap = meld(heap, pairs);
+	}
+	return heap;
+}
+
+static void insert(struct tdt__driver *driver, struct tdt__timer *timer)
+{
+	driver->timers = meld(driver->timers, timer);
+	timer->runs = true;
+}
+
+static void take_out(struct tdt__driver *driver, struct tdt__timer *timer)
+{
+	struct tdt__timer *later = meld_siblings(timer->child);
+
+	if (timer == driver->timers) {
+		driver->timers = later;
+	} else {
+		if (timer->before->child == timer)
+			timer->before->child = timer->next;
+		else
+			timer->before->next = timer->next;
+		if (timer->next != NULL)
+			timer->next->before = timer->before;
+		driver->timers = meld(driver->timers, later);
+	}
+	timer->child = NULL;
+	timer->runs = false;
+}
+
+/* --- The timers ------------------------------------------------------------------ */
 
 struct tdt__timer *tdt__timer_new(uint64_t ms)
 {
@@ -61,7 +124,7 @@ int tdt__timer_start(struct tdt__timer *timer, struct tdt__driver *driver)
 	} else {
 		timer->driver = tdt__driver_ref(driver);
 		timer->number = driver->timers_started++;
-		RB_INSERT(tdt__timers, &driver->timers, timer);
+		insert(driver, timer);
 		tdt__driver_wake(driver, timer->due_ms);
 	}
 	pthread_mutex_unlock(&driver->lock);
@@ -73,10 +136,12 @@ static void cancel(struct tdt__timer *timer)
 {
 	struct tdt__driver *driver = timer->driver;
 
-	pthread_mutex_lock(&driver->lock);
-	if (!tdt__timer_fired(timer))
-		RB_REMOVE(tdt__timers, &driver->timers, timer);
-	pthread_mutex_unlock(&driver->lock);
+	if (tdt__driver_is_here(driver)) {
+		pthread_mutex_lock(&driver->lock);
+		if (timer->runs)
+			take_out(driver, timer);
+		pthread_mutex_unlock(&driver->lock);
+	}
 	tdt__driver_unref(driver);
 }
 
@@ -90,66 +155,45 @@ void tdt__timer_free(struct tdt__timer *timer)
 
 uint64_t tdt__timers_due(struct tdt__driver *driver)
 {
-	const struct tdt__timer *first = RB_MIN(tdt__timers, &driver->timers);
-
-	return first != NULL ? first->due_ms : UINT64_MAX;
+	return driver->timers != NULL ? driver->timers->due_ms : UINT64_MAX;
 }
 
 /*
- * Fire the first timer that is due by `now_ms`, and take its waker.  False: there is none.  The
+ * Stop the first timer that is due by `now_ms`, and take its waker.  False: there is none.  The
  * timer may be freed as soon as this returns.
  */
-static bool take_due(struct tdt__driver *driver, uint64_t now_ms, const struct tdt_waker **waker)
+static bool take_due(struct tdt__driver *driver, uint64_t now_ms, bool fires,
+		     const struct tdt_waker **waker)
 {
 	struct tdt__timer *first;
 	bool due;
 
 	pthread_mutex_lock(&driver->lock);
-	first = RB_MIN(tdt__timers, &driver->timers);
+	first = driver->timers;
 	due = first != NULL && first->due_ms <= now_ms;
 	if (due) {
-		RB_REMOVE(tdt__timers, &driver->timers, first);
+		take_out(driver, first);
 		/* Relaxed: see tdt__timer_fired(). */
-		atomic_store_explicit(&first->fired, true, memory_order_relaxed);
+		atomic_store_explicit(&first->fired, fires, memory_order_relaxed);
 		*waker = tdt__slot_take(&first->slot);
 	}
 	pthread_mutex_unlock(&driver->lock);
 	return due;
 }
 
-void tdt__timers_fire(struct tdt__driver *driver)
+void tdt__timers_fire(struct tdt__driver *driver, struct tdt__turn *turn)
 {
+	const size_t most = sizeof turn->others / sizeof turn->others[0];
 	const struct tdt_waker *waker;
 
-	while (take_due(driver, uv_now(&driver->loop), &waker))
-		tdt_waker_wake(waker);
-}
-
-/*
- * Take the waker of the first timer at or after `*last`, and advance `*last` behind that timer.
- * False: there is none.
- */
-static bool take_next(struct tdt__driver *driver, struct tdt__timer *last,
-		      const struct tdt_waker **waker)
-{
-	struct tdt__timer *next;
-
-	pthread_mutex_lock(&driver->lock);
-	next = RB_NFIND(tdt__timers, &driver->timers, last);
-	if (next != NULL) {
-		last->due_ms = next->due_ms;
-		last->number = next->number + 1;
-		*waker = tdt__slot_take(&next->slot);
-	}
-	pthread_mutex_unlock(&driver->lock);
-	return next != NULL;
+	while (turn->n_others < most && take_due(driver, turn->now_ns / NS_A_MS, true, &waker))
+		tdt__turn_wake(turn, waker);
 }
 
 void tdt__timers_give_up(struct tdt__driver *driver)
 {
-	struct tdt__timer last = { .due_ms = 0 };
 	const struct tdt_waker *waker;
 
-	while (take_next(driver, &last, &waker))
+	while (take_due(driver, UINT64_MAX, false, &waker))
 		tdt_waker_wake(waker);
 }

@@ -5,10 +5,9 @@
  * A timer.  It is the state of the leaf that waits for it; the leaf lends it to the driver while
  * the timer runs.
  *
- * All running timers are in one tree, under the driver's lock.  libuv has one timer only, for the
- * one that is due first.  So starting a timer that is due later than others, and cancelling any
- * timer, takes the lock but no system call.  This is the common case: most timeouts around a read
- * do not elapse.  And a cancelled timer is gone at once.
+ * All running timers are in one pairing heap, under the driver's lock.  So starting a timer that is
+ * due later than others, and cancelling any timer, takes the lock but no system call and no memory.
+ * This is the common case: most timeouts around a read do not elapse.
  */
 
 #include "runtime/loop.h"
@@ -22,10 +21,14 @@ struct tdt__timer {
 
 	/* Constant from the start. */
 	struct tdt__driver *driver; /* a reference; NULL before the start */
-	uint64_t due_ms;	    /* in ms of the loop's clock */
+	uint64_t due_ms;	    /* in whole ms of CLOCK_MONOTONIC */
 	uint64_t number;	    /* numbers the driver's timers in the order of their starts */
 
-	RB_ENTRY(tdt__timer) node; /* in the driver's tree, under its lock, until the timer fires */
+	/* Under the driver's lock. */
+	bool runs;		   /* in the heap */
+	struct tdt__timer *child;  /* one of those that are due later */
+	struct tdt__timer *next;   /* the next child of the same parent */
+	struct tdt__timer *before; /* the child before, or the parent */
 };
 
 /* NULL if there is no memory. */
@@ -49,8 +52,8 @@ void tdt__timer_free(struct tdt__timer *timer);
 /* The time when the first timer is due; UINT64_MAX if no timer runs.  The driver is locked. */
 uint64_t tdt__timers_due(struct tdt__driver *driver);
 
-/* Fire the timers that are due.  Call this on the driver's thread. */
-void tdt__timers_fire(struct tdt__driver *driver);
+/* Fire the timers that are due in this turn.  Call this in the driver's role. */
+void tdt__timers_fire(struct tdt__driver *driver, struct tdt__turn *turn);
 
 /* Wake the leaves that still wait, so that they find out that the driver is stopped. */
 void tdt__timers_give_up(struct tdt__driver *driver);

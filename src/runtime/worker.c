@@ -15,8 +15,9 @@
 #include "runtime/task.h"
 
 #define TURN 32 /* the number of polls for which the clock is read once */
-/* A worker looks into the shared queue first, once in so many polls.  Out of step with turns. */
+/* Once in so many polls a worker looks elsewhere first (worker.h).  Out of step with turns. */
 #define SHARED_EVERY 61
+#define DRIVER_EVERY 244 /* a system call */
 #define TAKEN_AT_ONCE (TDT__RUN_QUEUE_SIZE / 2)
 
 void tdt__worker_init(struct tdt__worker *worker, struct tdt_rt *rt, unsigned number)
@@ -50,30 +51,18 @@ bool tdt__worker_schedule(struct tdt_rt *rt, struct tdt__task *task)
 {
 	struct tdt__worker *worker = tdt__current.worker;
 
+	bool notifies = tdt__current.deals != rt;
+
 	if (worker == NULL || worker->rt != rt) {
 		if (!tdt__inject_push(&rt->inject, task, task, 1))
 			return false;
-		if (tdt__current.gathers == rt->driver)
-			tdt__current.gathered = rt;
-		else
-			tdt__idle_notify(rt);
-	} else if (tdt__run_queue_is_empty(&worker->queue)) {
-		push_task(worker, task);
-		tdt__idle_notify_lone(rt);
 	} else {
+		notifies &= !tdt__run_queue_is_empty(&worker->queue); /* a lone task: idle.h */
 		push_task(worker, task);
-		tdt__idle_notify(rt);
 	}
-	return true;
-}
-
-void tdt__worker_notify_gathered(void)
-{
-	struct tdt_rt *rt = tdt__current.gathered;
-
-	tdt__current.gathered = NULL;
-	if (rt != NULL)
+	if (notifies)
 		tdt__idle_notify(rt);
+	return true;
 }
 
 /* --- Taking them out ----------------------------------------------------------- */
@@ -140,7 +129,9 @@ static struct tdt__task *find_work(struct tdt__worker *worker)
 		return task;
 	tdt__idle_search(worker->rt);
 	while (!stopping(worker)) {
-		task = steal(worker);
+		task = tdt__run_queue_pop(&worker->queue); /* woken in the driver's role */
+		if (task == NULL)
+			task = steal(worker);
 		if (task == NULL)
 			task = take_batch(worker);
 		if (task != NULL) {
@@ -152,13 +143,18 @@ static struct tdt__task *find_work(struct tdt__worker *worker)
 	return NULL;
 }
 
+void tdt__worker_now(struct tdt__worker *worker, uint64_t ns)
+{
+	tdt_worker_now(ns);
+	worker->turn = TURN;
+}
+
 static void begin_turn(struct tdt__worker *worker)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	tdt_worker_now((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
-	worker->turn = TURN;
+	tdt__worker_now(worker, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
 }
 
 /* The task to poll next.  NULL: the runtime stops. */
@@ -168,13 +164,16 @@ static struct tdt__task *next_task(struct tdt__worker *worker)
 
 	if (stopping(worker))
 		return NULL;
-	if (++worker->polls % SHARED_EVERY == 0 && tdt__inject_length(&worker->rt->inject) != 0)
+	if (++worker->polls % DRIVER_EVERY == 0 ||
+	    atomic_load_explicit(&worker->rt->asked, memory_order_relaxed))
+		tdt__idle_glance(worker->rt, worker);
+	if (worker->polls % SHARED_EVERY == 0 && tdt__inject_length(&worker->rt->inject) != 0)
 		task = tdt__inject_take(&worker->rt->inject, 1);
 	if (task == NULL)
 		task = tdt__run_queue_pop(&worker->queue);
 	if (task == NULL) {
-		task = find_work(worker);
 		worker->turn = 0;
+		task = find_work(worker);
 	}
 	if (worker->turn == 0)
 		begin_turn(worker);

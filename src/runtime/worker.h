@@ -6,8 +6,8 @@
  * batch from the shared queue; if this is empty too, half of another worker's queue.  If there is
  * no task anywhere, it sleeps (idle.h).
  *
- * Every 61st time it looks into the shared queue first.  Otherwise tasks that keep waking each
- * other could keep it from the tasks in the shared queue for ever.
+ * Every 61st time it looks into the shared queue first, and every 244th time it has a turn of the
+ * driver.  Otherwise tasks that keep waking each other could keep it from the others for ever.
  */
 
 #include <pthread.h>
@@ -39,7 +39,9 @@ struct tdt__worker {
 	/* Parking: under the lock of struct tdt__idle. */
 	struct tdt__worker *below; /* the next one on the stack of parked workers */
 	bool parked;		   /* whether this worker is on the stack */
+	bool drives;		   /* there: it sleeps in the driver's role, not on `wake` */
 	sem_t wake;		   /* raised by the thread that takes it off the stack */
+	uint32_t seen_head;	   /* the watchdog's: tdt__idle_look() */
 
 	char apart[64]; /* keeps `head` of the next worker's queue, which thieves write, apart */
 };
@@ -58,5 +60,5 @@ int tdt__worker_start(struct tdt__worker *worker);
  */
 bool tdt__worker_schedule(struct tdt_rt *rt, struct tdt__task *task);
 
-/* Notify a worker of the tasks that this thread, a driver's, has woken and gathered. */
-void tdt__worker_notify_gathered(void);
+/* The worker has read the clock: its next turn begins. */
+void tdt__worker_now(struct tdt__worker *worker, uint64_t ns);

@@ -19,7 +19,7 @@
 
 void driven_setup(void)
 {
-	MUST(tdt__driver_new(&tdt__current.driver) == 0);
+	MUST(tdt__driver_new(&tdt__current.driver, NULL) == 0);
 }
 
 void driven_stop(void)

@@ -28,7 +28,7 @@ compile()
 
 # Headers that are the same for all machines, and nothing else from where this one's are.
 mkdir -p "$tmp/shared/sys"
-for header in sys/sdt.h sys/sdt-config.h uv.h uv; do
+for header in sys/sdt.h sys/sdt-config.h; do
 	for found in /usr/include/$header /usr/include/*-linux-gnu/$header; do
 		test ! -e "$found" || cp -r "$found" "$tmp/shared/$header"
 	done

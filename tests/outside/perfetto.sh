@@ -229,7 +229,7 @@ if [ -x "$top_builddir/tests/outside/recorded" ]; then
 $errors
 polls: select substr(name, 1, 8), count(*) from $track where thread like 'tdt-worker%' and name glob '*ing [0-9]*' and name not like 'wakes%' group by 1
 phases: select substr(track, 1, 8), name, count(*), min(dur) >= 0 from $track where thread is null and track glob '*ing [0-9]*' and name not glob '* long*' group by 1, 2
-wakes: select case when thread like 'tdt-worker%' then 'worker' else thread end, count(*) from $track where name like 'wakes yielding%' or name like 'wakes sleeping%' group by 1
+wakes: select case when thread like 'tdt-worker%' or thread = 'tdt-driver' then 'runtime' else thread end, count(*) from $track where name like 'wakes yielding%' or name like 'wakes sleeping%' group by 1
 flows: select substr(b.name, 1, 8), count(*), min(b.ts >= a.ts), min(a.name = 'wakes ' || b.name) from flow join slice a on a.id = slice_out join slice b on b.id = slice_in where b.name glob '*ing [0-9]*' group by 1
 END
 	cat >"$tmp/expected" <<'END'
@@ -244,8 +244,7 @@ phases: yielding | polling | 3208 | 1
 phases: yielding | ready | 8 | 1
 phases: yielding | runnable | 3200 | 1
 phases: yielding | spawned | 8 | 1
-wakes: tdt-driver | 80
-wakes: worker | 3200
+wakes: runtime | 3280
 flows: sleeping | 80 | 1 | 1
 flows: yielding | 3200 | 1 | 1
 END

@@ -104,7 +104,17 @@ if test -n "$TEST_GCC"; then
 		warned "may be used uninitialized" $lost -isystem "$headers" \
 		-Wall -O1
 fi
+if test -n "$TEST_GCC"; then
+	for include in -I -isystem; do
+		claim "a field that every poll sets is refused with a sentence ($include)" \
+			refused "what_is_before_TDT_BEGIN_runs_at_every_poll\|mixed declarations" \
+			"$TEST_GCC" -DSET_AT_EVERY_POLL $include "$headers"
+	done
+fi
 if test -n "$TEST_CLANG"; then
+	claim "clang refuses that field if it is told to" refused "mixing declarations" \
+		"$TEST_CLANG" -DSET_AT_EVERY_POLL -isystem "$headers" \
+		-Wdeclaration-after-statement
 	claim "clang warns of a variable that is used behind an await" \
 		warned "may be uninitialized when used here" "$TEST_CLANG" -DLOST_VARIABLE \
 		-isystem "$headers" -Wconditional-uninitialized

@@ -89,7 +89,6 @@ configure: error: these are missing:
   jansson >= 2.13 (Debian: libjansson-dev; Fedora: jansson-devel; Alpine: jansson-dev)
   ncursesw >= 6.1 (Debian: libncurses-dev; Fedora: ncurses-devel; Alpine: ncurses-dev)
   libiberty (Debian: libiberty-dev; Fedora: binutils-devel; Alpine: binutils-dev)
-  libuv >= 1.44 (Debian: libuv1-dev; Fedora: libuv-devel; Alpine: libuv-dev)
   check >= 0.15, for make check only (Debian: check; Fedora: check-devel; Alpine: check-dev)
 END
 

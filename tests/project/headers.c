@@ -22,9 +22,9 @@ tdt_poll_t twice_poll(void *state, struct tdt_context *cx)
 {
 	struct twice *twice = state;
 
+	TDT_BEGIN(&twice->async, cx);
 	TDT_PROBE(shop, none);
 	TDT_PROBE(shop, polled, twice, twice->turns, "twice", 2.5, 2.5L, (_Bool)1, 'c', 1ULL);
-	TDT_BEGIN(&twice->async, cx);
 	TDT_AWAIT(twice->first);
 	for (twice->turns = 0; twice->turns < 2; twice->turns++) {
 		struct tdt_future none = TDT_FUTURE_NONE;

@@ -324,7 +324,7 @@ static void print_async(int i, int n)
 
 	printf("struct f%d {\n\tstruct tdt_async async;\n\tint i;\n};\n\n", i);
 	print_head(i);
-	printf("\tstruct f%d *f = state;\n\n\t(void)f;\n\tTDT_BEGIN(&f->async, cx);\n", i);
+	printf("\tstruct f%d *f = state;\n\n\tTDT_BEGIN(&f->async, cx);\n", i);
 	for (int j = 0; j < awaits; j++) {
 		int child = child_of(i, n, LEAVES_MAX);
 

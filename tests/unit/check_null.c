@@ -9,6 +9,7 @@
 #include <tdt/integrate/hooks.h>
 #include <tdt/integrate/leaf.h>
 #include <tdt/integrate/stack.h>
+#include <tdt/rt/blocking.h>
 #include <tdt/rt/channel.h>
 #include <tdt/rt/join_set.h>
 #include <tdt/rt/net.h>
@@ -435,6 +436,8 @@ CALL(tdt_traced_with)
 NO_POINTER(tdt_mutex_new)
 NO_POINTER(tdt_notify_new)
 NO_POINTER(tdt_rt_current)
+NO_POINTER(tdt_tcp_adopt)
+NO_POINTER(tdt_tcp_listener_adopt)
 NO_POINTER(tdt_semaphore_new)
 NO_POINTER(tdt_sleep_ms)
 NO_POINTER(tdt_yield_now)
@@ -575,6 +578,41 @@ CALL(tdt_tcp_connect)
 
 	FUTURE_REFUSED(tdt_tcp_connect(NULL, 1, &tcp, &error));
 	FUTURE_REFUSED(tdt_tcp_connect("127.0.0.1", 1, NULL, &error));
+}
+
+CALL(tdt_signal_wait)
+{
+	int signal;
+
+	FUTURE_REFUSED(tdt_signal_wait(NULL, &signal));
+	FUTURE_REFUSED(tdt_signal_wait((const int[]){ 15, 0 }, NULL));
+}
+
+CALL(tdt_spawn_blocking)
+{
+	FUTURE_REFUSED(tdt_spawn_blocking(NULL, NULL, NULL));
+}
+
+CALL(tdt_tcp_peer)
+{
+	char text[8];
+
+	INT_REFUSED(tdt_tcp_peer(NULL, text, sizeof text));
+}
+
+CALL(tdt_tcp_ready)
+{
+	int error;
+
+	FUTURE_REFUSED(tdt_tcp_ready(NULL, false, &error));
+}
+
+CALL(tdt_tcp_writev)
+{
+	struct iovec part = { NULL, 0 };
+	ssize_t n;
+
+	FUTURE_REFUSED(tdt_tcp_writev(NULL, &part, 1, &n));
 }
 
 CALL(tdt_tcp_read)

@@ -160,6 +160,7 @@ tests_unit_rt = \
 	tests/unit/runtime/check_mutex \
 	tests/unit/runtime/check_net \
 	tests/unit/runtime/check_oneshot \
+	tests/unit/runtime/check_ready \
 	tests/unit/runtime/check_run_queue \
 	tests/unit/runtime/check_rt \
 	tests/unit/runtime/check_rt_block_on \
@@ -442,16 +443,15 @@ tests_unit_dump_check_snapshot_rt_LDADD = $(on_rt)
 
 tests_unit_runtime_check_blocking_LDFLAGS = -Wl,--wrap=pthread_create
 tests_unit_runtime_check_blocking_LDADD = $(tests_memory) $(on_rt_core)
-tests_unit_runtime_check_driver_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
 tests_unit_runtime_check_driver_LDFLAGS = -Wl,--wrap=pthread_create
 tests_unit_runtime_check_driver_LDADD = $(tests_memory) $(on_rt_core)
 tests_unit_runtime_check_gate_LDADD = $(tests_memory) $(on_rt)
 tests_unit_runtime_check_join_set_LDADD = $(tests_memory) $(on_rt)
 tests_unit_runtime_check_mutex_LDADD = $(tests_memory) $(on_rt)
-tests_unit_runtime_check_net_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
-tests_unit_runtime_check_net_LDFLAGS = -Wl,--wrap=poll -Wl,--wrap=uv_poll_init
+tests_unit_runtime_check_net_LDFLAGS = -Wl,--wrap=epoll_ctl
 tests_unit_runtime_check_net_LDADD = $(tests_memory) $(on_rt_core)
 tests_unit_runtime_check_oneshot_LDADD = $(tests_memory) $(on_rt)
+tests_unit_runtime_check_ready_LDADD = $(tests_memory) $(on_rt_core)
 tests_unit_runtime_check_run_queue_LDADD = $(on_rt_core)
 tests_unit_runtime_check_rt_LDADD = $(on_rt)
 tests_unit_runtime_check_rt_block_on_LDADD = $(on_rt)
@@ -467,7 +467,6 @@ tests_unit_runtime_check_rt_workers_LDFLAGS = \
 	-Wl,--wrap=tdt_worker_thread_stop -Wl,--wrap=tdt_worker_thread_unpark
 tests_unit_runtime_check_rt_workers_LDADD = $(on_rt_core)
 tests_unit_runtime_check_timeout_LDADD = $(tests_memory) $(on_rt_core)
-tests_unit_runtime_check_timers_CFLAGS = $(tests_cflags) $(LIBUV_CFLAGS)
 tests_unit_runtime_check_timers_LDADD = $(tests_memory) $(on_rt_core)
 tests_unit_runtime_check_yield_LDADD = $(tests_memory) $(on_rt)
 

@@ -3,7 +3,7 @@
 #define TDT_NET_H /* may change: docs/compatibility.md */
 
 /*
- * TCP for tasks on libtdt-rt (tdt/rt/runtime.h).
+ * TCP and Unix sockets for tasks on libtdt-rt (tdt/rt/runtime.h).
  *
  *	struct echo {
  *		struct tdt_async async;
@@ -38,10 +38,14 @@
  * it, and at most one may accept from a listener.  A second task gets -EBUSY.
  *
  * Addresses are numeric, IPv4 or IPv6 ("127.0.0.1", "::1", "0.0.0.0"): looking up a name would
- * block.  Sockets are close-on-exec, connections have TCP_NODELAY, and SIGPIPE is never raised.
+ * block.  Or they are those of Unix sockets: "unix:" and a path, or "unix:@" and a name without a
+ * file; the port is then ignored.  Sockets are close-on-exec, connections have TCP_NODELAY, and
+ * SIGPIPE is never raised.
  */
 
+#include <stdbool.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include <tdt/decls.h>
 #include <tdt/future.h>
@@ -61,8 +65,20 @@ TDT_MUST_USE
 struct tdt_tcp_listener *tdt_tcp_listen(const char *host, uint16_t port);
 
 /*
+ * Take over a descriptor, of socket activation or another library: a socket that listens, or a
+ * connection.  (For tdt_tcp_ready() it may be any descriptor that epoll(7) takes.)  It becomes
+ * non-blocking and close-on-exec, and is closed when the object is freed; give a dup(2) of a
+ * descriptor that somebody else closes.  On failure they return NULL and set errno, and `fd` still
+ * belongs to the caller: EBADF, ENOMEM.  Any thread.
+ */
+TDT_MUST_USE
+struct tdt_tcp_listener *tdt_tcp_listener_adopt(int fd);
+TDT_MUST_USE
+struct tdt_tcp *tdt_tcp_adopt(int fd);
+
+/*
  * Return the port that `listener` listens at.  Returns 0 and sets errno to EINVAL if `listener` is
- * NULL.
+ * NULL; 0 also for a Unix socket.
  */
 uint16_t tdt_tcp_listener_port(const struct tdt_tcp_listener *listener);
 
@@ -91,8 +107,9 @@ struct tdt_future tdt_tcp_accept(struct tdt_tcp_listener *listener, struct tdt_t
 				 int *error);
 
 /*
- * Make a future that connects to `host` and `port`.  The results are written as by
- * tdt_tcp_accept(); errors are -ECONNREFUSED, -ETIMEDOUT, -EMFILE and others.
+ * Make a future that connects to `host` and `port`, after which the connection is named.  The
+ * results are written as by tdt_tcp_accept(); errors are -ECONNREFUSED (also if the queue of a Unix
+ * listener is full), -ETIMEDOUT, -EMFILE and others.
  *
  * Returns TDT_FUTURE_NONE and sets errno: EINVAL (a pointer is NULL, or `host` is not a numeric
  * address), ENOMEM.
@@ -123,6 +140,32 @@ struct tdt_future tdt_tcp_read(struct tdt_tcp *tcp, void *buffer, size_t size, s
  */
 TDT_MUST_USE
 struct tdt_future tdt_tcp_write(struct tdt_tcp *tcp, const void *data, size_t size, ssize_t *n);
+
+/*
+ * The same for what `n_parts` parts hold, one after the other, in as few system calls as there can
+ * be.  `parts`, too, must outlive the future, which changes them.
+ */
+TDT_MUST_USE
+struct tdt_future tdt_tcp_writev(struct tdt_tcp *tcp, struct iovec *parts, size_t n_parts,
+				 ssize_t *n);
+
+/*
+ * Make a future that waits until there is something to read from the descriptor, or, if `to_write`,
+ * room to write; or an error or the end has come.  When it is ready, `*error` is 0, or a negative
+ * errno: -EBUSY and others.  Another thread may be faster: the caller's own call may block
+ * nevertheless (EAGAIN), and the caller then waits again.
+ *
+ * Returns TDT_FUTURE_NONE and sets errno: EINVAL (a pointer is NULL), ENOMEM.
+ */
+TDT_MUST_USE
+struct tdt_future tdt_tcp_ready(struct tdt_tcp *tcp, bool to_write, int *error);
+
+/*
+ * Write the peer's address into `text` of `size` bytes, as snprintf(3) does: "10.0.0.7:4711",
+ * "[::1]:80", or "unix:" and its path, if any.  Returns the length of the whole address, or a
+ * negative errno and sets errno: -EINVAL (`tcp` is NULL), -ENOTCONN and others.  Any thread.
+ */
+int tdt_tcp_peer(const struct tdt_tcp *tcp, char *text, size_t size);
 
 /*
  * Report to the peer that nothing more will be written: the peer then reads the end of the stream.

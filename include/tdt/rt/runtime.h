@@ -28,12 +28,13 @@
  *
  * One case is different.  If a poll on a worker wakes a task, and no other task is runnable on this
  * worker, the woken task is left to the worker, which polls it next.  If the present poll then goes
- * on for long, or blocks, another worker takes the task within about 10 ms: while there is work,
- * one idle worker looks around that often.
+ * on for long, or blocks, another worker takes the task within some milliseconds.
  *
- * One more thread, the driver, waits for timers and sockets (with libuv) and wakes tasks.  The
- * driver is not a worker, so a task that blocks its worker does not delay the timers of other
- * tasks.  While nothing is due, no thread wakes up.
+ * One idle worker waits for timers and sockets, and polls the tasks that these wake.  A thread that
+ * polls no tasks, the watchdog ("tdt-driver"), looks every 2 ms, while any worker is busy, whether
+ * another worker should take over tasks or events.  While all workers are in long polls, it waits
+ * for timers and sockets itself.  So a task that blocks its worker hardly delays the timers of
+ * other tasks.  While nothing is due, no thread wakes up.
  *
  * Several wake-ups of a task before its next poll lead to one poll.  Wakers are the task's
  * reference count, and a clone is the waker itself.  Workers report their start, stop, park and
@@ -72,7 +73,7 @@ struct tdt_rt_config {
  * Make a runtime, and start its threads.  `config` may be NULL: that means the defaults.  The
  * caller frees the runtime with tdt_rt_free().
  *
- * The workers have the caller's signal mask.  The driver blocks all signals, except those that
+ * The workers have the caller's signal mask.  The watchdog blocks all signals, except those that
  * report faults of its own.
  *
  * The process then listens for readers outside, such as tdt(1), as after tdt_listen()
@@ -80,11 +81,7 @@ struct tdt_rt_config {
  *
  * Returns NULL and sets errno on failure: EINVAL (config->size is 0, or there are more than
  * TDT_RT_MAX_WORKERS workers), E2BIG (config is of a newer library), ENOMEM, EAGAIN (a thread could
- * not be started), EMFILE or ENFILE (no descriptor for the driver).  Any thread.
- *
- * (libuv 1.44 ends the process with abort() if its table of descriptors cannot grow.  Therefore the
- * driver first tests whether there is memory for that, and fails with ENOMEM if there is none.  If
- * another thread takes the memory between the test and the growth, libuv still ends the process.)
+ * not be started), EMFILE or ENFILE (it needs three descriptors).  Any thread.
  */
 TDT_MUST_USE
 struct tdt_rt *tdt_rt_new(const struct tdt_rt_config *config);
@@ -145,7 +142,7 @@ int tdt_rt_block_on(struct tdt_rt *rt, struct tdt_future fut);
  * Stop a runtime, and free it.  First each worker finishes the poll that it is in, and stops.  Then
  * each task that has not ended is dropped on the calling thread, in the order in which the tasks
  * were spawned.  Each of these tasks terminates, and a requester that waits for its backtrace gets
- * ESRCH.  Then the driver stops.  NULL does nothing.
+ * ESRCH.  Then the watchdog stops.  NULL does nothing.
  *
  * The call waits for polls in progress, however long they take.  No thread may be in
  * tdt_rt_block_on() during the call, and none may use `rt` after it.
@@ -170,8 +167,9 @@ void tdt_rt_free(struct tdt_rt *rt);
  * runtime of the thread on which they first have to wait.  This thread is a worker, or is in
  * tdt_rt_block_on().  If such a future has to wait on any other thread, it ends as TDT_PANICKED,
  * and sets errno to ENOTSUP in that poll.  The same happens to a future that waits when its runtime
- * is freed: its task is woken, and the future ends so.  Each call below returns TDT_FUTURE_NONE and
- * sets errno to ENOMEM if there is no memory.
+ * is freed: its task is woken, and the future ends so.  A waker that is not of libtdt-rt may be
+ * called on a worker: it must not wait for a task of this runtime.  Each call below returns
+ * TDT_FUTURE_NONE and sets errno to ENOMEM if there is no memory.
  */
 
 /*
@@ -182,6 +180,20 @@ void tdt_rt_free(struct tdt_rt *rt);
  */
 TDT_MUST_USE
 struct tdt_future tdt_sleep_ms(uint64_t ms);
+
+/*
+ * Make a future that waits until one of `signals`, numbers that a 0 ends, comes to the process, and
+ * takes it.  `*signal` is then its number, or a negative errno if the future could not wait.  Block
+ * the signals in all threads, mostly by pthread_sigmask(3) before the runtime is made: otherwise
+ * their handlers run, or they end the process.  Of two futures for one signal one gets it.
+ *
+ *	TDT_AWAIT(tdt_signal_wait((const int[]){ SIGINT, SIGTERM, 0 }, &server->signal));
+ *
+ * Returns TDT_FUTURE_NONE and sets errno: EINVAL (a pointer is NULL, or a number is no signal's),
+ * EMFILE, ENFILE, ENOMEM.
+ */
+TDT_MUST_USE
+struct tdt_future tdt_signal_wait(const int *signals, int *signal);
 
 /*
  * Make a future that is pending once, and wakes its task at once.  Thus every other task that is

@@ -29,15 +29,6 @@ static int descriptors(void)
 	return descriptors_below(256);
 }
 
-/* libuv keeps two descriptors from its first loop on. */
-static void have_libuv_ready(void)
-{
-	struct tdt__driver *driver;
-
-	ck_assert_int_eq(tdt__driver_new(&driver), 0);
-	end(driver);
-}
-
 CASE(driver)
 
 TEST(it_starts_and_stops)
@@ -45,10 +36,9 @@ TEST(it_starts_and_stops)
 	struct tdt__driver *drivers[10];
 	int before;
 
-	have_libuv_ready();
 	before = descriptors();
 	for (int i = 0; i < 10; i++)
-		ck_assert_int_eq(tdt__driver_new(&drivers[i]), 0);
+		ck_assert_int_eq(tdt__driver_new(&drivers[i], NULL), 0);
 	for (int i = 0; i < 10; i++)
 		end(drivers[i]);
 	ck_assert_int_eq(descriptors(), before);
@@ -58,7 +48,7 @@ TEST(references_outlive_its_thread)
 {
 	struct tdt__driver *driver, *ref;
 
-	ck_assert_int_eq(tdt__driver_new(&driver), 0);
+	ck_assert_int_eq(tdt__driver_new(&driver, NULL), 0);
 	ref = tdt__driver_ref(driver);
 	ck_assert_ptr_eq(ref, driver);
 	end(driver);
@@ -77,7 +67,7 @@ TEST(its_thread_handles_no_signals_but_its_own_faults)
 	sigemptyset(&before);
 	sigaddset(&before, SIGHUP);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	ck_assert_int_eq(tdt__driver_new(&driver), 0);
+	ck_assert_int_eq(tdt__driver_new(&driver, NULL), 0);
 	pthread_sigmask(SIG_SETMASK, NULL, &after);
 	for (int signal = 1; signal < 32; signal++)
 		ck_assert_int_eq(sigismember(&after, signal), signal == SIGHUP);
@@ -104,7 +94,7 @@ TEST(with_nothing_to_do_it_sleeps)
 	long switches;
 	int tries = 0;
 
-	ck_assert_int_eq(tdt__driver_new(&driver), 0);
+	ck_assert_int_eq(tdt__driver_new(&driver, NULL), 0);
 	do {
 		ck_assert_int_lt(tries++, 10);
 		switches = driver_thread_asleep(0);
@@ -113,13 +103,13 @@ TEST(with_nothing_to_do_it_sleeps)
 	end(driver);
 }
 
-/* However few there are; libuv would call abort() for want of some. */
+/* However few there are: it needs three. */
 TEST(without_descriptors_there_is_none)
 {
 	struct tdt__driver *driver;
 	int left = 0;
 
-	for (int limit = 3; left < 12; limit++) {
+	for (int limit = 3; left < 6; limit++) {
 		struct rlimit lowered;
 		int before = descriptors(), error;
 
@@ -127,12 +117,12 @@ TEST(without_descriptors_there_is_none)
 		lowered.rlim_cur = (rlim_t)limit;
 		left = limit - descriptors_below(limit);
 		ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &lowered), 0);
-		error = tdt__driver_new(&driver);
+		error = tdt__driver_new(&driver, NULL);
 		if (error == 0)
 			end(driver);
 		else
 			ck_assert_int_eq(descriptors(), before);
-		ck_assert_int_eq(error, left < 8 ? -EMFILE : 0);
+		ck_assert_int_eq(error, left < 3 ? -EMFILE : 0);
 	}
 }
 
@@ -141,44 +131,21 @@ TEST(without_a_thread_there_is_none)
 	struct tdt__driver *driver;
 	int before;
 
-	have_libuv_ready();
 	before = descriptors();
 	threads_left = 0;
-	ck_assert_int_eq(tdt__driver_new(&driver), -EAGAIN);
+	ck_assert_int_eq(tdt__driver_new(&driver, NULL), -EAGAIN);
 	threads_left = -1;
 	ck_assert_int_eq(descriptors(), before);
 }
 
-/* The fourth allocation is libuv's table of handles, for want of which it calls abort(). */
 TEST(without_memory_there_is_none)
 {
 	struct tdt__driver *driver;
 	int error;
 
 	NEEDS_FAILING_MEMORY();
-	have_libuv_ready();
-	for (int first = 0; first < 3; first++) {
-		no_memory_begin(first);
-		error = tdt__driver_new(&driver);
-		no_memory_end();
-		ck_assert_int_eq(error, -ENOMEM);
-	}
-}
-
-/* Nor does it hear of a descriptor for which libuv would have to grow its table. */
-TEST(without_memory_there_is_no_room_for_a_descriptor)
-{
-	struct tdt__driver *driver;
-	int error;
-
-	NEEDS_FAILING_MEMORY();
-	ck_assert_int_eq(tdt__driver_new(&driver), 0);
-	for (int fd = 1000; fd <= 100000; fd *= 10) {
-		no_memory_begin(0);
-		error = tdt__driver_make_room(driver, fd);
-		no_memory_end();
-		ck_assert_int_eq(error, -ENOMEM);
-		ck_assert_int_eq(tdt__driver_make_room(driver, fd), 0);
-	}
-	end(driver);
+	no_memory_begin(0);
+	error = tdt__driver_new(&driver, NULL);
+	no_memory_end();
+	ck_assert_int_eq(error, -ENOMEM);
 }

@@ -16,17 +16,14 @@ static const struct tdt_rt_config config = { .size = sizeof config, .workers = 4
 
 CASE(nomem)
 
-/*
- * Only the first allocation, which is the runtime: libuv, for the driver, aborts when it has no
- * memory for some.
- */
-TEST(no_memory_for_a_runtime)
+/* The runtime, and its driver. */
+TEST(no_memory_for_a_runtime, .to = 2)
 {
 	struct tdt_rt *made;
 	int error;
 
 	NEEDS_FAILING_MEMORY();
-	no_memory_begin(0);
+	no_memory_begin(_i);
 	made = tdt_rt_new(&config);
 	error = errno;
 	no_memory_end();

@@ -45,6 +45,21 @@ TEST(first_in_first_out, .to = sizeof starts / sizeof *starts)
 	ck_assert(tdt__run_queue_is_empty(&queue));
 }
 
+TEST(tasks_are_left_if_none_was_taken_since_the_last_look, .to = sizeof starts / sizeof *starts)
+{
+	struct tdt__run_queue queue;
+	uint32_t seen = starts[_i] - 1;
+
+	ring_init(&queue, starts[_i]);
+	for (int i = 0; i < 2; i++)
+		ck_assert(!tdt__run_queue_is_left(&queue, &seen)); /* there are none */
+	fill(&queue, 2);
+	ck_assert(tdt__run_queue_is_left(&queue, &seen));
+	tdt__run_queue_pop(&queue);
+	ck_assert(!tdt__run_queue_is_left(&queue, &seen));
+	ck_assert(tdt__run_queue_is_left(&queue, &seen));
+}
+
 TEST(half_of_a_full_one, .to = sizeof starts / sizeof *starts)
 {
 	struct tdt__task *first, *last, *task;
