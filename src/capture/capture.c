@@ -379,7 +379,7 @@ static void take_frame(struct tdt__capture *capture, const struct tdt__frame *fr
 	 * capture's, the top is that of an outer poll on this stack, and this capture's poll is on
 	 * another stack.
 	 */
-	if (frame->cfa == capture->end)
+	if (frame->guessed && frame->cfa == capture->end)
 		close_leaf(capture, TDT__PARENT_TOP);
 	else if (frame->cfa > capture->end)
 		close_leaf(capture,
@@ -585,7 +585,7 @@ void tdt__capture_leaf(struct tdt__poll *poll, struct tdt__registers at)
 	own = walk->learns;
 	most = walk->learns = share_rules(first);
 	while (walk_stack(first, stack, at)) {
-		at = (struct tdt__registers){ stack->pc, stack->sp, stack->fp };
+		at = (struct tdt__registers){ .pc = stack->pc, .sp = stack->sp, .fp = stack->fp };
 		stack = stack->outer;
 	}
 	learned = most - walk->learns;

@@ -117,7 +117,7 @@ static bool add_piece(struct tdt__pieces *pieces, struct tdt__registers *at, uin
 	pieces->size += room_of_piece(piece->size);
 	if (last || piece->end != TDT_CUT_NOT)
 		return false;
-	*at = (struct tdt__registers){ stack.pc, stack.sp, stack.fp };
+	*at = (struct tdt__registers){ .pc = stack.pc, .sp = stack.sp, .fp = stack.fp };
 	*entered = stack.outer;
 	return true;
 }

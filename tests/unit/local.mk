@@ -175,7 +175,7 @@ tests_unit_rt = \
 if RUNTIME
 tests_unit += $(tests_unit_rt)
 endif
-if SWITCH_X86_64
+if X86_64
 tests_unit += tests/unit/task/check_misuse_tls
 endif
 
