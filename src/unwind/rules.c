@@ -52,6 +52,7 @@ static bool cfa_by_row(struct tdt__rule *rule, const struct tdt__cfi_place *cfa)
 	       fits(cfa->n, &rule->cfa);
 }
 
+#if defined(__x86_64__)
 static bool fp_by_row(struct tdt__rule *rule, const struct tdt__cfi_place *fp)
 {
 	intptr_t offset = fp->n;
@@ -76,28 +77,35 @@ static bool fp_by_row(struct tdt__rule *rule, const struct tdt__cfi_place *fp)
 	return rule->fp * (intptr_t)8 == offset;
 }
 
-#if defined(__x86_64__)
 /* The return address lies just below the CFA. */
-static bool return_by_row(struct tdt__rule *rule, const struct tdt__cfi_place *pc)
+static bool saved_by_row(struct tdt__rule *rule, const struct tdt__cfi_row *row)
 {
-	(void)rule;
-	return pc->kind == TDT__CFI_AT_CFA && pc->n == -8;
+	const struct tdt__cfi_place *pc = &row->place[TDT__CFI_PC];
+
+	return fp_by_row(rule, &row->place[TDT__CFI_FP]) && pc->kind == TDT__CFI_AT_CFA &&
+	       pc->n == -8;
 }
 #else
 /* The return address is in its register, or near the caller's fp: see enum tdt__rule_fp. */
-static bool return_by_row(struct tdt__rule *rule, const struct tdt__cfi_place *pc)
+static bool saved_by_row(struct tdt__rule *rule, const struct tdt__cfi_row *row)
 {
-	intptr_t above;
+	const struct tdt__cfi_place *fp = &row->place[TDT__CFI_FP], *pc = &row->place[TDT__CFI_PC];
+	intptr_t at = pc->n - 8, above;
 
+	if (fp->kind == TDT__CFI_AT_CFA) {
+		rule->fp_kind = TDT__FP_SAVED;
+		at = fp->n;
+	} else if (fp->kind != TDT__CFI_SAME && fp->kind != TDT__CFI_LOST) {
+		return false;
+	}
 	if (pc->kind == TDT__CFI_SAME)
 		return rule->fp_kind == TDT__FP_SAME;
-	if (rule->fp_kind == TDT__FP_SAME)
-		rule->fp = (int16_t)(pc->n / 8 - 1);
-	above = pc->n / 8 - rule->fp;
+	above = (pc->n - at) / 8;
+	at += rule->cfa;
+	rule->fp = (int16_t)(at / 8);
 	rule->fp_kind |= (uint8_t)((unsigned)above << 2);
-	return pc->kind == TDT__CFI_AT_CFA && pc->n % 8 == 0 && TDT__RULE_PC(*rule) == above &&
-	       above != 0 && rule->fp + above == pc->n / 8 &&
-	       (rule->fp_kind & TDT__FP_MASK) != TDT__FP_AT_FP;
+	return pc->kind == TDT__CFI_AT_CFA && pc->n % 8 == 0 && rule->fp * (intptr_t)8 == at &&
+	       above != 0 && TDT__RULE_PC(*rule) == above;
 }
 #endif
 
@@ -112,7 +120,7 @@ static struct tdt__rule read_information(uintptr_t pc)
 	if (error == 0 && row.place[TDT__CFI_PC].kind == TDT__CFI_LOST)
 		return (struct tdt__rule){ 0, 0, TDT__CFA_OUTERMOST, TDT__FP_SAME };
 	if (error == 0 && !row.interrupted && cfa_by_row(&rule, &row.cfa) &&
-	    fp_by_row(&rule, &row.place[TDT__CFI_FP]) && return_by_row(&rule, &row.place[TDT__CFI_PC]))
+	    saved_by_row(&rule, &row))
 		return rule;
 	return (struct tdt__rule){ 0, 0, TDT__CFA_OTHER, TDT__FP_SAME };
 }

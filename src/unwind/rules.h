@@ -50,12 +50,14 @@ enum tdt__rule_fp {
 	TDT__FP_AT_FP,    /* the caller's fp is in memory, at the register + 8 * the rule's `fp` */
 
 	/*
-	 * On aarch64 only.  The upper six bits of `fp_kind` say how many words above that place the
-	 * return address is; 0: it is still in x30.  (If the caller's fp is still in the register,
-	 * the place is nevertheless CFA + 8 * `fp`.)
+	 * On aarch64: the caller's fp is in memory, at the register that the CFA is computed from
+	 * + 8 * the rule's `fp`.  The upper six bits of `fp_kind` say how many words above that
+	 * place the return address is, also if the caller's fp is still in the register; 0: it is
+	 * still in x30.
 	 */
+	TDT__FP_SAVED = 3,
 	TDT__FP_MASK = 3,
-	TDT__FP_RECORD = TDT__FP_AT_CFA | 1 << 2
+	TDT__FP_RECORD = TDT__FP_SAVED | 1 << 2
 };
 #define TDT__RULE_PC(rule) ((int8_t)(rule).fp_kind >> 2)
 

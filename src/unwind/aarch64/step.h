@@ -41,7 +41,7 @@ tdt__walk_guess(struct tdt__walk *walk, struct tdt__registers *at, struct tdt__f
 	if (rule.cfa_kind == TDT__CFA_NONE)
 		rule = tdt__rules_learn(&walk->rules, next.pc - 1);
 	if (rule.cfa_kind == TDT__CFA_SP && rule.fp_kind == TDT__FP_RECORD)
-		next.sp = next.fp - (uintptr_t)(rule.fp * (intptr_t)8) - (uintptr_t)(intptr_t)rule.cfa;
+		next.sp = next.fp - (uintptr_t)(rule.fp * (intptr_t)8);
 	if (next.sp < at->fp + 16 || next.sp > walk->top)
 		return tdt__walk_cut(walk, otherwise);
 	frame->guessed = true;
@@ -72,11 +72,10 @@ static inline enum tdt__walked tdt__walk_arrive(struct tdt__walk *walk,
  */
 static __attribute__((noinline, cold, unused)) uintptr_t
 tdt__walk_odd_slot(const struct tdt__walk *walk, const struct tdt__registers *at,
-		   struct tdt__rule rule, struct tdt__frame *frame, uintptr_t cfa,
+		   struct tdt__rule rule, struct tdt__frame *frame, uintptr_t slot, uintptr_t cfa,
 		   uintptr_t red_zone)
 {
-	uintptr_t slot = cfa + (uintptr_t)(rule.fp * (intptr_t)8),
-		  pc_slot = slot + (uintptr_t)(TDT__RULE_PC(rule) * (intptr_t)8);
+	uintptr_t pc_slot = slot + (uintptr_t)(TDT__RULE_PC(rule) * (intptr_t)8);
 
 	if ((rule.fp_kind & TDT__FP_MASK) == TDT__FP_SAME)
 		slot = 0;
@@ -109,7 +108,7 @@ tdt__walk_step_out(struct tdt__walk *walk, struct tdt__registers *at, struct tdt
 	 * The call is before the return address.  The code at the return address itself may belong
 	 * to another function.
 	 */
-	uintptr_t code = at->pc - 1, cfa, slot;
+	uintptr_t code = at->pc - 1, base, cfa, slot;
 	enum tdt__walked walked;
 	struct tdt__rule rule;
 	struct tdt__registers copy; /* for functions: `at` itself is kept in registers */
@@ -123,9 +122,9 @@ tdt__walk_step_out(struct tdt__walk *walk, struct tdt__registers *at, struct tdt
 		rule = tdt__rules_learn(&walk->rules, code);
 	}
 	if (__builtin_expect(rule.cfa_kind == TDT__CFA_SP, 1))
-		cfa = at->sp + (uintptr_t)(intptr_t)rule.cfa;
+		base = at->sp;
 	else if (rule.cfa_kind == TDT__CFA_FP)
-		cfa = at->fp + (uintptr_t)(intptr_t)rule.cfa;
+		base = at->fp;
 	else if (rule.cfa_kind == TDT__CFA_OUTERMOST)
 		return tdt__walk_cut(walk, TDT_CUT_STACK);
 	else if (rule.cfa_kind == TDT__CFA_NONE)
@@ -139,20 +138,23 @@ tdt__walk_step_out(struct tdt__walk *walk, struct tdt__registers *at, struct tdt
 		return walked;
 	}
 
+	cfa = base + (uintptr_t)(intptr_t)rule.cfa;
 	if (__builtin_expect(cfa > walk->top, 0))
 		return tdt__walk_arrive(walk, at, frame, cfa);
 	if (__builtin_expect(rule.fp_kind == TDT__FP_RECORD, 1)) {
-		slot = cfa + (uintptr_t)(rule.fp * (intptr_t)8);
+		slot = base + (uintptr_t)(rule.fp * (intptr_t)8);
 		if (slot < at->sp - red_zone || slot > cfa - 16 || slot % 8 != 0)
 			return tdt__walk_cut(walk, TDT_CUT_CORRUPT);
 		frame->fp_slot = slot;
 		at->fp = tdt__word_at(slot + (uintptr_t)shift);
 		slot += 8;
-	} else if (TDT__RULE_PC(rule) == 0) {
+	} else if (rule.fp_kind == TDT__FP_SAME) {
 		return tdt__walk_by_lr(walk, at, frame, cfa);
 	} else {
 		copy = *at;
-		slot = tdt__walk_odd_slot(walk, &copy, rule, frame, cfa, red_zone);
+		slot = tdt__walk_odd_slot(walk, &copy, rule, frame,
+					  base + (uintptr_t)(rule.fp * (intptr_t)8), cfa,
+					  red_zone);
 		if (slot == 0)
 			return tdt__walk_cut(walk, TDT_CUT_CORRUPT);
 		if (frame->fp_slot != 0)

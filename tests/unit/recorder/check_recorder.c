@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -900,7 +901,7 @@ TEST(a_child_that_is_made_without_the_handlers_of_fork_does_no_harm)
 	start(NULL);
 	hand_begin(&hand, 9, TDT_READY, NULL);
 	hand_poll(&hand);
-	child = (pid_t)syscall(SYS_fork);
+	child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	if (child == 0) {
 		hand_poll(&hand);
 		_exit(0);
