@@ -5,7 +5,7 @@
 # another build; what has not changed is not built again.  Under valgrind and with random delays the
 # tests of this build are run.
 
-.PHONY: check-sanitizers check-asan check-clang check-tsan check-valgrind check-bare check-step \
+.PHONY: check-aarch64 check-emulated check-sanitizers check-asan check-clang check-tsan check-valgrind check-bare check-step \
 	check-that-walk check-delays check-fibers check-flaky check-soak check-full \
 	check-flags check-instrumentation \
 	check-host check-host-asan check-host-tsan coverage coverage-report
@@ -68,7 +68,7 @@ without_walks = \
 	tests/fuzz/% \
 	tests/project/% \
 	$(addprefix tests/outside/, \
-		aarch64.sh bench.sh compare.sh completions.sh crates.sh damaged_dwarf.sh fuzz.sh \
+		bench.sh compare.sh completions.sh crates.sh damaged_dwarf.sh fuzz.sh \
 		help.sh perfetto.sh probes.sh summary.sh tdt_diff.sh tdt_last.sh tdt_metrics.sh \
 		tdt_record.sh tdt_top.sh tdt_tree.sh tools.sh user_probes.sh wrong_code.sh) \
 	$(addprefix tests/unit/, \
@@ -78,6 +78,35 @@ check-that-walk:
 	@echo 'check-step: skipped: $(without_walks)'
 	+@$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(filter-out $(without_walks),$(TESTS))' \
 		check_PROGRAMS='$(filter-out $(without_walks) $(BENCHES),$(check_PROGRAMS))'
+
+# The unit programs for aarch64, by a cross compiler and Debian's libraries, emulated.
+check-aarch64:
+	+@root=$(abs_top_builddir)/build-aarch64/sysroot; \
+	for program in aarch64-linux-gnu-gcc aarch64-linux-gnu-g++ qemu-aarch64 apt-get dpkg-deb; do \
+		command -v $$program >/dev/null || \
+			{ echo "check-aarch64: skipped: there is no $$program"; exit 0; }; \
+	done; \
+	mkdir -p build-aarch64 && $(SHELL) $(srcdir)/tests/lib/sysroot.sh $$root || exit; \
+	PKG_CONFIG_LIBDIR=$$root/usr/lib/aarch64-linux-gnu/pkgconfig:$$root/usr/share/pkgconfig; \
+	PKG_CONFIG_SYSROOT_DIR=$$root; export PKG_CONFIG_LIBDIR PKG_CONFIG_SYSROOT_DIR; \
+	cc="aarch64-linux-gnu-gcc --sysroot=$$root" cxx="aarch64-linux-gnu-g++ --sysroot=$$root"; \
+	name=aarch64; flags=--host=aarch64-linux-gnu; goal=check-emulated; $(in_own_build)
+
+# What qemu-user cannot do, and so is neither run nor built: a thread's registers in
+# /proc/PID/task/TID/syscall are those of qemu; a signal waits until the emulated thread looks for it;
+# a child of a process with threads cannot make threads (an assertion of qemu fails); no program is
+# executed without binfmt_misc; one emulated process does not see the memory of another where that one
+# does; and limits of memory are qemu's.
+not_emulated = \
+	$(addprefix tests/unit/, \
+		@NOT@)
+emulated_tests = $(filter-out $(not_emulated),$(tests_unit))
+check-emulated:
+	@echo 'check-aarch64: skipped: $(not_emulated)'
+	+@$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(emulated_tests)' \
+		check_PROGRAMS='$(emulated_tests)' \
+		LOG_COMPILER='$(TEST_TIMEOUT) $(SHELL) ./libtool --mode=execute qemu-aarch64 -cpu max \
+			-L $(abs_top_builddir)/sysroot'
 
 # What is left without the runtime and the probes.
 check-bare:

@@ -64,10 +64,13 @@ static bool go_to(const struct tdt__stack_copy *copy, const uintptr_t *innermost
 	set_register(registers, TDT__CFI_SP, copy->at.sp);
 	if (copy->at.fp != TDT__NO_FP)
 		set_register(registers, TDT__CFI_FP, copy->at.fp);
-	for (unsigned i = 0; i < STEPS_AGAIN && registers->value[TDT__CFI_SP] < at.sp; i++)
+	for (unsigned i = 0; i < STEPS_AGAIN && registers->value[TDT__CFI_SP] <= at.sp; i++) {
+		if (registers->value[TDT__CFI_SP] == at.sp && code == at.pc - 1)
+			return true;
 		if (!follow_step(copy, registers, &code))
 			return false;
-	return registers->value[TDT__CFI_SP] == at.sp && code == at.pc - 1;
+	}
+	return false;
 }
 
 static bool follow(const struct tdt__stack_copy *copy, const uintptr_t *innermost,

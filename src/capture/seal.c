@@ -29,14 +29,12 @@ static void seal_frame(struct tdt__seal *seal, uint32_t index, struct tdt__frame
 	bool beside = frame->fp_slot == at - 8;
 
 	frame->sealed = (uint8_t)seal->n;
-	/* The return address as it lies there: it may be signed. */
-	add_pair(seal, index, at - 8, (tdt__pair){ caller->fp, tdt__word_at(at) },
+	add_pair(seal, index, at - 8, (tdt__pair){ caller->fp, tdt__return_word(at, caller) },
 		 beside ? ~(uintptr_t)0 : 0);
 	if (frame->fp_slot != 0 && !beside)
 		add_word(seal, index, frame->fp_slot, caller->fp);
-	at = tdt__cfa_slot(frame);
-	if (at != 0)
-		add_word(seal, index, at, frame->cfa);
+	if (tdt__cfa_slot(frame) != 0)
+		add_word(seal, index, tdt__cfa_slot(frame), frame->cfa);
 }
 
 void tdt__seal_set(struct tdt__seal *seal, struct tdt__capture *capture, uint32_t index)

@@ -213,6 +213,7 @@ EXTRA_DIST += \
 	tests/lib/instrumentation.sh \
 	tests/lib/outside.sh \
 	tests/lib/slowest.sh \
+	tests/lib/sysroot.sh \
 	tests/lib/tap.sh \
 	tests/lib/trace_processor.mjs \
 	tests/lib/trace_processor.sh \

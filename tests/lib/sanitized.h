@@ -59,6 +59,12 @@ static inline bool in_valgrind(void)
 	return has_preloaded("vgpreload");
 }
 
+/* Under qemu-user: see check-emulated in tests/sanitizers.mk. */
+static inline bool is_emulated(void)
+{
+	return getenv("TDT_TEST_EMULATED") != NULL;
+}
+
 /* With the random delays of make check-delays. */
 static inline bool is_delayed(void)
 {

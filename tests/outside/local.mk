@@ -179,7 +179,6 @@ EXTRA_DIST += \
 	tests/ghosts/shapes.cc \
 	tests/ghosts/shapes.h \
 	tests/ghosts/shapes.rs \
-	tests/outside/aarch64/libunwind.h \
 	tests/outside/fixtures/blocked.c \
 	tests/outside/fixtures/cafe.cc \
 	tests/outside/fixtures/chain.c \
@@ -255,7 +254,6 @@ if !SANITIZED
 dist_check_SCRIPTS += \
 	tests/outside/wrong_code.sh \
 	tests/outside/matrix.sh \
-	tests/outside/aarch64.sh \
 	tests/outside/completions.sh
 endif
 dist_check_SCRIPTS += \

@@ -177,7 +177,7 @@ endif
 if X86_64
 tests_unit += tests/unit/task/check_misuse_tls tests/unit/unwind/check_code
 else
-tests_unit += tests/unit/unwind/check_code_aarch64
+tests_unit += tests/unit/capture/check_interrupted_aarch64 tests/unit/unwind/check_code_aarch64
 endif
 
 # What suites are linked with: the library's own objects, which is the default; the library as

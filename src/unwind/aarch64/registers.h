@@ -89,6 +89,13 @@ static inline uintptr_t tdt__return_slot(const struct tdt__frame *frame)
 	return frame->cfa + (uintptr_t)(intptr_t)frame->pc_at;
 }
 
+/* What is there: the return address may be signed. */
+static inline uintptr_t tdt__return_word(uintptr_t slot, const struct tdt__frame *caller)
+{
+	(void)caller;
+	return *(const volatile uintptr_t *)slot;
+}
+
 /* Where the frame's CFA is; 0: it is computed. */
 static inline uintptr_t tdt__cfa_slot(const struct tdt__frame *frame)
 {

@@ -75,6 +75,13 @@ static inline uintptr_t tdt__return_slot(const struct tdt__frame *frame)
 	return frame->cfa - 8;
 }
 
+/* What is there. */
+static inline uintptr_t tdt__return_word(uintptr_t slot, const struct tdt__frame *caller)
+{
+	(void)slot;
+	return caller->pc;
+}
+
 /* Where the frame's CFA is; 0: it is computed. */
 static inline uintptr_t tdt__cfa_slot(const struct tdt__frame *frame)
 {
