@@ -5,7 +5,8 @@
 # another build; what has not changed is not built again.  Under valgrind and with random delays the
 # tests of this build are run.
 
-.PHONY: check-aarch64 check-emulated check-sanitizers check-asan check-clang check-tsan check-valgrind check-bare check-step \
+.PHONY: check-aarch64 check-emulated check-sanitizers check-asan check-clang check-tsan \
+	check-valgrind check-bare check-step \
 	check-that-walk check-delays check-fibers check-flaky check-soak check-full \
 	check-flags check-instrumentation \
 	check-host check-host-asan check-host-tsan coverage coverage-report
@@ -82,7 +83,7 @@ check-that-walk:
 # The unit programs for aarch64, by a cross compiler and Debian's libraries, emulated.
 check-aarch64:
 	+@root=$(abs_top_builddir)/build-aarch64/sysroot; \
-	for program in aarch64-linux-gnu-gcc aarch64-linux-gnu-g++ qemu-aarch64 apt-get dpkg-deb; do \
+	for program in aarch64-linux-gnu-gcc aarch64-linux-gnu-g++ qemu-aarch64 apt-get; do \
 		command -v $$program >/dev/null || \
 			{ echo "check-aarch64: skipped: there is no $$program"; exit 0; }; \
 	done; \
@@ -92,12 +93,11 @@ check-aarch64:
 	cc="aarch64-linux-gnu-gcc --sysroot=$$root" cxx="aarch64-linux-gnu-g++ --sysroot=$$root"; \
 	name=aarch64; flags=--host=aarch64-linux-gnu; goal=check-emulated; $(in_own_build)
 
-# What qemu-user cannot do, and so is neither run nor built: a thread's registers in
-# /proc/PID/task/TID/syscall are those of qemu; a signal waits until the emulated thread looks for it;
-# a child of a process with threads cannot make threads (an assertion of qemu fails); no program is
-# executed without binfmt_misc; one emulated process does not see the memory of another where that one
-# does; limits of memory are qemu's; and what counts on some speed takes too long.  The tests that
-# read a poll in progress skip themselves.
+# What qemu-user cannot do, and so is neither run nor built.  It has no process_vm_readv(2), and
+# refuses rt_tgsigqueueinfo(2) for the library's signal; /proc/PID/task/TID/syscall has registers of
+# qemu's own; a child of a process with threads cannot make threads (an assertion of qemu fails); it
+# executes no program without binfmt_misc; limits of memory are qemu's; and some tests take too long.
+# Tests that read a poll in progress skip themselves.
 not_emulated = \
 	$(addprefix tests/unit/, \
 		check_errno check_fork cli/check_apart door/check_door \
@@ -110,10 +110,10 @@ not_emulated = \
 emulated_tests = $(filter-out $(not_emulated),$(tests_unit))
 check-emulated:
 	@echo 'check-aarch64: skipped: $(not_emulated)'
-	+@TDT_TEST_EMULATED=1; export TDT_TEST_EMULATED; $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(emulated_tests)' \
-		check_PROGRAMS='$(emulated_tests)' \
-		LOG_COMPILER='$(TEST_TIMEOUT) $(SHELL) ./libtool --mode=execute qemu-aarch64 -cpu max \
-			-L $(abs_top_builddir)/sysroot'
+	+@TDT_TEST_EMULATED=1; export TDT_TEST_EMULATED; \
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(emulated_tests)' check_PROGRAMS='$(emulated_tests)' \
+		LOG_COMPILER='$(TEST_TIMEOUT) $(SHELL) ./libtool --mode=execute \
+			qemu-aarch64 -cpu max -L $(abs_top_builddir)/sysroot'
 
 # What is left without the runtime and the probes.
 check-bare:

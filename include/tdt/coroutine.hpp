@@ -58,8 +58,8 @@
  * of all C++ functions.  Therefore no option of the compiler (-finstrument-functions, -pg,
  * --coverage, stack protectors, sanitizers, -mstackrealign, LTO and others) can put code into them.
  * This is for x86-64 and aarch64, with gcc and clang.  On other machines coroutines work the same,
- * but their trees show the leaf alone.  The assembly is in AT&T syntax, so compile without -masm=intel.  A
- * header unit contains no assembly, so include this header, do not import it.
+ * but their trees show the leaf alone.  The assembly is in AT&T syntax, so compile without
+ * -masm=intel.  A header unit contains no assembly, so include this header, do not import it.
  */
 
 #if !defined(__cplusplus) || __cplusplus < 202002L || !defined(__cpp_impl_coroutine)
@@ -77,7 +77,7 @@
 
 #include <tdt/future.h>
 
-#if (defined(__x86_64__) || defined(__aarch64__)) && defined(__LP64__) &&                           \
+#if (defined(__x86_64__) || defined(__aarch64__)) && defined(__LP64__) &&                          \
 	defined(__GCC_HAVE_DWARF2_CFI_ASM)
 #define TDT__CO_FRAMES 1
 #else
@@ -403,7 +403,8 @@ __asm__(".ifndef tdt__co_poll_from\n\t"
 	"sub x10, x19, x5\n\t"
 	"stp x29, x9, [x10]\n\t"
 	"10:\n\t"
-	"stp x10, x2, [sp, #-16]!\n\t" /* the call from the made-up frame, as what is called saves it */
+	/* The call from the made-up frame, as what is called saves it. */
+	"stp x10, x2, [sp, #-16]!\n\t"
 	"mov x29, sp\n\t"
 	".cfi_remember_state\n\t"
 	".cfi_def_cfa sp, 16\n\t"

@@ -68,7 +68,8 @@ static enum where where_is(const struct tdt__thread *thread, uintptr_t sp, uintp
 		return tdt__stack_holds(fiber, sp, sp + 1) ? THERE : ELSEWHERE;
 	if (lies_on_own(thread, sp, top + TDT__TOP_RECORD))
 		return THERE;
-	if (sp >= top + TDT__TOP_RECORD || lies_on_own(thread, sp, sp + 1) || lies_on_own(thread, top, top + 1))
+	if (sp >= top + TDT__TOP_RECORD || lies_on_own(thread, sp, sp + 1) ||
+	    lies_on_own(thread, top, top + 1))
 		return ELSEWHERE;
 	return UNKNOWN;
 }

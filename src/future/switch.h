@@ -5,8 +5,8 @@
  * Switching from one stack to another, on the same thread.  The registers that a call preserves are
  * preserved, and so are the modes of the FPU.  The thread's signal mask is not touched.
  *
- * A few instructions do it (switch.S of the architecture).  They do not switch shadow stacks, so the
- * library is marked as code that can't run with them.
+ * A few instructions do it (switch.S of the architecture).  They do not switch shadow stacks, so
+ * the library is marked as code that can't run with them.
  */
 
 #include <stddef.h>

@@ -9,8 +9,8 @@
  * Each word that it reads lies between the first frame's sp and `top`.  So if that range is one
  * readable piece of stack (readable.h), the walk can't fault, whatever the range holds.
  *
- * There are two implementations: walk_rules.h, and walk_step.h, by libunwind's own cursor.  The slow
- * one is the reference with which the tests compare the fast one.
+ * There are two implementations: walk_rules.h, and walk_step.h, by libunwind's own cursor.  The
+ * slow one is the reference with which the tests compare the fast one.
  */
 
 #include <config.h>

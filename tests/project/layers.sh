@@ -25,7 +25,7 @@ upward_includes()
 				level[name[i]] = i
 		}
 		function folder_of(path,    part, n) {
-			sub(/\/(x86_64|aarch64)\//, "/", path) # a machine's part of a folder
+			sub(/\/(x86_64|aarch64)\//, "/", path) # the part of one machine
 			n = split(path, part, "/")
 			return n > 1 ? part[n - 1] : ""
 		}

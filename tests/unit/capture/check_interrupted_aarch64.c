@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Covers capture/walk_copy, capture/follow, capture/stack_copy.  A poll that is interrupted at any
- * instruction of a function on aarch64 has all its callers.  The functions have a breakpoint at each
- * instruction, whose signal takes the place of the library's.
+ * instruction of a function on aarch64 has all its callers.  The functions have a breakpoint at
+ * each instruction, whose signal takes the place of the library's.
  */
 
 #include <config.h>

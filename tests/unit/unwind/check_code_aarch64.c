@@ -75,7 +75,7 @@ TEST(a_call_is_told_by_the_instruction_before_its_return_address,
 /* Whether all jumps are known; and how many lead out, of which the first to the_function. */
 #define JUMPS(JUMP)                                                                                \
 	JUMP(true, 0, "ret")                                                                       \
-	JUMP(true, 0, "bl another_function\n\t.inst 0xd65f0bff") /* retaa */                        \
+	JUMP(true, 0, "bl another_function\n\t.inst 0xd65f0bff") /* retaa */                       \
 	JUMP(true, 1, "b the_function")                                                            \
 	JUMP(true, 1, "b plt_plain")                                                               \
 	JUMP(true, 1, "b.eq the_function\n\tret")                                                  \
@@ -114,7 +114,8 @@ TEST(jumps_out_of_a_function_are_found_and_no_others, .to = sizeof jumps / sizeo
 	FRAME(-1, "8: stp x29, x30, [sp, #-32]!\n\tmov x29, sp")                                   \
 	FRAME(-1, "stp x29, x30, [sp, #-32]!\n8:\tmov x29, sp")                                    \
 	FRAME(0, "stp x29, x30, [sp, #-32]!\n\tmov x29, sp\n8:\tnop")                              \
-	FRAME(0x30, "sub sp, sp, #0x40\n\tstp x29, x30, [sp, #0x30]\n\tadd x29, sp, #0x30\n8: nop") \
+	FRAME(0x30, "sub sp, sp, #0x40\n\tstp x29, x30, [sp, #0x30]\n\tadd x29, sp, #0x30\n8:"     \
+		    "\tnop")                                                                       \
 	FRAME(0x5010, "stp x29, x30, [sp, #-16]!\n\tmov x29, sp\n\tsub sp, sp, #5, lsl #12\n\t"    \
 		      "sub sp, sp, #16\n8:\tnop")                                                  \
 	FRAME(16, "stp x29, x30, [sp, #-16]!\n\tmov x29, sp\n\tstr x19, [sp, #-16]!\n8: nop")      \

@@ -377,7 +377,8 @@ static const struct {
 #else
 CODE(leaf_keeps_all, "");
 CODE(record, ".cfi_def_cfa_offset 32\n.cfi_offset 29, -32\n.cfi_offset 30, -24\n");
-CODE(record_far, ".cfi_def_cfa_offset 4194320\n.cfi_offset 29, -4194312\n.cfi_offset 30, -4194304\n");
+CODE(record_far, ".cfi_def_cfa_offset 4194320\n.cfi_offset 29, -4194312\n"
+		 ".cfi_offset 30, -4194304\n");
 /* The return address is signed. */
 CODE(signs, ".cfi_escape 0x2d\n.cfi_def_cfa_offset 32\n.cfi_offset 29, -32\n.cfi_offset 30, -24\n");
 CODE(pc_below_fp, ".cfi_def_cfa_offset 32\n.cfi_offset 29, -8\n.cfi_offset 30, -24\n");
