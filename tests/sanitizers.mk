@@ -95,8 +95,8 @@ check-aarch64:
 
 # What qemu-user cannot do, and so is neither run nor built.  It has no process_vm_readv(2), and
 # refuses rt_tgsigqueueinfo(2) for the library's signal; /proc/PID/task/TID/syscall has registers of
-# qemu's own; a child of a process with threads cannot make threads (an assertion of qemu fails); it
-# executes no program without binfmt_misc; limits of memory are qemu's; and some tests take too long.
+# qemu's own; a child of a process with threads cannot make threads (qemu's assertion fails); it
+# executes no program without binfmt_misc; limits of memory are qemu's; some tests take too long.
 # Tests that read a poll in progress skip themselves.
 not_emulated = \
 	$(addprefix tests/unit/, \

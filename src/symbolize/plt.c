@@ -102,7 +102,8 @@ const char *tdt__plt_find(Dwfl_Module *elf, uint64_t address, uint64_t *start)
 	uint64_t slot;
 
 	if (file == NULL || gelf_getehdr(file, &header) == NULL ||
-	    elf_getshdrstrndx(file, &names) != 0 || !find_stubs(file, names, address - bias, &stubs))
+	    elf_getshdrstrndx(file, &names) != 0 ||
+	    !find_stubs(file, names, address - bias, &stubs))
 		return NULL;
 	data = elf_getdata(stubs.scn, NULL);
 	size = stubs.header.sh_entsize != 0 ? stubs.header.sh_entsize : STUB_SIZE;

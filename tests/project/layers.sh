@@ -16,7 +16,7 @@ reader='base symbolize tree facts recording tree-printer'
 # line.
 upward_includes()
 {
-	(cd "$1" && grep -n '^#include "' src/*.[ch] src/*/*.[ch] src/*/*/*.[ch] \
+	(cd "$1" && grep -ns '^#include "' src/*.[ch] src/*/*.[ch] src/*/*/*.[ch] \
 		tree-printer/*.[ch]) |
 		awk -v folders="$folders" '
 		BEGIN {
