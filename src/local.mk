@@ -342,6 +342,7 @@ libtdt_core_la_SOURCES = \
 	src/unwind/code.c \
 	src/unwind/code.h \
 	src/unwind/instruction.h \
+	src/unwind/interrupted.h \
 	src/unwind/registers.h \
 	src/unwind/unwinder.c \
 	src/unwind/unwinder.h \
@@ -368,6 +369,7 @@ if AARCH64
 libtdt_core_la_SOURCES += \
 	src/unwind/aarch64/calls.c \
 	src/unwind/aarch64/instruction.c \
+	src/unwind/aarch64/interrupted.h \
 	src/unwind/aarch64/left.h \
 	src/unwind/aarch64/registers.h \
 	src/unwind/aarch64/step.h \
@@ -376,6 +378,7 @@ else
 libtdt_core_la_SOURCES += \
 	src/unwind/x86_64/calls.c \
 	src/unwind/x86_64/instruction.c \
+	src/unwind/x86_64/interrupted.h \
 	src/unwind/x86_64/left.h \
 	src/unwind/x86_64/registers.h \
 	src/unwind/x86_64/step.h \

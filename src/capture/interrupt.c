@@ -39,6 +39,7 @@
 #include "host/thread.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
+#include "unwind/interrupted.h"
 
 /*
  * How long a thread may block the signal before the request fails: so many checks, so many

@@ -17,8 +17,6 @@
  *	struct tdt__registers   `pc` is a return address: the frame made a call that has not returned
  *	tdt__unsigned_pc()      a return address as it was before the function signed it
  *	TDT__CALLER_REGISTERS() those of the caller
- *	tdt__interrupted()      those of an interrupted thread; `pc` is where it was interrupted
- *	tdt__interrupted_all()  the general registers of such a thread, by their DWARF numbers
  *
  * TDT__OWN_CFA() and TDT__OWN_TOP() make the compiler keep a frame pointer in the function that
  * uses them.  Its frame then has the layout of the example in the ABI.  Such a function must not be

@@ -3,7 +3,7 @@
 
 /* The registers of aarch64: see unwind/registers.h. */
 
-#include <ucontext.h>
+#include <elf.h>
 
 #include "tree/stacks.h"
 
@@ -67,21 +67,6 @@ static inline uintptr_t tdt__unsigned_pc(uintptr_t pc)
 	    .pc = tdt__unsigned_pc((uintptr_t)__builtin_return_address(0)),                        \
 	    .sp = TDT__OWN_CFA(),                                                                  \
 	    .fp = *(const uintptr_t *)__builtin_frame_address(0) })
-
-static inline struct tdt__registers tdt__interrupted(const ucontext_t *context)
-{
-	const mcontext_t *at = &context->uc_mcontext;
-
-	return (struct tdt__registers){ at->pc, at->sp, at->regs[29],
-					tdt__unsigned_pc(at->regs[30]) };
-}
-
-static inline void tdt__interrupted_all(uintptr_t *registers, const ucontext_t *context)
-{
-	for (unsigned i = 0; i <= TDT__CFI_PC; i++)
-		registers[i] = context->uc_mcontext.regs[i];
-	registers[TDT__CFI_SP] = context->uc_mcontext.sp;
-}
 
 /* Where the return address of the frame is. */
 static inline uintptr_t tdt__return_slot(const struct tdt__frame *frame)

@@ -3,7 +3,7 @@
 
 /* The registers of x86-64: see unwind/registers.h. */
 
-#include <ucontext.h>
+#include <elf.h>
 
 #include "tree/stacks.h"
 
@@ -48,26 +48,6 @@ static inline uintptr_t tdt__unsigned_pc(uintptr_t pc)
 #define TDT__CALLER_REGISTERS()                                                                    \
 	((struct tdt__registers){ (uintptr_t)__builtin_return_address(0), TDT__OWN_CFA(),          \
 				  *(const uintptr_t *)__builtin_frame_address(0) })
-
-static inline struct tdt__registers tdt__interrupted(const ucontext_t *context)
-{
-	const greg_t *registers = context->uc_mcontext.gregs;
-
-	return (struct tdt__registers){ (uintptr_t)registers[REG_RIP],
-					(uintptr_t)registers[REG_RSP],
-					(uintptr_t)registers[REG_RBP] };
-}
-
-static inline void tdt__interrupted_all(uintptr_t *registers, const ucontext_t *context)
-{
-	static const uint8_t numbers[TDT__GENERAL_REGISTERS] = {
-		REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
-		REG_R8,	 REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15
-	};
-
-	for (unsigned i = 0; i < TDT__GENERAL_REGISTERS; i++)
-		registers[i] = (uintptr_t)context->uc_mcontext.gregs[numbers[i]];
-}
 
 /* Where the return address of the frame is. */
 static inline uintptr_t tdt__return_slot(const struct tdt__frame *frame)

@@ -15,7 +15,7 @@
 #include "host/thread.h"
 #include "lib/must.h"
 #include "lib/test.h"
-#include "unwind/registers.h"
+#include "unwind/interrupted.h"
 
 #define FUNCTION(name, code)                                                                       \
 	extern const char name##_end[] __attribute__((visibility("hidden")));                      \
