@@ -106,7 +106,7 @@ not_emulated = \
 		recorder/check_files recorder/check_footprint recorder/check_record_stacks \
 		recorder/check_recorder recording/check_read runtime/check_driver \
 		runtime/check_timers symbolize/check_modules symbolize/check_namer \
-		symbolize/check_naming tree-printer/check_fold)
+		symbolize/check_naming tree-printer/check_fold watch/check_watch)
 emulated_tests = $(filter-out $(not_emulated),$(tests_unit))
 check-emulated:
 	@echo 'check-aarch64: skipped: $(not_emulated)'
