@@ -106,14 +106,14 @@ not_emulated = \
 		recorder/check_files recorder/check_footprint recorder/check_record_stacks \
 		recorder/check_recorder recording/check_read runtime/check_driver \
 		runtime/check_timers symbolize/check_modules symbolize/check_namer \
-		symbolize/check_naming tree-printer/check_fold watch/check_watch)
+		symbolize/check_naming tree-printer/check_fold)
 emulated_tests = $(filter-out $(not_emulated),$(tests_unit))
 check-emulated:
 	@echo 'check-aarch64: skipped: $(not_emulated)'
 	+@TDT_TEST_EMULATED=1; export TDT_TEST_EMULATED; \
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(emulated_tests)' check_PROGRAMS='$(emulated_tests)' \
-		LOG_COMPILER='$(TEST_TIMEOUT) $(SHELL) ./libtool --mode=execute \
-			qemu-aarch64 -cpu max -L $(abs_top_builddir)/sysroot'
+		LOG_COMPILER='$(TEST_TIMEOUT) bash $(srcdir)/tests/lib/emulated.sh \
+			$(abs_top_builddir)/sysroot'
 
 # What is left without the runtime and the probes.
 check-bare:

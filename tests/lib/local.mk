@@ -209,6 +209,7 @@ tests_lib_libframes_without_fp_la_CFLAGS = $(AM_CFLAGS) -fomit-frame-pointer
 
 EXTRA_DIST += \
 	tests/lib/driver.sh \
+	tests/lib/emulated.sh \
 	tests/lib/flaky.sh \
 	tests/lib/instrumentation.sh \
 	tests/lib/outside.sh \
