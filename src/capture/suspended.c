@@ -87,7 +87,9 @@ static struct tdt_stack bounds_of(const struct tdt_registry_fiber *fiber, uintpt
 
 	if (stack.size == 0) {
 		stack.low = (void *)(sp & ~(uintptr_t)15);
-		stack.size = stack.base > sp ? stack.base - (uintptr_t)stack.low : UNKNOWN_STACK;
+		stack.size = stack.base > sp
+				 ? stack.base + TDT__TOP_RECORD - (uintptr_t)stack.low
+				 : UNKNOWN_STACK;
 	}
 	return stack;
 }
