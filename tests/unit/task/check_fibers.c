@@ -1329,8 +1329,6 @@ TEST(without_memory_a_fiber_is_not_read)
 
 /* --- How much of its stack ------------------------------------------------------------ */
 
-#define UNPAINTED 64 /* bytes at the stack pointer, which the switch may use */
-
 static NOINLINE void yields_after_a_while(struct fibered *it)
 {
 	for (;;) {
@@ -1343,7 +1341,9 @@ static unsigned char *paint(struct fibered *it)
 {
 	unsigned char *sp = (unsigned char *)tdt__context_registers(&it->inside).sp;
 
-	memset(it->stack, PAINT, (size_t)(sp - UNPAINTED - (unsigned char *)it->stack));
+	/* What the switch has left lies in between. */
+	memset(it->stack, PAINT,
+	       (size_t)((unsigned char *)it->inside.sp - (unsigned char *)it->stack));
 	return sp;
 }
 
