@@ -111,8 +111,9 @@ static bool saved_by_row(struct tdt__rule *rule, const struct tdt__cfi_row *row)
 
 static struct tdt__rule read_information(uintptr_t pc)
 {
+	/* Too large for the stack of a fiber.  Protected by tdt__unwind_lock. */
+	static struct tdt__cfi_row row;
 	struct tdt__rule rule = { 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME };
-	struct tdt__cfi_row row;
 	int error = tdt__cfi_find(pc, &row);
 
 	if (error == -ENOENT)
