@@ -1206,11 +1206,6 @@ TEST(a_fiber_goes_on_on_another_thread)
 	fibered_fini(&it);
 }
 
-static const char *no_threads_in_children(void)
-{
-	return is_emulated() ? "emulated: a child can make no threads" : NULL;
-}
-
 TEST(a_suspended_fiber_is_read_in_a_child_of_fork, .skip = no_threads_in_children)
 {
 	struct fibered it = { .run = runs };
