@@ -282,6 +282,7 @@ libtdt_core_la_SOURCES = \
 	src/symbolize/plt.h \
 	src/symbolize/ranges.c \
 	src/symbolize/ranges.h \
+	src/symbolize/stub.h \
 	src/symbolize/symbolize.c \
 	src/symbolize/symbolize.h \
 	src/task/abort.c \
@@ -343,8 +344,8 @@ libtdt_core_la_SOURCES = \
 	src/unwind/cfi.h \
 	src/unwind/code.c \
 	src/unwind/code.h \
-	src/unwind/instruction.c \
 	src/unwind/instruction.h \
+	src/unwind/interrupted.h \
 	src/unwind/registers.h \
 	src/unwind/unwinder.c \
 	src/unwind/unwinder.h \
@@ -367,9 +368,24 @@ libtdt_core_la_SOURCES += \
 	src/unwind/rules.c \
 	src/unwind/rules.h
 endif
-if SWITCH_X86_64
+if AARCH64
 libtdt_core_la_SOURCES += \
-	src/future/switch_x86_64.S
+	src/unwind/aarch64/calls.c \
+	src/unwind/aarch64/instruction.c \
+	src/unwind/aarch64/interrupted.h \
+	src/unwind/aarch64/left.h \
+	src/unwind/aarch64/registers.h \
+	src/unwind/aarch64/step.h \
+	src/unwind/aarch64/switch.S
+else
+libtdt_core_la_SOURCES += \
+	src/unwind/x86_64/calls.c \
+	src/unwind/x86_64/instruction.c \
+	src/unwind/x86_64/interrupted.h \
+	src/unwind/x86_64/left.h \
+	src/unwind/x86_64/registers.h \
+	src/unwind/x86_64/step.h \
+	src/unwind/x86_64/switch.S
 endif
 libtdt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(ONCE_CFLAGS) $(LIBUNWIND_CFLAGS) \
 	$(LIBDW_CFLAGS) $(ZLIB_CFLAGS)

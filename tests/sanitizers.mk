@@ -5,8 +5,9 @@
 # another build; what has not changed is not built again.  Under valgrind and with random delays the
 # tests of this build are run.
 
-.PHONY: check-sanitizers check-asan check-clang check-tsan check-valgrind check-bare check-step \
-	check-that-walk check-threads check-delays check-fibers check-flaky check-soak check-full \
+.PHONY: check-aarch64 check-emulated check-sanitizers check-asan check-clang check-tsan \
+	check-valgrind check-bare check-step check-that-walk check-threads check-delays \
+	check-fibers check-flaky check-soak check-full \
 	check-flags check-instrumentation \
 	check-host check-host-asan check-host-tsan coverage coverage-report
 
@@ -86,7 +87,7 @@ without_walks = \
 	tests/fuzz/% \
 	tests/project/% \
 	$(addprefix tests/outside/, \
-		aarch64.sh bench.sh compare.sh completions.sh crates.sh damaged_dwarf.sh fuzz.sh \
+		bench.sh compare.sh completions.sh crates.sh damaged_dwarf.sh fuzz.sh \
 		help.sh perfetto.sh probes.sh summary.sh tdt_diff.sh tdt_last.sh tdt_metrics.sh \
 		tdt_record.sh tdt_top.sh tdt_tree.sh tools.sh user_probes.sh wrong_code.sh) \
 	$(addprefix tests/unit/, \
@@ -96,6 +97,41 @@ check-that-walk:
 	@echo 'check-step: skipped: $(without_walks)'
 	+@$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(filter-out $(without_walks),$(TESTS))' \
 		check_PROGRAMS='$(filter-out $(without_walks) $(BENCHES),$(check_PROGRAMS))'
+
+# The unit programs for aarch64, by a cross compiler and Debian's libraries, emulated.
+check-aarch64:
+	+@root=$(abs_top_builddir)/build-aarch64/sysroot; \
+	for program in aarch64-linux-gnu-gcc aarch64-linux-gnu-g++ qemu-aarch64 apt-get; do \
+		command -v $$program >/dev/null || \
+			{ echo "check-aarch64: skipped: there is no $$program"; exit 0; }; \
+	done; \
+	mkdir -p build-aarch64 && $(SHELL) $(srcdir)/tests/lib/sysroot.sh $$root || exit; \
+	PKG_CONFIG_LIBDIR=$$root/usr/lib/aarch64-linux-gnu/pkgconfig:$$root/usr/share/pkgconfig; \
+	PKG_CONFIG_SYSROOT_DIR=$$root; export PKG_CONFIG_LIBDIR PKG_CONFIG_SYSROOT_DIR; \
+	cc="aarch64-linux-gnu-gcc --sysroot=$$root" cxx="aarch64-linux-gnu-g++ --sysroot=$$root"; \
+	name=aarch64; flags=--host=aarch64-linux-gnu; goal=check-emulated; $(in_own_build)
+
+# What qemu-user cannot do, and so is neither run nor built.  It has no process_vm_readv(2), and
+# refuses rt_tgsigqueueinfo(2) for the library's signal; /proc/PID/task/TID/syscall has registers of
+# qemu's own; a child of a process with threads cannot make threads (qemu's assertion fails); it
+# executes no program without binfmt_misc; limits of memory are qemu's; some tests take too long.
+# Tests that read a poll in progress skip themselves.
+not_emulated = \
+	$(addprefix tests/unit/, \
+		check_errno check_fork cli/check_apart door/check_door \
+		dump/check_dump_environment dump/check_dump_signal dump/check_recorder_snapshot \
+		dump/check_recorder_trigger host/check_host_fork host/check_limits \
+		recorder/check_files recorder/check_footprint recorder/check_record_stacks \
+		recorder/check_recorder recording/check_read runtime/check_driver \
+		runtime/check_timers symbolize/check_modules symbolize/check_namer \
+		symbolize/check_naming tree-printer/check_fold)
+emulated_tests = $(filter-out $(not_emulated),$(tests_unit))
+check-emulated:
+	@echo 'check-aarch64: skipped: $(not_emulated)'
+	+@TDT_TEST_EMULATED=1; export TDT_TEST_EMULATED; \
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(emulated_tests)' check_PROGRAMS='$(emulated_tests)' \
+		LOG_COMPILER='$(TEST_TIMEOUT) bash $(srcdir)/tests/lib/emulated.sh \
+			$(abs_top_builddir)/sysroot'
 
 # What is left without the runtime and the probes.
 check-bare:

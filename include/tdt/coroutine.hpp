@@ -57,9 +57,9 @@
  * The three functions that need exact registers and an exact stack are written in assembly, outside
  * of all C++ functions.  Therefore no option of the compiler (-finstrument-functions, -pg,
  * --coverage, stack protectors, sanitizers, -mstackrealign, LTO and others) can put code into them.
- * This is for x86-64, with gcc and clang.  On other machines coroutines work the same, but their
- * trees show the leaf alone.  The assembly is in AT&T syntax, so compile without -masm=intel.  A
- * header unit contains no assembly, so include this header, do not import it.
+ * This is for x86-64 and aarch64, with gcc and clang.  On other machines coroutines work the same,
+ * but their trees show the leaf alone.  The assembly is in AT&T syntax, so compile without
+ * -masm=intel.  A header unit contains no assembly, so include this header, do not import it.
  */
 
 #if !defined(__cplusplus) || __cplusplus < 202002L || !defined(__cpp_impl_coroutine)
@@ -78,7 +78,8 @@
 #include <tdt/async.h>
 #include <tdt/future.h>
 
-#if defined(__x86_64__) && defined(__LP64__) && defined(__GCC_HAVE_DWARF2_CFI_ASM)
+#if (defined(__x86_64__) || defined(__aarch64__)) && defined(__LP64__) &&                          \
+	defined(__GCC_HAVE_DWARF2_CFI_ASM)
 #define TDT__CO_FRAMES 1
 #else
 #define TDT__CO_FRAMES 0
@@ -134,6 +135,9 @@ struct await_place {
 	const void *pc = nullptr;
 	std::size_t size = 0;
 	const char *cfa = nullptr;
+#ifdef __aarch64__
+	std::size_t fp = 0; /* how far the frame record is below `cfa`; 0: there is none */
+#endif
 };
 
 /* The part of a coroutine's promise that does not depend on the type of its value. */
@@ -169,6 +173,9 @@ static_assert(offsetof(awaiter, self) == 0 && offsetof(coroutine, place) == 0 &&
 		      offsetof(await_place, pc) == 0 && offsetof(await_place, size) == 8 &&
 		      offsetof(await_place, cfa) == 16,
 	      "the assembly of tdt/coroutine.hpp knows these");
+#ifdef __aarch64__
+static_assert(offsetof(await_place, fp) == 24, "the assembly knows this, too");
+#endif
 #endif
 
 } // namespace detail
@@ -204,7 +211,11 @@ TDT__CO_LOCAL __attribute__((noinline)) tdt_poll_t tdt__co_poll_awaited(const td
 #define TDT__CO_ASM extern "C" __attribute__((visibility("hidden")))
 
 TDT__CO_ASM tdt_poll_t tdt__co_poll_from(const tdt_future *awaited, tdt_context *cx, const void *pc,
-					 std::size_t size, tdt__co_poll_fn *poll);
+					 std::size_t size, tdt__co_poll_fn *poll
+#ifdef __aarch64__
+					 , std::size_t fp
+#endif
+);
 TDT__CO_ASM void tdt__co_resume_at(void *frame, const char **cfa);
 
 #undef TDT__CO_ASM
@@ -214,7 +225,9 @@ TDT__CO_ASM void tdt__co_resume_at(void *frame, const char **cfa);
  * COMDAT group).  Link-time optimization puts the assembly of several files into one.  There
  * .ifndef makes the assembler take the first copy only.  Link-time optimization may also discard
  * the symbols, so sizes are computed from local labels.
- *
+ */
+#ifdef __x86_64__
+/*
  * The made-up frame, from its end (rbx) down:
  *
  *	-8	the return address: 1: in tdt__co_poll_from
@@ -335,6 +348,132 @@ __asm__(".ifndef tdt__co_poll_from\n\t"
 	".popsection\n\t"
 	".endif");
 #else
+/*
+ * The made-up frame ends where the frame of tdt__co_poll_from begins (x19).  If the coroutine keeps
+ * a frame pointer, its frame record lies `fp` bytes below that end, and has this function's x29 and
+ * the return address 1:.  If it keeps none, the return address may be in any word, so all words are
+ * 1:.  (What the walk takes for x29 is wrong then.  But at 1: the rule of x29 is its own.)
+ *
+ * The call-frame information of 1: is that of the nop before it, since lookups subtract one from
+ * return addresses.  It needs sp only, which is right after any frame.  It marks the caller's x20
+ * to x28 as unknown, because the made-up frame does not have them.
+ */
+__asm__(".ifndef tdt__co_poll_from\n\t"
+	".pushsection .text.tdt__co_poll_from, \"axG\", @progbits, tdt__co_poll_from, comdat\n\t"
+	".p2align 4\n\t"
+	".weak tdt__co_poll_from\n\t"
+	".hidden tdt__co_poll_from\n\t"
+	".type tdt__co_poll_from, @function\n"
+	"tdt__co_poll_from:\n"
+	"2:\n\t"
+	".cfi_startproc\n\t"
+	"hint #34\n\t" /* bti c */
+	"stp x29, x30, [sp, #-32]!\n\t"
+	".cfi_def_cfa_offset 32\n\t"
+	".cfi_offset x29, -32\n\t"
+	".cfi_offset x30, -24\n\t"
+	"str x19, [sp, #16]\n\t"
+	".cfi_offset x19, -16\n\t"
+	"mov x29, sp\n\t"
+	"mov x19, sp\n\t"
+	".cfi_remember_state\n\t"
+	".cfi_undefined x20\n\t"
+	".cfi_undefined x21\n\t"
+	".cfi_undefined x22\n\t"
+	".cfi_undefined x23\n\t"
+	".cfi_undefined x24\n\t"
+	".cfi_undefined x25\n\t"
+	".cfi_undefined x26\n\t"
+	".cfi_undefined x27\n\t"
+	".cfi_undefined x28\n\t"
+	"nop\n\t"
+	"1:\n\t"
+	".cfi_restore_state\n\t"
+	".cfi_def_cfa x19, 32\n\t"
+	"adr x9, 1b\n\t"
+	"mov x10, x29\n\t"
+	"sub x11, x19, x3\n\t"
+	"mov sp, x11\n\t"
+	"cbnz x5, 9f\n\t"
+	"8:\n\t"
+	"str x9, [x11], #8\n\t"
+	"cmp x11, x19\n\t"
+	"b.lo 8b\n\t"
+	"b 10f\n\t"
+	"9:\n\t"
+	"sub x10, x19, x5\n\t"
+	"stp x29, x9, [x10]\n\t"
+	"10:\n\t"
+	/* The call from the made-up frame, as what is called saves it. */
+	"stp x10, x2, [sp, #-16]!\n\t"
+	"mov x29, sp\n\t"
+	".cfi_remember_state\n\t"
+	".cfi_def_cfa sp, 16\n\t"
+	".cfi_offset x29, -16\n\t"
+	".cfi_offset x30, -8\n\t"
+	".cfi_undefined x19\n\t"
+	"blr x4\n\t"
+	".cfi_restore_state\n\t"
+	"mov sp, x19\n\t"
+	".cfi_def_cfa sp, 32\n\t"
+	"ldr x19, [sp, #16]\n\t"
+	".cfi_restore x19\n\t"
+	"ldp x29, x30, [sp], #32\n\t"
+	".cfi_def_cfa_offset 0\n\t"
+	".cfi_restore x29\n\t"
+	".cfi_restore x30\n\t"
+	"ret\n\t"
+	".cfi_endproc\n"
+	"3:\n\t"
+	".size tdt__co_poll_from, 3b - 2b\n\t"
+
+	".p2align 4\n\t"
+	".weak tdt__co_resume_at\n\t"
+	".hidden tdt__co_resume_at\n\t"
+	".type tdt__co_resume_at, @function\n"
+	"tdt__co_resume_at:\n"
+	"4:\n\t"
+	".cfi_startproc\n\t"
+	"hint #34\n\t"
+	"mov x9, sp\n\t"
+	"str x9, [x1]\n\t"
+	"ldr x16, [x0]\n\t"
+	"br x16\n\t"
+	".cfi_endproc\n"
+	"5:\n\t"
+	".size tdt__co_resume_at, 5b - 4b\n\t"
+
+	/*
+	 * awaiter::await_suspend().  The frame of the coroutine is [sp, `self->place.cfa`), and has
+	 * a frame record if x29 points into it.
+	 */
+	".p2align 4\n\t"
+	".weak tdt__co_suspend\n\t"
+	".hidden tdt__co_suspend\n\t"
+	".type tdt__co_suspend, @function\n"
+	"tdt__co_suspend:\n"
+	"6:\n\t"
+	".cfi_startproc\n\t"
+	"hint #34\n\t"
+	"ldr x9, [x0]\n\t"
+	"ldr x10, [x9, #16]\n\t"
+	"mov x11, sp\n\t"
+	"sub x11, x10, x11\n\t"
+	"stp x30, x11, [x9]\n\t"
+	"sub x10, x10, x29\n\t"
+	"cmp x10, #16\n\t"
+	"ccmp x10, x11, #2, hs\n\t"
+	"csel x10, x10, xzr, ls\n\t"
+	"str x10, [x9, #24]\n\t"
+	"mov w0, #1\n\t"
+	"ret\n\t"
+	".cfi_endproc\n"
+	"7:\n\t"
+	".size tdt__co_suspend, 7b - 6b\n\t"
+	".popsection\n\t"
+	".endif");
+#endif
+#else
 TDT__CO_LOCAL tdt_poll_t tdt__co_poll_from(const tdt_future *awaited, tdt_context *cx, const void *,
 					   std::size_t, tdt__co_poll_fn *poll)
 {
@@ -374,7 +513,11 @@ TDT__CO_LOCAL tdt_poll_t tdt__co_poll_await(const tdt::detail::coroutine *self,
 					    tdt_context *cx) noexcept
 {
 	return tdt__co_poll_from(self->awaited, cx, self->place.pc, self->place.size,
-				 tdt__co_poll_awaited);
+				 tdt__co_poll_awaited
+#if TDT__CO_FRAMES && defined(__aarch64__)
+				 , self->place.fp
+#endif
+	);
 }
 
 /* The functions `poll` and `drop` of a coroutine, with the ABI of futures. */

@@ -379,7 +379,7 @@ static void take_frame(struct tdt__capture *capture, const struct tdt__frame *fr
 	 * capture's, the top is that of an outer poll on this stack, and this capture's poll is on
 	 * another stack.
 	 */
-	if (frame->cfa == capture->end)
+	if (frame->guessed && frame->cfa == capture->end)
 		close_leaf(capture, TDT__PARENT_TOP);
 	else if (frame->cfa > capture->end)
 		close_leaf(capture,
@@ -477,9 +477,9 @@ static uintptr_t begin_all(struct tdt__poll *first, const struct tdt_stack *stac
 	uintptr_t reach = 0;
 
 	for (struct tdt__poll *poll = first; poll != NULL; poll = next_capturing(poll->outer)) {
-		bool sure =
-			tdt__stack_holds(stack, sp, poll->top) || tdt__stack_is_own(sp, poll->top);
-		bool here = poll->stack == stack && (sure || tdt__stack_readable(sp, poll->top));
+		uintptr_t end = poll->top + TDT__TOP_RECORD;
+		bool sure = tdt__stack_holds(stack, sp, end) || tdt__stack_is_own(sp, end);
+		bool here = poll->stack == stack && (sure || tdt__stack_readable(sp, end));
 
 		begin_stack(poll->capture, stack, here ? poll->top : UINTPTR_MAX);
 		if (here && sure)
@@ -550,7 +550,7 @@ static bool walk_stack(struct tdt__poll *first, const struct tdt_stack *stack,
 	enum tdt__walked walked;
 	bool over, more;
 
-	if (stack != NULL && tdt__stack_holds(stack, at.sp, stack->base))
+	if (stack != NULL && tdt__stack_holds(stack, at.sp, stack->base + TDT__TOP_RECORD))
 		reach = base = stack->base;
 	else if (tdt__stack_holds(stack, at.sp, tdt__stack_end(stack)))
 		reach = tdt__stack_end(stack);
@@ -585,7 +585,7 @@ void tdt__capture_leaf(struct tdt__poll *poll, struct tdt__registers at)
 	own = walk->learns;
 	most = walk->learns = share_rules(first);
 	while (walk_stack(first, stack, at)) {
-		at = (struct tdt__registers){ stack->pc, stack->sp, stack->fp };
+		at = (struct tdt__registers){ .pc = stack->pc, .sp = stack->sp, .fp = stack->fp };
 		stack = stack->outer;
 	}
 	learned = most - walk->learns;

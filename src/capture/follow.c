@@ -37,15 +37,18 @@ static bool follow_step(const struct tdt__stack_copy *copy, struct tdt__cfi_regi
 	bool interrupted;
 	int error;
 
-	set_register(registers, TDT__CFI_PC, *code);
+	/* x86-64 has a register for it; elsewhere it is the register with the return address. */
+	if (TDT__CFI_PC == TDT__GENERAL_REGISTERS)
+		set_register(registers, TDT__CFI_PC, *code);
 	/* The lock is given up after each step: a stack may be deep, and fork() waits for it. */
 	pthread_mutex_lock(&tdt__unwind_lock);
 	error = tdt__cfi_step(registers, *code, word_at, copy, &interrupted);
 	pthread_mutex_unlock(&tdt__unwind_lock);
-	if (error != 0 || registers->value[TDT__CFI_SP] < sp + sizeof sp ||
+	if (error != 0 || registers->value[TDT__CFI_SP] < sp + TDT__FRAME_LEAST ||
 	    registers->value[TDT__CFI_SP] % sizeof sp != 0)
 		return false;
-	*code = registers->value[TDT__CFI_PC] - (interrupted ? 0 : 1);
+	*code = tdt__unsigned_pc(registers->value[TDT__CFI_PC]) - (interrupted ? 0 : 1);
+	registers->known &= ~TDT__CFI_BIT(TDT__CFI_PC);
 	return true;
 }
 
@@ -56,15 +59,18 @@ static bool go_to(const struct tdt__stack_copy *copy, const uintptr_t *innermost
 	uintptr_t code = copy->at.pc;
 
 	registers->known = 0;
-	for (uint32_t number = 0; innermost != NULL && number < TDT__CFI_PC; number++)
+	for (uint32_t number = 0; innermost != NULL && number < TDT__GENERAL_REGISTERS; number++)
 		set_register(registers, number, innermost[number]);
 	set_register(registers, TDT__CFI_SP, copy->at.sp);
 	if (copy->at.fp != TDT__NO_FP)
 		set_register(registers, TDT__CFI_FP, copy->at.fp);
-	for (unsigned i = 0; i < STEPS_AGAIN && registers->value[TDT__CFI_SP] < at.sp; i++)
+	for (unsigned i = 0; i < STEPS_AGAIN && registers->value[TDT__CFI_SP] <= at.sp; i++) {
+		if (registers->value[TDT__CFI_SP] == at.sp && code == at.pc - 1)
+			return true;
 		if (!follow_step(copy, registers, &code))
 			return false;
-	return registers->value[TDT__CFI_SP] == at.sp && code == at.pc - 1;
+	}
+	return false;
 }
 
 static bool follow(const struct tdt__stack_copy *copy, const uintptr_t *innermost,
@@ -87,15 +93,20 @@ bool tdt__follow(const struct tdt__stack_copy *copy, const uintptr_t *innermost,
 	struct tdt__cfi_registers registers;
 	uintptr_t code, fp = TDT__NO_FP;
 
-	if (!follow(copy, innermost, at, &registers, &code) ||
-	    registers.value[TDT__CFI_SP] > walk->top)
+	if (!follow(copy, innermost, at, &registers, &code))
 		return false;
+	if (tdt__is_top(registers.value[TDT__CFI_SP], walk->top)) {
+		*walked = TDT__WALK_TOP;
+	} else if (registers.value[TDT__CFI_SP] > walk->top) {
+		return false;
+	} else {
+		*walked = TDT__WALK_FRAME;
+	}
 	if ((registers.known & TDT__CFI_BIT(TDT__CFI_FP)) != 0)
 		fp = registers.value[TDT__CFI_FP];
 	*frame = (struct tdt__frame){
 		.pc = at.pc, .cfa = registers.value[TDT__CFI_SP], .fp = at.fp
 	};
-	walk->at = (struct tdt__registers){ code + 1, frame->cfa, fp };
-	*walked = frame->cfa == walk->top ? TDT__WALK_TOP : TDT__WALK_FRAME;
+	walk->at = (struct tdt__registers){ .pc = code + 1, .sp = frame->cfa, .fp = fp };
 	return true;
 }

@@ -28,7 +28,6 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -40,6 +39,7 @@
 #include "host/thread.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
+#include "unwind/interrupted.h"
 
 /*
  * How long a thread may block the signal before the request fails: so many checks, so many
@@ -82,40 +82,6 @@ static bool pass(struct request_slot *slot, unsigned number, enum slot_state fro
 
 /* --- The thread's side: async-signal-safe ------------------------------------- */
 
-static struct tdt__registers registers_of(const ucontext_t *context)
-{
-#if defined(__x86_64__)
-	const greg_t *registers = context->uc_mcontext.gregs;
-
-	return (struct tdt__registers){ (uintptr_t)registers[REG_RIP],
-					(uintptr_t)registers[REG_RSP],
-					(uintptr_t)registers[REG_RBP] };
-#elif defined(__aarch64__)
-	return (struct tdt__registers){ context->uc_mcontext.pc, context->uc_mcontext.sp,
-					context->uc_mcontext.regs[29] };
-#else
-#error "tdt: this architecture is not known; add its registers here"
-#endif
-}
-
-/* All registers, by their numbers in unwind information. */
-static void note_registers(struct tdt__pieces *copy, const ucontext_t *context)
-{
-#if defined(__x86_64__)
-	static const uint8_t numbers[TDT__GENERAL_REGISTERS] = {
-		REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
-		REG_R8,	 REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15
-	};
-
-	for (unsigned i = 0; i < TDT__GENERAL_REGISTERS; i++)
-		copy->registers[i] = (uintptr_t)context->uc_mcontext.gregs[numbers[i]];
-	copy->has_registers = true;
-#else
-	(void)copy;
-	(void)context;
-#endif
-}
-
 /* Copy from the thread's own stack directly, for the case that the kernel refuses to copy. */
 static __attribute__((no_sanitize("address", "thread"))) size_t
 copy_own_stack(void *to, uintptr_t from, size_t size)
@@ -146,10 +112,11 @@ static void serve(struct request_slot *slot, const ucontext_t *context)
 	if (!tdt__polled_here(slot->task) || record->polls != slot->polls ||
 	    record->state != TDT_TASK_RECORD_POLLING)
 		return;
-	slot->error = tdt__pieces_plan(&slot->copy, registers_of(context), record->stack_top,
+	slot->error = tdt__pieces_plan(&slot->copy, tdt__interrupted(context), record->stack_top,
 				       &tdt__thread,
 				       tdt__fiber_stack(slot->task, &fiber) ? &fiber : NULL);
-	note_registers(&slot->copy, context);
+	tdt__interrupted_all(slot->copy.registers, context);
+	slot->copy.has_registers = true;
 	if (slot->error == 0)
 		slot->error = tdt__pieces_read(&slot->copy, slot->buffer, read_own_stack);
 }

@@ -66,7 +66,9 @@ static int read_blocked(const struct tdt_handle *task, uint64_t polls, uint32_t 
 			const struct tdt__blocked *blocked, const struct tdt__thread *record,
 			struct tdt__pieces *copy)
 {
-	const struct tdt__registers at = { blocked->pc, blocked->sp, TDT__NO_FP };
+	const struct tdt__registers at = {
+		.pc = blocked->pc, .sp = blocked->sp, .fp = TDT__NO_FP
+	};
 	uintptr_t top = TDT__PEEK(task->record.stack_top);
 	struct tdt_stack fiber;
 	int error;

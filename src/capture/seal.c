@@ -25,15 +25,16 @@ static void add_word(struct tdt__seal *seal, uint32_t frame, uintptr_t at, uintp
 static void seal_frame(struct tdt__seal *seal, uint32_t index, struct tdt__frame *frame,
 		       const struct tdt__frame *caller)
 {
-	bool beside = frame->fp_slot == frame->cfa - 16;
+	uintptr_t at = tdt__return_slot(frame);
+	bool beside = frame->fp_slot == at - 8;
 
 	frame->sealed = (uint8_t)seal->n;
-	add_pair(seal, index, frame->cfa - 16, (tdt__pair){ caller->fp, caller->pc },
+	add_pair(seal, index, at - 8, (tdt__pair){ caller->fp, tdt__return_word(at, caller) },
 		 beside ? ~(uintptr_t)0 : 0);
 	if (frame->fp_slot != 0 && !beside)
 		add_word(seal, index, frame->fp_slot, caller->fp);
-	if (frame->cfa_at != 0)
-		add_word(seal, index, frame->fp + (uintptr_t)(intptr_t)frame->cfa_at, frame->cfa);
+	if (tdt__cfa_slot(frame) != 0)
+		add_word(seal, index, tdt__cfa_slot(frame), frame->cfa);
 }
 
 void tdt__seal_set(struct tdt__seal *seal, struct tdt__capture *capture, uint32_t index)

@@ -11,7 +11,7 @@ size_t tdt__stack_copy_extent(struct tdt__stack_copy *copy, size_t room)
 
 	copy->low = (copy->at.sp - TDT__RED_ZONE) & ~(uintptr_t)15;
 	copy->end = TDT_CUT_NOT;
-	if (copy->at.sp >= copy->top) {
+	if (copy->at.sp >= end) {
 		/*
 		 * The thread is on another stack than the traced future.  Where that stack ends is
 		 * not known.

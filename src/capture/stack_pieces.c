@@ -59,16 +59,17 @@ static enum where where_is(const struct tdt__thread *thread, uintptr_t sp, uintp
 	for (unsigned i = 0; !tdt__stack_holds(fiber, sp, sp + 1) && i < LEVELS_MAX &&
 			     find_stack(entered, sp, &stack);
 	     i++) {
-		if (tdt__stack_holds(&stack, sp, top))
+		if (tdt__stack_holds(&stack, sp, top + TDT__TOP_RECORD))
 			return THERE;
 		sp = stack.sp;
 		entered = stack.outer;
 	}
 	if (fiber != NULL && fiber->size != 0)
 		return tdt__stack_holds(fiber, sp, sp + 1) ? THERE : ELSEWHERE;
-	if (lies_on_own(thread, sp, top))
+	if (lies_on_own(thread, sp, top + TDT__TOP_RECORD))
 		return THERE;
-	if (sp >= top || lies_on_own(thread, sp, sp + 1) || lies_on_own(thread, top, top + 1))
+	if (sp >= top + TDT__TOP_RECORD || lies_on_own(thread, sp, sp + 1) ||
+	    lies_on_own(thread, top, top + 1))
 		return ELSEWHERE;
 	return UNKNOWN;
 }
@@ -100,14 +101,16 @@ static bool add_piece(struct tdt__pieces *pieces, struct tdt__registers *at, uin
 	bool on_fiber = tdt__stack_holds(fiber, at->sp, at->sp + 1), on_entered, last;
 
 	on_entered = !on_fiber && find_stack(*entered, at->sp, &stack);
-	last = !on_entered || tdt__stack_holds(&stack, at->sp, top);
+	last = !on_entered || tdt__stack_holds(&stack, at->sp, top + TDT__TOP_RECORD);
 	if (on_fiber)
 		stack = *fiber;
 	*piece = (struct tdt__stack_copy){ .at = *at, .top = top, .of_fiber = on_fiber };
 	if (on_entered)
 		piece->level = (uint16_t)stack.level;
 	if (on_fiber || !last)
-		piece->top = tdt__stack_holds(&stack, at->sp, stack.base) ? stack.base : 0;
+		piece->top = tdt__stack_holds(&stack, at->sp, stack.base + TDT__TOP_RECORD)
+				 ? stack.base
+				 : 0;
 	piece->entered = (fiber != NULL || !last) && piece->top != 0;
 	piece->size = tdt__stack_copy_extent(piece, TDT__STACK_COPY_MAX - pieces->size);
 	if (piece->top == 0) {
@@ -117,7 +120,7 @@ static bool add_piece(struct tdt__pieces *pieces, struct tdt__registers *at, uin
 	pieces->size += room_of_piece(piece->size);
 	if (last || piece->end != TDT_CUT_NOT)
 		return false;
-	*at = (struct tdt__registers){ stack.pc, stack.sp, stack.fp };
+	*at = (struct tdt__registers){ .pc = stack.pc, .sp = stack.sp, .fp = stack.fp };
 	*entered = stack.outer;
 	return true;
 }

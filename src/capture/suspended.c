@@ -87,7 +87,9 @@ static struct tdt_stack bounds_of(const struct tdt_registry_fiber *fiber, uintpt
 
 	if (stack.size == 0) {
 		stack.low = (void *)(sp & ~(uintptr_t)15);
-		stack.size = stack.base > sp ? stack.base - (uintptr_t)stack.low : UNKNOWN_STACK;
+		stack.size = stack.base > sp
+				 ? stack.base + TDT__TOP_RECORD - (uintptr_t)stack.low
+				 : UNKNOWN_STACK;
 	}
 	return stack;
 }
@@ -121,9 +123,9 @@ static int copy_suspended(const struct tdt_handle *task, const struct tdt_fiber 
 			  struct tdt__pieces *copy)
 {
 	/* Walks add one to the PC of the innermost frame, and this one is a return address. */
-	const struct tdt__registers at = { TDT__PEEK(task->record.suspended_pc) - 1,
-					   TDT__PEEK(task->record.suspended_sp),
-					   TDT__PEEK(task->record.suspended_fp) };
+	const struct tdt__registers at = { .pc = TDT__PEEK(task->record.suspended_pc) - 1,
+					   .sp = TDT__PEEK(task->record.suspended_sp),
+					   .fp = TDT__PEEK(task->record.suspended_fp) };
 	const struct tdt_stack stack = bounds_of(&fiber->stack, at.sp);
 	struct tdt__stack_copy *piece = &copy->piece[0];
 	size_t wanted, got;

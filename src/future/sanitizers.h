@@ -20,7 +20,7 @@
 #if TDT__TSAN
 #include <sanitizer/tsan_interface.h>
 #endif
-#if HAVE_VALGRIND_VALGRIND_H
+#ifdef HAVE_VALGRIND_VALGRIND_H
 #include <valgrind/valgrind.h>
 #endif
 
@@ -34,7 +34,7 @@ struct tdt__san {
 #if TDT__TSAN
 	void *tsan;
 #endif
-#if HAVE_VALGRIND_VALGRIND_H
+#ifdef HAVE_VALGRIND_VALGRIND_H
 	unsigned valgrind;
 #endif
 	char unused;
@@ -53,7 +53,7 @@ static inline void tdt__san_init(struct tdt__san *san, void *low, size_t size)
 #if TDT__TSAN
 	san->tsan = __tsan_create_fiber(0);
 #endif
-#if HAVE_VALGRIND_VALGRIND_H
+#ifdef HAVE_VALGRIND_VALGRIND_H
 	san->valgrind = VALGRIND_STACK_REGISTER(low, (char *)low + size);
 #endif
 }
@@ -67,7 +67,7 @@ static inline void tdt__san_fini(struct tdt__san *san)
 #if TDT__TSAN
 	__tsan_destroy_fiber(san->tsan);
 #endif
-#if HAVE_VALGRIND_VALGRIND_H
+#ifdef HAVE_VALGRIND_VALGRIND_H
 	VALGRIND_STACK_DEREGISTER(san->valgrind);
 #endif
 }

@@ -5,29 +5,17 @@
  * Switching from one stack to another, on the same thread.  The registers that a call preserves are
  * preserved, and so are the modes of the FPU.  The thread's signal mask is not touched.
  *
- * On x86-64 a few instructions do it (switch_x86_64.S).  They do not switch shadow stacks, so the
- * library is marked as code that can't run with them.  Elsewhere the C library's contexts do it,
- * with two system calls per switch.
+ * A few instructions do it (switch.S of the architecture).  They do not switch shadow stacks, so
+ * the library is marked as code that can't run with them.
  */
 
 #include <stddef.h>
 
 #include "unwind/registers.h"
 
-#if defined(__x86_64__)
-#define TDT__SWITCH_BY_CONTEXT 0
-#else
-#define TDT__SWITCH_BY_CONTEXT 1
-#include <ucontext.h>
-#endif
-
 /* Where a stack was left. */
 struct tdt__context {
-#if TDT__SWITCH_BY_CONTEXT
-	ucontext_t place;
-#else
 	void *sp;
-#endif
 };
 
 /*

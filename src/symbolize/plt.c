@@ -14,6 +14,7 @@
 
 #include "symbolize/demangle.h"
 #include "symbolize/intern.h"
+#include "symbolize/stub.h"
 
 #define NAME_LIMIT 1024
 #define STUB_SIZE 16 /* if the linker doesn't say */
@@ -48,27 +49,6 @@ static bool find_stubs(Elf *elf, size_t names, uint64_t address, struct section 
 		       strcmp(section->name, ".plt.got") == 0;
 	}
 	return false;
-}
-
-/*
- * Set `*slot` to the address of the word through which the stub at `address` jumps.  The stub is
- * jmp *slot(%rip); endbr64 or bnd may come first.
- */
-static bool decode(const unsigned char *code, size_t n, uint64_t address, uint64_t *slot)
-{
-	static const unsigned char endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
-	int32_t offset;
-	size_t at = 0;
-
-	if (n >= sizeof(endbr64) && memcmp(code, endbr64, sizeof(endbr64)) == 0)
-		at += sizeof(endbr64);
-	if (at < n && code[at] == 0xf2) /* bnd */
-		at++;
-	if (n - at < 6 || code[at] != 0xff || code[at + 1] != 0x25)
-		return false;
-	memcpy(&offset, code + at + 2, sizeof(offset));
-	*slot = address + at + 6 + (uint64_t)(int64_t)offset;
-	return true;
 }
 
 /* The symbol whose address the relocations in `section` write to `slot`; NULL: there is none. */
@@ -108,13 +88,6 @@ static const char *find_plt_symbol(Elf *elf, size_t names, uint64_t slot)
 	return name;
 }
 
-static bool is_x86_64(Elf *elf)
-{
-	GElf_Ehdr header;
-
-	return gelf_getehdr(elf, &header) != NULL && header.e_machine == EM_X86_64;
-}
-
 const char *tdt__plt_find(Dwfl_Module *elf, uint64_t address, uint64_t *start)
 {
 	char text[NAME_LIMIT];
@@ -123,10 +96,13 @@ const char *tdt__plt_find(Dwfl_Module *elf, uint64_t address, uint64_t *start)
 	GElf_Addr bias;
 	Elf *file = dwfl_module_getelf(elf, &bias);
 	size_t names, size, at;
+	unsigned char code[TDT__STUB_CODE] = { 0 };
+	GElf_Ehdr header;
 	Elf_Data *data;
 	uint64_t slot;
 
-	if (file == NULL || !is_x86_64(file) || elf_getshdrstrndx(file, &names) != 0 ||
+	if (file == NULL || gelf_getehdr(file, &header) == NULL ||
+	    elf_getshdrstrndx(file, &names) != 0 ||
 	    !find_stubs(file, names, address - bias, &stubs))
 		return NULL;
 	data = elf_getdata(stubs.scn, NULL);
@@ -135,8 +111,9 @@ const char *tdt__plt_find(Dwfl_Module *elf, uint64_t address, uint64_t *start)
 	if (data == NULL || data->d_buf == NULL || at >= data->d_size)
 		return NULL;
 	*start = stubs.header.sh_addr + at + bias;
-	if (!decode((const unsigned char *)data->d_buf + at,
-		    size < data->d_size - at ? size : data->d_size - at, *start - bias, &slot))
+	size = size < data->d_size - at ? size : data->d_size - at;
+	memcpy(code, (const char *)data->d_buf + at, size < sizeof code ? size : sizeof code);
+	if (!tdt__stub_slot(header.e_machine, code, *start - bias, &slot))
 		return NULL;
 	symbol = find_plt_symbol(file, names, slot);
 	symbol = symbol != NULL && symbol[0] != '\0' ? tdt__intern(symbol) : NULL;

@@ -13,6 +13,6 @@
 /*
  * Returns the name of the stub that `address` lies in (`send@plt`, as gdb writes it), and sets
  * `*start` to where the stub begins.  NULL: the address lies in no known stub, or there is no
- * memory.  x86-64 only.  The name lives as long as the process.
+ * memory.  The name lives as long as the process.
  */
 const char *tdt__plt_find(Dwfl_Module *elf, uint64_t address, uint64_t *start);

@@ -178,7 +178,8 @@ static __attribute__((noinline, cold)) uintptr_t find_top(uintptr_t base)
 	if (tdt__walk_init(&walk)) {
 		tdt__walk_start(&walk, at, base);
 		while (tdt__walk_next(&walk, &at, &frame) == TDT__WALK_FRAME && !frame.guessed)
-			tops[0].cfa = frame.cfa;
+			if (tdt__mark_of(&frame) != 0)
+				tops[0].cfa = tdt__mark_of(&frame);
 		tdt__walk_fini(&walk);
 	}
 	errno = saved;

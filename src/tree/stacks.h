@@ -29,7 +29,12 @@ struct tdt__frame {
 	uintptr_t fp;  /* the frame pointer in this frame */
 	/* Where the caller's `fp` is saved; 0: still in the register, or unknown. */
 	uintptr_t fp_slot;
-	int32_t cfa_at; /* `cfa` was read from memory, at fp + cfa_at; 0: it was computed */
+	union {
+		/* On x86-64: `cfa` was read from memory, at fp + cfa_at; 0: it was computed. */
+		int32_t cfa_at;
+		/* On aarch64: the return address is at cfa + pc_at; 0: it was in x30. */
+		int32_t pc_at;
+	};
 	bool guessed;   /* `cfa` was found by the frame pointer */
 	uint8_t sealed; /* where to look for the frame in a seal (seal.h) */
 	/* How many stacks were entered (tdt/integrate/stack.h) to get to the one it is on. */

@@ -393,6 +393,11 @@ static bool run_other(struct row_state *table, struct cfi_reader *reader, uint8_
 	case DW_CFA_GNU_args_size:
 		uleb(reader);
 		return true;
+#ifdef __aarch64__
+	case 0x2c: /* DW_CFA_AARCH64_negate_ra_state_with_pc, and _negate_ra_state: */
+	case 0x2d: /* the return address is signed from here on, or no more */
+		return true;
+#endif
 	default:
 		return false;
 	}
@@ -678,11 +683,6 @@ static bool evaluate(struct machine *machine, uintptr_t address, const uintptr_t
 
 /* --- One step ------------------------------------------------------------------------------- */
 
-/* rbx, rbp, and r12 to r15: a function says where it saved them, or does not change them. */
-#define CALLEE_SAVED                                                                               \
-	(TDT__CFI_BIT(3) | TDT__CFI_BIT(TDT__CFI_FP) | TDT__CFI_BIT(12) | TDT__CFI_BIT(13) |       \
-	 TDT__CFI_BIT(14) | TDT__CFI_BIT(15))
-
 static bool cfa_of(struct machine *machine, const struct tdt__cfi_place *place, uintptr_t *cfa)
 {
 	if (place->kind == TDT__CFI_VALUE)
@@ -710,7 +710,7 @@ static bool caller_value(struct machine *machine, uint32_t number,
 	machine->failed = false;
 	switch (place->kind) {
 	case TDT__CFI_SAME:
-		return (CALLEE_SAVED & TDT__CFI_BIT(number)) != 0 &&
+		return (TDT__CFI_CALLEE_SAVED & TDT__CFI_BIT(number)) != 0 &&
 		       register_value(machine->registers, number, value);
 	case TDT__CFI_AT_CFA:
 		return machine->word_at(machine->stack, cfa + (uintptr_t)place->n, value);

@@ -3,12 +3,8 @@
 
 /*
  * Call-frame information: what a module says about the frame of the function at one PC.
- * (tdt__cfi_function() works on all architectures; the rest is for x86-64.)
  *
- * The rules come from libunwind (rules.c).  But libunwind refuses all information of a function
- * that saves a vector register (an ms_abi function saves xmm6 to xmm15), and its answer does not
- * say from which register the CFA is computed.  The row that is read here has both: it is a row of
- * the table that the call-frame information describes (DWARF 5, 6.4).
+ * A row is one of the table that the information describes (DWARF 5, 6.4).
  *
  * The caller of each function holds tdt__unwind_lock.  The module is read by pages.h.
  */
@@ -16,11 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The general registers by their DWARF numbers; the return address is the last. */
-#define TDT__CFI_FP 6
-#define TDT__CFI_SP 7
-#define TDT__CFI_PC 16
-#define TDT__CFI_REGISTERS 17
+#include "unwind/registers.h"
 
 /*
  * Where the caller's value of a register is; or how the CFA is computed (TDT__CFI_PLUS or

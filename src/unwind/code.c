@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Finding the calls, the jumps and the frames of functions in machine code.  If any part is not
- * understood, there is no answer.
+ * Finding the jumps and the frames of functions in machine code.  If any part is not understood,
+ * there is no answer.
  */
 
 #include "unwind/code.h"
@@ -10,88 +10,19 @@
 
 #include "host/loaded.h"
 #include "host/peek.h"
+#include "symbolize/stub.h"
 #include "unwind/instruction.h"
+#include "unwind/registers.h"
 
-#if defined(__x86_64__)
-
-static int32_t offset_at(const unsigned char *code)
+uintptr_t tdt__code_through_plt(uintptr_t target)
 {
-	int32_t offset;
+	unsigned char code[TDT__STUB_CODE];
+	uintptr_t slot, pointer;
 
-	memcpy(&offset, code, sizeof offset);
-	return offset;
-}
-
-/* The pointer at `address`; 0: it can't be read. */
-static uintptr_t pointer_at(uintptr_t address)
-{
-	uintptr_t pointer;
-
-	return tdt__peek(&pointer, address, sizeof pointer) == sizeof pointer ? pointer : 0;
-}
-
-/*
- * The function that a call of `target` leads to.  If `target` is in a procedure linkage table, it
- * is a jump by a pointer there.  (endbr64 and bnd may come before the jmp.)
- */
-static uintptr_t through_plt(uintptr_t target)
-{
-	static const unsigned char endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
-	unsigned char code[11];
-	size_t at = 0;
-
-	if (tdt__peek(code, target, sizeof code) != sizeof code)
+	if (tdt__peek(code, target, sizeof code) != sizeof code ||
+	    !tdt__stub_slot(TDT__MACHINE, code, target, &slot))
 		return target;
-	if (memcmp(code, endbr64, sizeof endbr64) == 0)
-		at = sizeof endbr64;
-	at += code[at] == 0xf2;
-	if (at + 6 > sizeof code || code[at] != 0xff || code[at + 1] != 0x25)
-		return target;
-	return pointer_at(target + at + 6 + (uintptr_t)(intptr_t)offset_at(code + at + 2));
-}
-
-/*
- * Whether an instruction that ends at `end` is a call by a register, or by memory that a register
- * points to.
- */
-static bool calls_by_register(const unsigned char *end)
-{
-	if (end[-2] == 0xff &&
-	    ((end[-1] & 0xf8) == 0xd0 || ((end[-1] & 0xf8) == 0x10 && (end[-1] & 6) != 4)))
-		return true; /* call *%rax; call *(%rax) */
-	if (end[-3] == 0xff && (((end[-2] & 0xf8) == 0x50 && end[-2] != 0x54) || end[-2] == 0x14))
-		return true; /* call *8(%rax); call *(%rax,%rbx) */
-	if (end[-4] == 0xff && end[-3] == 0x54)
-		return true; /* call *8(%rsp) */
-	if (end[-6] == 0xff && (end[-5] & 0xf8) == 0x90 && end[-5] != 0x94)
-		return true; /* call *1000(%rax) */
-	/* call *1000(%rsp); call *table(,%rax,8) */
-	return end[-7] == 0xff && (end[-6] == 0x94 || end[-6] == 0x14);
-}
-
-enum tdt__call tdt__code_call(uintptr_t address, uintptr_t function, uintptr_t *called)
-{
-	unsigned char code[7], *end = code + sizeof code;
-	uintptr_t target;
-
-	*called = 0;
-	if (!tdt__is_loaded(address - 1) ||
-	    tdt__peek(code, address - sizeof code, sizeof code) != sizeof code)
-		return TDT__CALL_NONE;
-	if (end[-5] == 0xe8) {
-		target = address + (uintptr_t)(intptr_t)offset_at(end - 4);
-		*called = tdt__is_loaded(target) ? through_plt(target) : target;
-		if (target == function || *called == function)
-			return TDT__CALL_DIRECT;
-		if (tdt__is_loaded(target))
-			return TDT__CALL_ANOTHER;
-	}
-	/* call *pointer(%rip): code of -fno-plt, or a pointer in a variable */
-	if (end[-6] == 0xff && end[-5] == 0x15) {
-		target = pointer_at(address + (uintptr_t)(intptr_t)offset_at(end - 4));
-		return target == function ? TDT__CALL_DIRECT : TDT__CALL_INDIRECT;
-	}
-	return calls_by_register(end) ? TDT__CALL_INDIRECT : TDT__CALL_NONE;
+	return tdt__peek(&pointer, slot, sizeof pointer) == sizeof pointer ? pointer : 0;
 }
 
 /* --- A function, instruction by instruction --------------------------------------------- */
@@ -133,7 +64,7 @@ static bool sweep_read(struct sweep *sweep)
 static void add_jump(struct tdt__jumps *jumps, uintptr_t to)
 {
 	if (tdt__is_loaded(to))
-		to = through_plt(to);
+		to = tdt__code_through_plt(to);
 	for (unsigned i = 0; i < jumps->n; i++)
 		if (jumps->to[i] == to)
 			return;
@@ -337,42 +268,3 @@ intptr_t tdt__code_frame_size(uintptr_t start, uintptr_t end, uintptr_t pc)
 		there = depths.depth - depths.fp;
 	return depths.variable || sweep.at < end || there < 0 ? -1 : there;
 }
-
-#elif defined(__aarch64__)
-
-enum tdt__call tdt__code_call(uintptr_t address, uintptr_t function, uintptr_t *called)
-{
-	uint32_t code;
-
-	*called = 0;
-	if (!tdt__is_loaded(address - 1) || address % 4 != 0 ||
-	    tdt__peek(&code, address - 4, sizeof code) != sizeof code)
-		return TDT__CALL_NONE;
-	if ((code & 0xfffffc1f) == 0xd63f0000) /* blr */
-		return TDT__CALL_INDIRECT;
-	if ((code & 0xfc000000) != 0x94000000) /* bl */
-		return TDT__CALL_NONE;
-	/* The offset is a signed number of 26 bits that counts words of 4 bytes. */
-	address += (uintptr_t)((intptr_t)((uintptr_t)code << 38) >> 36) - 4;
-	*called = address;
-	return address == function ? TDT__CALL_DIRECT : TDT__CALL_ANOTHER;
-}
-
-void tdt__code_jumps(uintptr_t start, uintptr_t end, struct tdt__jumps *jumps)
-{
-	(void)start;
-	(void)end;
-	*jumps = (struct tdt__jumps){ .all = false };
-}
-
-intptr_t tdt__code_frame_size(uintptr_t start, uintptr_t end, uintptr_t pc)
-{
-	(void)start;
-	(void)end;
-	(void)pc;
-	return -1;
-}
-
-#else
-#error "tdt: this architecture's calls are not known; add them here"
-#endif

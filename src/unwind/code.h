@@ -23,9 +23,15 @@ enum tdt__call {
 /*
  * The kind of the call that ends at `address`, if the frame of the function at `function` (0:
  * unknown) has `address` for its return address.  `*called` is the function that the instruction
- * calls directly, or 0.
+ * calls directly, or 0.  (calls.c of the architecture)
  */
 enum tdt__call tdt__code_call(uintptr_t address, uintptr_t function, uintptr_t *called);
+
+/*
+ * The function that a call of `target` leads to: another one if `target` is a stub of a procedure
+ * linkage table.
+ */
+uintptr_t tdt__code_through_plt(uintptr_t target);
 
 /*
  * The addresses outside of a function that its code jumps to: tail calls, and other parts of the

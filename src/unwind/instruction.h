@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * One instruction of x86-64: its length, and its effect on the stack pointer, the frame pointer and
+ * One instruction: its length, and its effect on the stack pointer, the frame pointer and
  * the flow of control.
  */
 

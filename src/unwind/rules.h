@@ -2,10 +2,11 @@
 #pragma once
 
 /*
- * Rules: how to step from the frame of one PC to its caller.  A rule is learned from libunwind once
- * for each PC; later look-ups take some nanoseconds.  (x86-64 only.)
+ * Rules: how to step from the frame of one PC to its caller.  A rule is learned from unwind
+ * information (cfi.h) once for each PC; later look-ups take some nanoseconds.
  *
- * Nearly every frame that a compiler makes fits one form: the CFA is rsp (or rbp) plus a constant,
+ * On x86-64, nearly every frame that a compiler makes fits one form: the CFA is rsp (or rbp) plus a
+ * constant,
  * the return address lies just below the CFA, and the caller's rbp is in memory at a constant
  * offset (or still in rbp).  Realigned frames with alloca() need a second form: the CFA is the word
  * in memory at rbp plus a constant.  Hand-written assembly needs a third form: the CFA is the word
@@ -46,8 +47,19 @@ enum tdt__rule_cfa {
 enum tdt__rule_fp {
 	TDT__FP_SAME = 0, /* the caller's fp is still in the register */
 	TDT__FP_AT_CFA,   /* the caller's fp is in memory, at CFA + 8 * the rule's `fp` */
-	TDT__FP_AT_FP     /* the caller's fp is in memory, at the register + 8 * the rule's `fp` */
+	TDT__FP_AT_FP,    /* the caller's fp is in memory, at the register + 8 * the rule's `fp` */
+
+	/*
+	 * On aarch64: the caller's fp is in memory, at the register that the CFA is computed from
+	 * + 8 * the rule's `fp`.  The upper six bits of `fp_kind` say how many words above that
+	 * place the return address is, also if the caller's fp is still in the register; 0: it is
+	 * still in x30.
+	 */
+	TDT__FP_SAVED = 3,
+	TDT__FP_MASK = 3,
+	TDT__FP_RECORD = TDT__FP_SAVED | 1 << 2
 };
+#define TDT__RULE_PC(rule) ((int8_t)(rule).fp_kind >> 2)
 
 struct tdt__rule {
 	int32_t cfa;

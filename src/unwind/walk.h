@@ -9,9 +9,8 @@
  * Each word that it reads lies between the first frame's sp and `top`.  So if that range is one
  * readable piece of stack (readable.h), the walk can't fault, whatever the range holds.
  *
- * There are two implementations: walk_rules.h where there are rules (x86-64), and walk_step.h, by
- * libunwind's own cursor, elsewhere.  The slow one is also the reference with which the tests
- * compare the fast one.
+ * There are two implementations: walk_rules.h, and walk_step.h, by libunwind's own cursor.  The
+ * slow one is the reference with which the tests compare the fast one.
  */
 
 #include <config.h>
@@ -28,12 +27,6 @@
  * [sp - TDT__RED_ZONE, top + TDT__TOP_RECORD).  An unknown frame pointer is TDT__NO_FP, which no
  * rule can use: a walk that needs the frame pointer is cut.
  */
-#if defined(__x86_64__)
-/* A function that makes no call may store data in so many bytes below sp. */
-#define TDT__RED_ZONE ((uintptr_t)128)
-#else
-#define TDT__RED_ZONE ((uintptr_t)0)
-#endif
 #define TDT__NO_FP ((uintptr_t)1)
 
 enum tdt__walked {
@@ -43,6 +36,26 @@ enum tdt__walked {
 };
 
 #define TDT__LEARNS_ALL UINT32_MAX /* a walk may learn all PCs that are new */
+
+/*
+ * A walk reads words of the stack that lie between variables, where a sanitizer reports an error.
+ * So tdt__word_at() must not be instrumented.  Clang instruments a function that is inlined by
+ * force (tdt__walk_step_out()) as it does the caller, in spite of no_sanitize.  So in Clang's
+ * sanitized builds tdt__word_at() is never inlined.
+ */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TDT__UNINSTRUMENTED __attribute__((noinline, no_sanitize("address", "thread")))
+#endif
+#endif
+#ifndef TDT__UNINSTRUMENTED
+#define TDT__UNINSTRUMENTED __attribute__((no_sanitize("address", "thread")))
+#endif
+
+static inline TDT__UNINSTRUMENTED uintptr_t tdt__word_at(uintptr_t address)
+{
+	return *(const volatile uintptr_t *)address;
+}
 
 #if TDT_WALK_RULES
 #include "unwind/walk_rules.h"

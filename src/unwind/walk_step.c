@@ -18,18 +18,6 @@
 #include "unwind/registers.h"
 #include "unwind/unwinder.h"
 
-#if defined(__x86_64__)
-#define REG_PC UNW_X86_64_RIP
-#define REG_SP UNW_X86_64_RSP
-#define REG_FP UNW_X86_64_RBP
-#elif defined(__aarch64__)
-#define REG_PC UNW_AARCH64_PC
-#define REG_SP UNW_AARCH64_SP
-#define REG_FP UNW_AARCH64_X29
-#else
-#error "tdt: this architecture is not known; add its registers here"
-#endif
-
 /* A word at any address: unwind information does not align its words. */
 struct word {
 	unw_word_t value;
@@ -59,13 +47,13 @@ static int access_reg(unw_addr_space_t space, unw_regnum_t number, unw_word_t *v
 	if (write)
 		return -UNW_EREADONLYREG;
 	switch (number) {
-	case REG_PC:
+	case TDT__UNW_PC:
 		*value = walk->from.pc;
 		return 0;
-	case REG_SP:
+	case TDT__UNW_SP:
 		*value = walk->from.sp;
 		return 0;
-	case REG_FP:
+	case TDT__UNW_FP:
 		*value = walk->from.fp;
 		return 0;
 	default:
@@ -243,9 +231,9 @@ static enum tdt__walked step_cursor(struct tdt__walk_step *walk, struct tdt__fra
 		return TDT__WALK_TOP;
 	if (more == 0 || unw_get_reg(&walk->cursor, UNW_REG_IP, &pc) < 0)
 		return cut(walk, TDT_CUT_STACK);
-	if (unw_get_reg(&walk->cursor, REG_FP, &fp) < 0)
+	if (unw_get_reg(&walk->cursor, TDT__UNW_FP, &fp) < 0)
 		fp = 0;
-	*at = (struct tdt__registers){ pc, sp, fp };
+	*at = (struct tdt__registers){ .pc = pc, .sp = sp, .fp = fp };
 	return TDT__WALK_FRAME;
 }
 

@@ -212,10 +212,12 @@ tests_lib_libframes_without_fp_la_CFLAGS = $(AM_CFLAGS) -fomit-frame-pointer
 
 EXTRA_DIST += \
 	tests/lib/driver.sh \
+	tests/lib/emulated.sh \
 	tests/lib/flaky.sh \
 	tests/lib/instrumentation.sh \
 	tests/lib/outside.sh \
 	tests/lib/slowest.sh \
+	tests/lib/sysroot.sh \
 	tests/lib/tap.sh \
 	tests/lib/trace_processor.mjs \
 	tests/lib/trace_processor.sh \

@@ -59,6 +59,17 @@ static inline bool in_valgrind(void)
 	return has_preloaded("vgpreload");
 }
 
+/* Under qemu-user: see check-emulated in tests/sanitizers.mk. */
+static inline bool is_emulated(void)
+{
+	return getenv("TDT_TEST_EMULATED") != NULL;
+}
+
+static inline const char *no_threads_in_children(void)
+{
+	return is_emulated() ? "emulated: a child can make no threads" : NULL;
+}
+
 /* With the random delays of make check-delays. */
 static inline bool is_delayed(void)
 {

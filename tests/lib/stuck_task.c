@@ -156,7 +156,9 @@ char *stuck_path(const struct tdt_trace *trace)
 
 const char *stuck_impossible(void)
 {
-	return in_valgrind() ? "under valgrind threads are not where the kernel says" : NULL;
+	return in_valgrind()   ? "under valgrind threads are not where the kernel says"
+	       : is_emulated() ? "emulated: threads are not where the kernel says"
+			       : NULL;
 }
 
 int stuck_signal(void)

@@ -179,7 +179,6 @@ EXTRA_DIST += \
 	tests/ghosts/shapes.cc \
 	tests/ghosts/shapes.h \
 	tests/ghosts/shapes.rs \
-	tests/outside/aarch64/libunwind.h \
 	tests/outside/fixtures/blocked.c \
 	tests/outside/fixtures/cafe.cc \
 	tests/outside/fixtures/chain.c \
@@ -259,7 +258,6 @@ dist_check_SCRIPTS += \
 	tests/outside/trace_user_probes.sh \
 	tests/outside/wrong_code.sh \
 	tests/outside/matrix.sh \
-	tests/outside/aarch64.sh \
 	tests/outside/completions.sh \
 	tests/outside/compare.sh \
 	tests/outside/fences.sh \

@@ -12,7 +12,7 @@ compile()
 {
 	"$@" -O2 -fPIC -shared -nostdlib -I"${top_builddir:?}" -I"$top_srcdir/include" \
 		-I"$top_srcdir/src" -o "$tmp/switch.so" \
-		"$top_srcdir/src/future/switch.c" "$top_srcdir/src/future/switch_x86_64.S"
+		"$top_srcdir/src/future/switch.c" "$top_srcdir/src/unwind/x86_64/switch.S"
 }
 
 properties()

@@ -141,8 +141,9 @@ build_lto()
 
 lto_sources()
 {
+	machine=$("$TEST_GCC" -dumpmachine | sed 's/-.*//')
 	for source in "$top_srcdir"/src/*.c "$top_srcdir"/src/*/*.c \
-		"$top_srcdir"/tree-printer/*.c; do
+		"$top_srcdir/src/unwind/$machine"/*.[cS] "$top_srcdir"/tree-printer/*.c; do
 		case $source in
 		*/follow.c | */rules.c) grep -q 'TDT_WALK_RULES 1' "$top_builddir/config.h" &&
 			echo "$source" ;;
@@ -151,8 +152,6 @@ lto_sources()
 		*) echo "$source" ;;
 		esac
 	done
-	case $("$TEST_GCC" -dumpmachine) in x86_64-*) echo \
-		"$top_srcdir/src/future/switch_x86_64.S" ;; esac
 }
 
 if [ "${TDT_TEST_FULL-}" != 1 ]; then

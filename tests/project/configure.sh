@@ -34,6 +34,17 @@ refuses()
 refuses "another kernel is refused" --host=x86_64-unknown-freebsd14 <<'END'
 configure: error: tdt runs on Linux only, not on freebsd14: it reads stacks and threads through Linux's system calls and /proc
 END
+refuses "another machine is refused" --host=riscv64-linux-gnu <<'END'
+configure: error: tdt runs on x86_64 and aarch64, not on riscv64: the frames of that machine are not known to it
+END
+if command -v aarch64-linux-gnu-gcc >/dev/null; then
+	refuses "a cross build takes no compiler of this machine" --host=aarch64-linux-gnu \
+		CC=aarch64-linux-gnu-gcc CXX=c++ <<'END'
+configure: error: c++ is not for aarch64-unknown-linux-gnu: name the compiler in CXX
+END
+else
+	skip "a cross build takes no compiler of this machine" "there is no cross compiler"
+fi
 
 cat >"$tmp/musl" <<'END'
 configure: error: tdt needs glibc 2.35 or newer, not musl or another C library: it finds modules with _dl_find_object(), which only glibc has

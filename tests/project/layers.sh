@@ -16,7 +16,8 @@ reader='base symbolize tree facts recording tree-printer'
 # line.
 upward_includes()
 {
-	(cd "$1" && grep -n '^#include "' src/*.[ch] src/*/*.[ch] tree-printer/*.[ch]) |
+	(cd "$1" && grep -ns '^#include "' src/*.[ch] src/*/*.[ch] src/*/*/*.[ch] \
+		tree-printer/*.[ch]) |
 		awk -v folders="$folders" '
 		BEGIN {
 			n = split(folders, name, " ")
@@ -24,6 +25,7 @@ upward_includes()
 				level[name[i]] = i
 		}
 		function folder_of(path,    part, n) {
+			sub(/\/(x86_64|aarch64)\//, "/", path) # the part of one machine
 			n = split(path, part, "/")
 			return n > 1 ? part[n - 1] : ""
 		}

@@ -213,15 +213,10 @@ static void *requests(void *arg)
 
 /* --- Scheduling ----------------------------------------------------------------------------- */
 
-/* Where the coroutine was left: what is to be saved begins there.  NULL: it is not known. */
+/* Where the coroutine was left: what is to be saved begins there. */
 static char *left_at(const struct stressed *it)
 {
-#if TDT__SWITCH_BY_CONTEXT
-	(void)it;
-	return NULL;
-#else
 	return it->co.inside.sp;
-#endif
 }
 
 /* Bytes that AddressSanitizer may take for those around a variable. */

@@ -68,7 +68,6 @@ tests_unit = \
 	tests/unit/host/check_peek \
 	tests/unit/host/check_stack \
 	tests/unit/host/check_syscalls_refused \
-	tests/unit/unwind/check_code \
 	tests/unit/unwind/check_odd_frames \
 	tests/unit/unwind/check_walk \
 	tests/unit/registry/check_counters \
@@ -177,8 +176,10 @@ tests_unit_rt = \
 if RUNTIME
 tests_unit += $(tests_unit_rt)
 endif
-if SWITCH_X86_64
-tests_unit += tests/unit/task/check_misuse_tls
+if X86_64
+tests_unit += tests/unit/task/check_misuse_tls tests/unit/unwind/check_code
+else
+tests_unit += tests/unit/capture/check_interrupted_aarch64 tests/unit/unwind/check_code_aarch64
 endif
 
 # What suites are linked with: the library's own objects, which is the default; the library as

@@ -133,9 +133,10 @@ void tdt_fiber_resume(struct tdt_fiber *fiber);
  * consists of needs no unwind information.
  *
  * The call itself answers a request that waits for the fiber, by a copy of the stack that the
- * requester walks.  That takes a microsecond or two, and less than 1 KiB of the fiber's stack,
- * besides what a waker of the requester needs that is called then.  A fiber that runs for longer is
- * read by a signal, which needs more (tdt_backtrace()), unless the process has small stacks.
+ * requester walks.  That takes a microsecond or two, and less than 1 KiB of the fiber's stack (1.25
+ * on aarch64), besides what a waker of the requester needs that is called then.  A fiber that runs
+ * for longer is read by a signal, which needs more (tdt_backtrace()), unless the process has small
+ * stacks.
  *
  * A scheduler that starts another fiber from the stack of this one first suspends this one.  If it
  * does not, this fiber counts as running.  It is then not shown as if the other's stack were its

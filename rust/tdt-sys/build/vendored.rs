@@ -14,10 +14,13 @@ use super::{fail, VERSION};
 
 pub(super) fn build() {
     let (source, out) = (source(), PathBuf::from(variable("OUT_DIR")));
-    let x86_64 = variable("CARGO_CFG_TARGET_ARCH") == "x86_64";
+    let machine = variable("CARGO_CFG_TARGET_ARCH");
+    if machine != "x86_64" && machine != "aarch64" {
+        fail(&format!("tdt runs on x86_64 and aarch64, not on {machine}"));
+    }
     let probes = preprocess("-E", "#include <sys/sdt.h>").is_some();
 
-    write(&out.join("config.h"), &config(x86_64, probes));
+    write(&out.join("config.h"), &config(probes));
     fs::create_dir_all(out.join("src")).unwrap_or_else(|error| fail(&error.to_string()));
     write(&out.join("src/syscall_names.inc"), &system_calls());
 
@@ -25,10 +28,7 @@ pub(super) fn build() {
     // called the same.
     env::set_current_dir(&source).unwrap_or_else(|error| fail(&error.to_string()));
     let mut build = compiler(&out);
-    build.files(files(x86_64));
-    if x86_64 {
-        build.file("src/future/switch_x86_64.S");
-    }
+    build.files(files(&machine));
     // Cargo's messages of the crate would link the library before what it needs.
     build.cargo_metadata(false).compile("tdt");
     if probes {
@@ -70,8 +70,8 @@ fn source() -> PathBuf {
     fail(&format!("neither {} nor the repository has libtdt's sources", places[0].display()))
 }
 
-/// The C files of `libtdt_core_la_SOURCES`, also those behind `if WALK_RULES` if `rules`.
-fn files(rules: bool) -> Vec<String> {
+/// The files of `libtdt_core_la_SOURCES` that are compiled for `machine`.
+fn files(machine: &str) -> Vec<String> {
     let mut files = Vec::new();
     for list in ["src/local.mk", "tree-printer/local.mk"] {
         let text =
@@ -79,12 +79,13 @@ fn files(rules: bool) -> Vec<String> {
         let (mut inside, mut left_out) = (false, false);
         for line in text.lines() {
             match line {
-                "if WALK_RULES" => left_out = !rules,
+                "if AARCH64" => left_out = machine != "aarch64",
+                "else" => left_out = !left_out,
                 "endif" => left_out = false,
                 _ if line.starts_with("libtdt_core_la_SOURCES") => inside = true,
                 _ if inside && !left_out => {
                     let file = line.trim().trim_end_matches('\\').trim_end();
-                    if file.ends_with(".c") {
+                    if file.ends_with(".c") || file.ends_with(".S") {
                         files.push(file.to_string());
                     }
                 }
@@ -128,13 +129,12 @@ fn preprocess(options: &str, text: &str) -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn config(rules: bool, probes: bool) -> String {
+fn config(probes: bool) -> String {
     format!(
         "#define PACKAGE_VERSION \"{VERSION}\"\n#define VERSION PACKAGE_VERSION\n\
-         #define TDT_PROBES {}\n#define TDT_USDT_PROVIDER tdt\n#define TDT_WALK_RULES {}\n\
+         #define TDT_PROBES {}\n#define TDT_USDT_PROVIDER tdt\n#define TDT_WALK_RULES 1\n\
          #ifndef _GNU_SOURCE\n#define _GNU_SOURCE 1\n#endif\n",
-        i32::from(probes),
-        i32::from(rules)
+        i32::from(probes)
     )
 }
 

@@ -94,7 +94,7 @@ SUITE_SKIP(SANITIZED || in_valgrind()
 
 CASE(handlers)
 
-TEST(a_poll_that_is_read_takes_little_of_the_signal_stack)
+TEST(a_poll_that_is_read_takes_little_of_the_signal_stack, .skip = stuck_impossible)
 {
 	struct stuck_task task = { 0 };
 	atomic_bool ready = false;

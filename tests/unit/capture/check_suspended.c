@@ -178,11 +178,7 @@ copy_bytes(volatile char *to, const volatile char *from, size_t size)
 /* Where a stack was left: what is to be saved begins there. */
 static char *left_at(const struct fibered *it)
 {
-#if TDT__SWITCH_BY_CONTEXT
-	return it->stack;
-#else
 	return it->inside.sp;
-#endif
 }
 
 CASE(moved)

@@ -505,7 +505,9 @@ TEST(bad_arguments_are_refused)
 
 static const char *memory_is_taken(void)
 {
-	return SANITIZED ? "the sanitizers need the memory" : NULL;
+	return SANITIZED       ? "the sanitizers need the memory"
+	       : is_emulated() ? "emulated: limits are those of the emulator"
+			       : NULL;
 }
 
 /* The limit leaves enough for all else: valgrind ends a process if it lacks memory for itself. */

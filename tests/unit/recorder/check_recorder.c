@@ -844,7 +844,7 @@ TEST(a_child_that_is_made_without_the_handlers_of_fork_does_no_harm)
 	start(NULL);
 	hand_begin(&hand, 9, TDT_READY, NULL);
 	hand_poll(&hand);
-	child = (pid_t)syscall(SYS_fork);
+	child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	if (child == 0) {
 		hand_poll(&hand);
 		_exit(0);

@@ -1124,7 +1124,7 @@ TEST(a_fiber_goes_on_on_another_thread)
 	ck_assert_ptr_null(tdt_misused());
 }
 
-TEST(a_suspended_fiber_is_read_in_a_child_of_fork)
+TEST(a_suspended_fiber_is_read_in_a_child_of_fork, .skip = no_threads_in_children)
 {
 	struct fibered it = { .run = runs };
 	int status;
@@ -1156,7 +1156,8 @@ TEST(a_suspended_fiber_is_read_in_a_child_of_fork)
 	fibered_fini(&it);
 }
 
-TEST(a_fiber_that_ran_elsewhere_at_a_fork_is_said_to_run_in_the_child)
+TEST(a_fiber_that_ran_elsewhere_at_a_fork_is_said_to_run_in_the_child,
+     .skip = no_threads_in_children)
 {
 	struct fibered it = { .run = stays };
 	pthread_t thread;
@@ -1242,8 +1243,6 @@ TEST(without_memory_a_fiber_is_not_read)
 
 /* --- How much of its stack ------------------------------------------------------------ */
 
-#define UNPAINTED 64 /* bytes at the stack pointer, which the switch may use */
-
 static NOINLINE void yields_after_a_while(struct fibered *it)
 {
 	for (;;) {
@@ -1256,7 +1255,9 @@ static unsigned char *paint(struct fibered *it)
 {
 	unsigned char *sp = (unsigned char *)tdt__context_registers(&it->inside).sp;
 
-	memset(it->stack, PAINT, (size_t)(sp - UNPAINTED - (unsigned char *)it->stack));
+	/* What the switch has left lies in between. */
+	memset(it->stack, PAINT,
+	       (size_t)((unsigned char *)it->inside.sp - (unsigned char *)it->stack));
 	return sp;
 }
 
@@ -1315,6 +1316,11 @@ TEST(a_suspend_needs_little_of_the_stack, .to = 3)
 {
 	struct fibered it = { .run = yields_after_a_while };
 	size_t without, first, later;
+#if defined(__x86_64__)
+	const size_t most = 1024;
+#else
+	const size_t most = 1280;
+#endif
 
 	if (_i == 1)
 		ck_assert_int_eq(tdt_watch(1000000, NULL), 0);
@@ -1327,9 +1333,9 @@ TEST(a_suspend_needs_little_of_the_stack, .to = 3)
 	later = suspend_painted(&it, true);
 	printf("# a suspend needs %zu bytes; %zu with a request, %zu with another one\n", without,
 	       first, later);
-	ck_assert_uint_le(without, 1024); /* as tdt/integrate/fiber.h says; more if a poll was long
-					     */
-	ck_assert_uint_le(first, 1024);
-	ck_assert_uint_le(later, 1024);
+	/* As tdt/integrate/fiber.h says; more if a poll was long. */
+	ck_assert_uint_le(without, most);
+	ck_assert_uint_le(first, most);
+	ck_assert_uint_le(later, most);
 	fibered_fini(&it);
 }

@@ -11,6 +11,7 @@
 #include "lib/printed.h"
 #include "lib/refused.h"
 #include "lib/requester.h"
+#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "registry/handle.h"
 
@@ -296,7 +297,7 @@ TEST(it_answers_in_polls_of_other_tasks_and_on_workers)
 	tdt_task_end(task);
 }
 
-TEST(a_child_of_a_fork_reads_the_list)
+TEST(a_child_of_a_fork_reads_the_list, .skip = no_threads_in_children)
 {
 	struct tdt_leaf leaf = NAMED(calls);
 	struct tdt_handle *task = task_new(0);

@@ -136,7 +136,8 @@ TEST(the_file_may_vanish_with_the_plugin_that_spawned_the_task)
 }
 
 /* The thread that was writing a panic at the fork is not in the child. */
-TEST(a_panic_that_was_being_written_at_a_fork_leaves_its_place_free)
+TEST(a_panic_that_was_being_written_at_a_fork_leaves_its_place_free,
+     .skip = no_threads_in_children)
 {
 	struct shown shown = { 0 };
 	pid_t child;

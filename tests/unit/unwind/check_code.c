@@ -5,9 +5,6 @@
  */
 
 #include "lib/test.h"
-
-#if defined(__x86_64__)
-
 #include "unwind/code.h"
 
 /* `name` is the address of `code` in this program. */
@@ -393,7 +390,3 @@ TEST(there_is_no_frame_before_its_pointer_is_made)
 	ck_assert_int_eq(
 	    tdt__code_frame_size(frame_codes[0][0], frame_codes[0][2], frame_codes[0][2] + 1), -1);
 }
-
-#else
-SUITE_SKIP("only code of x86-64 is looked at")
-#endif

@@ -197,7 +197,11 @@ static NOINLINE void innermost(void)
 {
 	long a = 1, b = 2, c = 3;
 
+#if defined(__x86_64__)
 	__asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c) : : "rbx", "r12", "r13", "r14");
+#else
+	__asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c) : : "x19", "x20", "x21", "x22");
+#endif
 }
 
 static NOINLINE void middle(void)

@@ -12,6 +12,7 @@
 
 #include "lib/leaf.h"
 #include "lib/requester.h"
+#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "lib/threads.h"
 #include "watch/watch.h"
@@ -879,7 +880,7 @@ TEST(a_ticker_advances_the_epoch_with_whatever_interval_is_set)
 	ck_assert_int_eq(threads_named("tdt-watch"), 1);
 }
 
-TEST(a_child_of_fork_is_not_watched_until_it_says_so)
+TEST(a_child_of_fork_is_not_watched_until_it_says_so, .skip = no_threads_in_children)
 {
 	struct test_task task = { .leaf = { .name = 'a', .pending = 1000000, .yield = true } };
 	int status;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * void tdt__switch_stacks(void **from, void *to): leave this stack and store its stack pointer in
- * `*from`; go on at the stack pointer `to`.  What lies on a stack that was left is struct left of
- * switch.c.
+ * `*from`; go on at the stack pointer `to`.  What lies on a stack that was left is struct tdt__left
+ * (left.h).
  *
  * This function does not switch shadow stacks.  (The C library's contexts do; but nothing unmaps
  * the shadow stack that makecontext() maps for each context.)  So this object is marked for

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#pragma once
+
+/* The stubs of a procedure linkage table: what a linker writes on each machine. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <elf.h>
+
+#define TDT__STUB_CODE 12 /* so many bytes of a stub are looked at */
+
+/* jmp *slot(%rip); endbr64 or bnd may come first. */
+static inline bool tdt__stub_of_x86_64(const unsigned char *code, uint64_t address, uint64_t *slot)
+{
+	static const unsigned char endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	int32_t offset;
+	size_t at = memcmp(code, endbr64, sizeof endbr64) == 0 ? sizeof endbr64 : 0;
+
+	at += code[at] == 0xf2;
+	if (at + 6 > TDT__STUB_CODE || code[at] != 0xff || code[at + 1] != 0x25)
+		return false;
+	memcpy(&offset, code + at + 2, sizeof offset);
+	*slot = address + at + 6 + (uint64_t)(int64_t)offset;
+	return true;
+}
+
+/* adrp x16, slot; ldr x17, [x16, slot]; bti may come first. */
+static inline bool tdt__stub_of_aarch64(const unsigned char *code, uint64_t address, uint64_t *slot)
+{
+	uint32_t word[3];
+	unsigned i;
+	int64_t pages;
+
+	memcpy(word, code, sizeof word);
+	i = word[0] == 0xd503245f;
+	if ((word[i] & 0x9f00001f) != 0x90000010 || (word[i + 1] & 0xffc003ff) != 0xf9400211)
+		return false;
+	pages = (int64_t)((uint64_t)(word[i] >> 5 & 0x7ffff) << 45) >> 43 | (word[i] >> 29 & 3);
+	*slot = ((address + 4 * i) & ~UINT64_C(4095)) + (uint64_t)(pages * 4096) +
+		(word[i + 1] >> 10 & 0xfff) * 8;
+	return true;
+}
+
+/*
+ * Set `*slot` to the address of the word through which the stub at `address` jumps; `code` has
+ * TDT__STUB_CODE bytes.  `machine` is as in an ELF header.  False: it is no stub.
+ */
+static inline bool tdt__stub_slot(unsigned machine, const unsigned char *code, uint64_t address,
+				  uint64_t *slot)
+{
+	return machine == EM_X86_64    ? tdt__stub_of_x86_64(code, address, slot)
+	       : machine == EM_AARCH64 ? tdt__stub_of_aarch64(code, address, slot)
+				       : false;
+}
