@@ -383,6 +383,7 @@ libtdt_core_la_SOURCES += \
 	src/unwind/x86_64/instruction.c \
 	src/unwind/x86_64/interrupted.h \
 	src/unwind/x86_64/left.h \
+	src/unwind/x86_64/libunwind.c \
 	src/unwind/x86_64/registers.h \
 	src/unwind/x86_64/step.h \
 	src/unwind/x86_64/switch.S

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Learning rules from unwind information (cfi.h).  Nothing of the real stack is read.
- *
- * libunwind is not asked: it refuses all information of some functions, and its answer does not say
- * from which register the CFA is computed.
+ * The table of rules, and learning them.  On x86-64 libunwind is asked first.  It refuses some
+ * unwind information, and sometimes its answer does not fit any rule; then the information itself is
+ * read (cfi.h).  On aarch64 that is always done, because libunwind's answer does not say from which
+ * register the CFA is computed.
  */
 
 #include "unwind/rules.h"
@@ -299,7 +299,10 @@ static struct tdt__rule find_or_query(uintptr_t pc)
 	 */
 	if (error != 0)
 		return (struct tdt__rule){ 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME };
-	rule = mend(read_information(pc));
+	rule = tdt__rule_by_libunwind(pc);
+	if (rule.cfa_kind == TDT__CFA_UNKNOWN)
+		rule = read_information(pc);
+	rule = mend(rule);
 	if (make_rule_room())
 		rules_insert(current, pc, rule);
 	return rule;

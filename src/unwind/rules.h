@@ -2,13 +2,12 @@
 #pragma once
 
 /*
- * Rules: how to step from the frame of one PC to its caller.  A rule is learned from unwind
- * information (cfi.h) once for each PC; later look-ups take some nanoseconds.
+ * Rules: how to step from the frame of one PC to its caller.  A rule is learned once for each PC,
+ * from libunwind or from unwind information (cfi.h); later look-ups take some nanoseconds.
  *
  * On x86-64, nearly every frame that a compiler makes fits one form: the CFA is rsp (or rbp) plus a
- * constant,
- * the return address lies just below the CFA, and the caller's rbp is in memory at a constant
- * offset (or still in rbp).  Realigned frames with alloca() need a second form: the CFA is the word
+ * constant, the return address lies just below the CFA, and the caller's rbp is in memory at a
+ * constant offset (or still in rbp).  Realigned frames with alloca() need a second form: the CFA is the word
  * in memory at rbp plus a constant.  Hand-written assembly needs a third form: the CFA is the word
  * in memory at rsp plus a constant, plus a small constant for what was pushed before that word was
  * saved.  If a frame fits none of these forms, the stack is cut there, or the caller is guessed by
@@ -110,6 +109,20 @@ static inline struct tdt__rule tdt__rules_find(const struct tdt__rules *rules, u
 			return entry->rule;
 	}
 }
+
+/*
+ * The rule that libunwind's answer for code at `pc` gives; TDT__CFA_UNKNOWN: none.  The caller holds
+ * tdt__unwind_lock.
+ */
+#if defined(__x86_64__)
+struct tdt__rule tdt__rule_by_libunwind(uintptr_t pc);
+#else
+static inline struct tdt__rule tdt__rule_by_libunwind(uintptr_t pc)
+{
+	(void)pc;
+	return (struct tdt__rule){ 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME };
+}
+#endif
 
 /*
  * Learn the rule for code at `pc`.  Takes tdt__unwind_lock, and some 7 us for a PC that is new.
