@@ -45,22 +45,25 @@ static inline void tdt__text_without_numbers(char *to, size_t room, const char *
 	to[n] = '\0';
 }
 
-/* Read a number of bytes, such as 16M.  False: it is none. */
+/* Read a number of bytes, such as 16M, and leave errno as it is.  False: it is none. */
 static inline bool tdt__text_bytes(const char *text, uint64_t *bytes)
 {
 	static const char units[] = "KMG";
 	unsigned shift = 0;
 	const char *unit;
 	char *end;
+	int saved = errno, error;
 
 	errno = 0;
 	*bytes = strtoull(text, &end, 10);
+	error = errno;
+	errno = saved;
 	unit = *end != '\0' ? strchr(units, *end) : NULL;
 	if (unit != NULL) {
 		shift = 10 * (unsigned)(unit - units + 1);
 		end++;
 	}
-	if (!tdt__is_digit(text[0]) || *end != '\0' || errno != 0 || *bytes > UINT64_MAX >> shift)
+	if (!tdt__is_digit(text[0]) || *end != '\0' || error != 0 || *bytes > UINT64_MAX >> shift)
 		return false;
 	*bytes <<= shift;
 	return true;

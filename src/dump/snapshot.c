@@ -204,7 +204,7 @@ static void list_all(struct taking *taking)
 		tdt__task_info(&said, task, &record, taking->start);
 		if (said.info.name == NULL)
 			said.info.name = tdt__entry_name(
-				&record, &taking->modules,
+				&task->record, &taking->modules,
 				taking->start + (taking->deadline - taking->start) / 8);
 		if (!tdt__filter_lets(&taking->filter, &said.info) ||
 		    !tdt__handle_ref_if_same(task, record.seq))

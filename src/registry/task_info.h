@@ -38,6 +38,7 @@ void tdt__wait_name_read(char copy[TDT_WAIT_NAME_MAX + 1], const struct tdt_hand
 /*
  * A fiber, or a task of tdt_task_new(), without a name is called by the function that it runs.  The
  * name lives as long as the process; NULL: it is unknown, by `deadline`, or there is none.
+ * `record` is the task's own: tdt__registry_read() does not copy all of it.
  * `*modules`, at first NULL, belongs to the caller, who may use it again.
  */
 const char *tdt__entry_name(const struct tdt_task_record *record, struct tdt__modules **modules,

@@ -172,7 +172,7 @@ static void *serve_jobs(void *arg)
 /* --- The queue ---------------------------------------------------------------------- */
 
 /* Returns 0 or a negative errno. */
-static int add_thread(struct tdt_rt *rt)
+static int begin_thread(struct tdt_rt *rt)
 {
 	pthread_attr_t attr;
 	pthread_t thread;
@@ -253,7 +253,7 @@ static int start_job(struct tdt__job *job)
 	if (!push_job(&rt->blocking, job, &needs_thread))
 		error = -ENOTSUP;
 	if (needs_thread)
-		error = add_thread(rt);
+		error = begin_thread(rt);
 	if (error == 0 || (needs_thread && !fails_without_thread(&rt->blocking, job)))
 		return 0;
 	job->at = FAILED; /* no other thread knows of it */

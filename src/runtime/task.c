@@ -225,6 +225,8 @@ struct tdt_handle *tdt__task_spawn(struct tdt_rt *rt, struct tdt_future fut,
 	 */
 	if (atomic_load_explicit(&rt->closing, memory_order_relaxed))
 		return tdt__nothing(-ESHUTDOWN);
+	if (fut.drop == NULL)
+		return tdt__nothing(-EINVAL);
 	task = spawned_new(rt);
 	if (task == NULL)
 		return NULL;

@@ -26,7 +26,8 @@ int tdt_task_inspect(struct tdt_handle *handle, tdt_task_fn *each, void *arg)
 	tdt__task_info(&info, handle, &record, locks.now);
 	tdt__task_renew_holder(&locks, &info.info);
 	if (info.info.name == NULL)
-		info.info.name = tdt__entry_name(&record, &modules, locks.now + TDT__ENTRY_TIME);
+		info.info.name = tdt__entry_name(&handle->record, &modules,
+						 locks.now + TDT__ENTRY_TIME);
 	tdt__modules_unref(modules);
 	return each(handle, &info.info, arg);
 }
@@ -51,7 +52,7 @@ int tdt_tasks(const struct tdt_task_filter *filter, tdt_task_fn *each, void *arg
 			continue;
 		tdt__task_info(&info, task, &record, locks.now);
 		if (info.info.name == NULL)
-			info.info.name = tdt__entry_name(&record, &modules, deadline);
+			info.info.name = tdt__entry_name(&task->record, &modules, deadline);
 		if (!tdt__filter_lets(&ours, &info.info) ||
 		    !tdt__handle_ref_if_same(task, record.seq))
 			continue;

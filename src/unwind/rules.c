@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * The table of rules, and learning them.  On x86-64 libunwind is asked first.  It refuses some
- * unwind information, and sometimes its answer does not fit any rule; then the information itself is
- * read (cfi.h).  On aarch64 that is always done, because libunwind's answer does not say from which
- * register the CFA is computed.
+ * unwind information, and sometimes its answer does not fit any rule; then the information itself
+ * is read (cfi.h).  On aarch64 that is always done, because libunwind's answer does not say from
+ * which register the CFA is computed.
  */
 
 #include "unwind/rules.h"
@@ -202,6 +202,8 @@ static bool make_first_rules(void)
 {
 	struct tdt__modules *none;
 
+	if (!tdt__libunwind_begin())
+		return false;
 	if (current != NULL)
 		return true;
 	/* This call takes a while, so it is made here, and not in the poll that will be walked. */

@@ -7,11 +7,11 @@
  *
  * On x86-64, nearly every frame that a compiler makes fits one form: the CFA is rsp (or rbp) plus a
  * constant, the return address lies just below the CFA, and the caller's rbp is in memory at a
- * constant offset (or still in rbp).  Realigned frames with alloca() need a second form: the CFA is the word
- * in memory at rbp plus a constant.  Hand-written assembly needs a third form: the CFA is the word
- * in memory at rsp plus a constant, plus a small constant for what was pushed before that word was
- * saved.  If a frame fits none of these forms, the stack is cut there, or the caller is guessed by
- * frame pointer.
+ * constant offset (or still in rbp).  Realigned frames with alloca() need a second form: the CFA is
+ * the word in memory at rbp plus a constant.  Hand-written assembly needs a third form: the CFA is
+ * the word in memory at rsp plus a constant, plus a small constant for what was pushed before that
+ * word was saved.  If a frame fits none of these forms, the stack is cut there, or the caller is
+ * guessed by frame pointer.
  *
  * A table holds the rules for the PCs in the modules of one table of modules (modules.h).  Entries
  * are only added, and never change, so a look-up takes no lock.  A thread that walks holds a
@@ -24,6 +24,7 @@
  */
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -111,12 +112,18 @@ static inline struct tdt__rule tdt__rules_find(const struct tdt__rules *rules, u
 }
 
 /*
- * The rule that libunwind's answer for code at `pc` gives; TDT__CFA_UNKNOWN: none.  The caller holds
- * tdt__unwind_lock.
+ * The rule that libunwind's answer for code at `pc` gives; TDT__CFA_UNKNOWN: none.  Before the
+ * first one, tdt__libunwind_begin(); false: no memory.  The caller holds tdt__unwind_lock.
  */
 #if defined(__x86_64__)
+bool tdt__libunwind_begin(void);
 struct tdt__rule tdt__rule_by_libunwind(uintptr_t pc);
 #else
+static inline bool tdt__libunwind_begin(void)
+{
+	return true;
+}
+
 static inline struct tdt__rule tdt__rule_by_libunwind(uintptr_t pc)
 {
 	(void)pc;

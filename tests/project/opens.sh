@@ -16,7 +16,7 @@ cli/metrics.c: if (scrape->quiet && freopen("/dev/null", "w", stderr) == NULL)
 reader/images.c: int root = openat(at, directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 reader/process.c: FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
 reader/process.c: FILE *file = fopen("/proc/self/status", "re");
-reader/process.c: int file = openat(target->proc, "maps", O_RDONLY | O_CLOEXEC);
+reader/process.c: int opened = openat(target->proc, "maps", O_RDONLY | O_CLOEXEC), error = 0;
 reader/process.c: struct tdt__target self = { .proc = open("/proc/self",
 reader/process.c: target->proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 reader/target.c: int file = openat(target->proc, name, O_RDONLY | O_CLOEXEC);

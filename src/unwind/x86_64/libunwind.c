@@ -17,8 +17,8 @@
  * offset give a number near that value.  The word at FP + n holds WORDS + n * WORDS_SPREAD.
  */
 #define MADE_UP ((uintptr_t)1 << 60)
-#define SP (1 * MADE_UP)
-#define FP (2 * MADE_UP)
+#define OUR_SP (1 * MADE_UP)
+#define OUR_FP (2 * MADE_UP)
 #define WORDS (4 * MADE_UP)
 #define OTHER (6 * MADE_UP)
 #define WORDS_SPREAD ((intptr_t)1 << 28)
@@ -46,7 +46,7 @@ static int access_mem_of_rule(unw_addr_space_t space, unw_word_t address, unw_wo
 		return -UNW_EINVAL;
 	if (address < HIGHEST)
 		return tdt__unwinder_word(address, value);
-	if (is_near(address, FP, &offset))
+	if (is_near(address, OUR_FP, &offset))
 		*value = WORDS + (uintptr_t)(offset * WORDS_SPREAD);
 	else
 		*value = OTHER;
@@ -66,10 +66,10 @@ static int access_reg_of_rule(unw_addr_space_t space, unw_regnum_t number, unw_w
 		*value = *pc;
 		break;
 	case UNW_X86_64_RSP:
-		*value = SP;
+		*value = OUR_SP;
 		break;
 	case UNW_X86_64_RBP:
-		*value = FP;
+		*value = OUR_FP;
 		break;
 	default:
 		*value = OTHER;
@@ -79,7 +79,7 @@ static int access_reg_of_rule(unw_addr_space_t space, unw_regnum_t number, unw_w
 
 static unw_addr_space_t space; /* under tdt__unwind_lock; NULL: not made */
 
-static bool make_space(void)
+bool tdt__libunwind_begin(void)
 {
 	/* No cache: each PC is looked up once, and modules are loaded and unloaded. */
 	if (space == NULL)
@@ -91,9 +91,9 @@ static bool rule_cfa(struct tdt__rule *rule, uintptr_t cfa)
 {
 	intptr_t from_words = (intptr_t)(cfa - WORDS);
 
-	if (is_near(cfa, SP, &rule->cfa))
+	if (is_near(cfa, OUR_SP, &rule->cfa))
 		rule->cfa_kind = TDT__CFA_SP;
-	else if (is_near(cfa, FP, &rule->cfa))
+	else if (is_near(cfa, OUR_FP, &rule->cfa))
 		rule->cfa_kind = TDT__CFA_FP;
 	else if (from_words % WORDS_SPREAD == 0 &&
 		 is_near((uintptr_t)(from_words / WORDS_SPREAD), 0, &rule->cfa))
@@ -117,7 +117,7 @@ static bool rule_fp(struct tdt__rule *rule, uintptr_t cfa, const unw_save_loc_t 
 	}
 	if (is_near(saved->u.addr, cfa, &offset))
 		rule->fp_kind = TDT__FP_AT_CFA;
-	else if (is_near(saved->u.addr, FP, &offset))
+	else if (is_near(saved->u.addr, OUR_FP, &offset))
 		rule->fp_kind = TDT__FP_AT_FP;
 	else
 		return false;
@@ -133,7 +133,7 @@ struct tdt__rule tdt__rule_by_libunwind(uintptr_t pc)
 	unw_save_loc_t saved;
 	unw_word_t cfa;
 
-	if (!make_space() || unw_init_remote(&cursor, space, &pc) < 0 || !tdt__unwinder_knows(&cursor))
+	if (unw_init_remote(&cursor, space, &pc) < 0 || !tdt__unwinder_knows(&cursor))
 		return unknown;
 	if (unw_step(&cursor) < 0 || unw_get_save_loc(&cursor, UNW_X86_64_RIP, &saved) < 0)
 		return unknown;
