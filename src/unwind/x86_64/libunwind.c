@@ -9,6 +9,8 @@
  * of the real stack is read.
  */
 
+#include <errno.h>
+
 #include "unwind/rules.h"
 #include "unwind/unwinder.h"
 
@@ -81,9 +83,12 @@ static unw_addr_space_t space; /* under tdt__unwind_lock; NULL: not made */
 
 bool tdt__libunwind_begin(void)
 {
+	int saved = errno;
+
 	/* No cache: each PC is looked up once, and modules are loaded and unloaded. */
 	if (space == NULL)
 		space = tdt__unwinder_new(access_mem_of_rule, access_reg_of_rule, UNW_CACHE_NONE);
+	errno = saved;
 	return space != NULL;
 }
 
