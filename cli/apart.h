@@ -15,8 +15,8 @@ typedef int apart_fn(FILE *out, void *arg);
 
 /*
  * Call `work(stdout, arg)` in a child, for at most `seconds`, and no longer than is left (bound.h).
- * Returns what `work` returns.  If that
- * is not negative, what it has written goes to `out`; otherwise nothing does.
+ * Returns what `work` returns.  If that is not negative, what it has written goes to `out`;
+ * otherwise nothing does.
  * Returns -ECANCELED if the child has crashed, or has reached a limit; then `*why` says what
  * happened.
  */

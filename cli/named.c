@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Printing what has names in it: see named.h. */
+/* Printing what has names in it: see tdt.h. */
 
 #include "cli/tdt.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The terminal of tdt top: see top_terminal.h. */
+/* The terminal of tdt top, by curses: see top_screen.h. */
 
 #include "cli/top_screen.h"
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Draw what a program wrote to a terminal as an SVG.  picture.sh runs this.
 #
-# It knows the colours that tdt's programs use (tree-printer/printer.h) and nothing else of
+# It knows the colours that tdt's programs use (tree-printer/terminal.h) and nothing else of
 # terminals: bold, dim, four colours, and plain.  A line that is too long is continued at a space.
 # Run it with LC_ALL=C: the columns of a text are the bytes that begin a character.
 

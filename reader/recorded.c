@@ -137,10 +137,13 @@ static void add_orphans(struct tdt__supplement *supplement, const struct tdt__re
 	struct tdt__lock_places locks = tdt__tasks_locks(&tasks);
 
 	for (size_t i = 0; i < records->n; i++) {
+		const struct tdt_task_record *record = &records->seen[i].record;
 		struct tdt__listed_state listed;
-		const struct tdt_event event =
-			tdt__describe_state(&records->seen[i].record, &locks, now, &listed);
+		struct tdt_event event;
 
+		if (record->state == TDT_TASK_RECORD_ENDED)
+			continue;
+		event = tdt__describe_state(record, &locks, now, &listed);
 		if (listed.orphaned != 0)
 			tdt__supplement_add(supplement, &event, (const char *)&listed,
 					    sizeof listed);

@@ -153,7 +153,7 @@ void tdt__json_stuck_locks(struct tdt__json *json, const struct tdt_snapshot *sn
 /* The groups of deadlocks come first. */
 static void all_groups(struct tdt__json *json, const struct tdt_snapshot *snapshot)
 {
-	struct tdt__kin *kin = tdt__kin_find(snapshot);
+	struct tdt__kin *kin = tdt__kin_find(snapshot, json->out);
 	size_t next = 0, deadlock = 0;
 
 	tdt__json_begin(json, "groups", '[');

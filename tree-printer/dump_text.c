@@ -497,7 +497,7 @@ void tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 	free(locks.lock);
 	busy_loops(&text);
 	lost_wakeups(&text);
-	text.kin = tdt__kin_find(dump->snapshot);
+	text.kin = tdt__kin_find(dump->snapshot, out);
 	for (size_t i = 0; i < snapshot->n_cycles && out->error == 0; i++)
 		cycle_text(&text, snapshot->cycles[i]);
 	next_groups(&text, snapshot->n_groups - text.groups, false);
@@ -515,7 +515,7 @@ void tdt__dump_groups(struct tdt__out *out, const struct tdt__dump *dump)
 				  .string.options = dump->options,
 				  .frames.string.options = dump->options };
 
-	text.kin = tdt__kin_find(dump->snapshot);
+	text.kin = tdt__kin_find(dump->snapshot, out);
 	next_groups(&text, dump->snapshot->n_groups, false);
 	rest_of_groups(&text);
 	tdt__frames_fini(&text.frames);

@@ -9,8 +9,8 @@
 #include "strings.h"
 
 /*
- * Add the frame's name, escaped: its function or its address, as `options` say, or why the stack
- * was truncated there.
+ * Add the frame's name, escaped: its function or its address, as the options of the string say, or
+ * why the stack was truncated there.  It must have options, as for the two below.
  */
 void tdt__frame_name(struct tdt__string *string, const struct tdt_frame *frame);
 

@@ -22,8 +22,7 @@ enum tdt__role {
 /*
  * The texts of frames: name and place.  Each text is stored once and has a number; frames that read
  * the same share the number.  The frames must not change as long as they are looked up here.  A new
- * object has the options of `string`, and
- * zeros in all other fields.
+ * object has `string.options`, and zeros in all other fields.
  */
 struct tdt__frames {
 	struct tdt__string string; /* the texts */

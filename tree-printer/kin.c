@@ -57,7 +57,7 @@ static void find_families(struct tdt__kin *kin, const struct tdt_snapshot *snaps
 	}
 }
 
-struct tdt__kin *tdt__kin_find(const struct tdt_snapshot *snapshot)
+struct tdt__kin *tdt__kin_find(const struct tdt_snapshot *snapshot, struct tdt__out *out)
 {
 	struct tdt__names *names;
 	struct tdt__kin *kin = NULL;
@@ -69,6 +69,8 @@ struct tdt__kin *tdt__kin_find(const struct tdt_snapshot *snapshot)
 		kin = calloc(snapshot->n_groups, sizeof(kin[0]));
 	if (kin != NULL)
 		find_families(kin, snapshot, names);
+	else
+		out->no_memory = true;
 	tdt__names_free(names);
 	return kin;
 }

@@ -22,5 +22,10 @@ struct tdt__kin {
 
 #define TDT__NO_KIN UINT32_MAX
 
-/* Of each group; the caller frees it.  NULL: no task is a child, or there is no memory. */
-struct tdt__kin *tdt__kin_find(const struct tdt_snapshot *snapshot);
+struct tdt__out;
+
+/*
+ * Of each group; the caller frees it.  NULL: no task is a child, or there is no memory, which is
+ * kept in `out`.
+ */
+struct tdt__kin *tdt__kin_find(const struct tdt_snapshot *snapshot, struct tdt__out *out);

@@ -208,7 +208,8 @@ class chain {
 	}
 	void end() noexcept
 	{
-		spawner = outer_;
+		if ((base_ & LEFT) == 0) /* or else it is destroyed while it waits */
+			spawner = outer_;
 		tdt_task_end(task_);
 		delete this;
 	}
@@ -386,8 +387,16 @@ struct link {
 	/* It is destroyed while it waits: the coroutines that it awaits are in the task no more. */
 	[[gnu::noinline, gnu::cold]] void abandon() noexcept
 	{
+		link *child = in->innermost;
+
 		begins_for = nullptr;
-		for (link *child = in->innermost; child != this; child = child->parent)
+		while (child != nullptr && child != this)
+			child = child->parent;
+		if (child == nullptr) { /* the one that awaited it has gone on without it */
+			in = nullptr;
+			return;
+		}
+		for (child = in->innermost; child != this; child = child->parent)
 			child->in = nullptr;
 		end(true);
 	}

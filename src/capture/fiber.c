@@ -52,10 +52,13 @@ void tdt__fiber_give(struct tdt_fiber *fiber)
 	uint32_t slot = tdt__own_slot();
 	struct kept *own = &kept[slot];
 
-	if (slot != 0 && own->n < sizeof own->fiber / sizeof own->fiber[0])
-		own->fiber[own->n++] = fiber;
-	else
+	if (slot != 0 && own->n < sizeof own->fiber / sizeof own->fiber[0]) {
+		own->fiber[own->n] = fiber;
+		/* Released: a child of fork() finds the list as it was before this or after. */
+		__atomic_store_n(&own->n, own->n + 1, __ATOMIC_RELEASE);
+	} else {
 		tdt__pool_give(&fibers, &fiber->item);
+	}
 }
 
 struct tdt_fiber *tdt__fiber_at(uint32_t index)

@@ -271,9 +271,15 @@ static bool is_outermost(const struct search *search, uintptr_t fp)
 	return search->copy->entered && fp + 2 * sizeof fp == search->copy->top + TDT__TOP_RECORD;
 }
 
+/* The return address of the record at `fp`, which the function may have signed. */
+static uintptr_t record_caller(const struct tdt__stack_copy *copy, uintptr_t fp)
+{
+	return tdt__unsigned_pc(word_of_stack(copy, fp + sizeof fp));
+}
+
 static enum link link_at(struct search *search, uintptr_t fp)
 {
-	uintptr_t caller = word_of_stack(search->copy, fp + sizeof fp);
+	uintptr_t caller = record_caller(search->copy, fp);
 	struct tdt__frame frame;
 
 	if (is_outermost(search, fp))
@@ -286,7 +292,7 @@ static enum link link_at(struct search *search, uintptr_t fp)
 
 static enum tdt__call call_at(struct search *search, uintptr_t fp)
 {
-	uintptr_t caller = word_of_stack(search->copy, fp + sizeof fp), called;
+	uintptr_t caller = record_caller(search->copy, fp), called;
 
 	if (is_outermost(search, fp))
 		return TDT__CALL_INDIRECT;

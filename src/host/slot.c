@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
+#include "base/refs.h"
 #include "base/sanitized.h"
 
 /*
@@ -18,16 +19,22 @@
 static _Atomic uint64_t owners[TDT__SLOTS];
 
 /*
- * The process whose threads these are.  Relaxed: it is set while there is one thread.  In a child
+ * The process whose threads these are.  Relaxed: each thread tries to set it before it looks, and
+ * a child of fork() changes it while it has one thread.  In a child
  * that was made without the handlers of fork() nobody knows who is gone.
  */
 static _Atomic uint32_t process;
 
-/* (ThreadSanitizer does not see what orders the end of a thread.) */
+/*
+ * ThreadSanitizer, here or in the host alone, does not see what orders the end of a thread.  A
+ * filter may refuse the call with any error: then this thread is not found either.
+ */
 static bool is_gone(uint32_t id, uint32_t pid)
 {
-	return !TDT__TSAN && atomic_load_explicit(&process, memory_order_relaxed) == pid &&
-	       tgkill((pid_t)pid, (pid_t)id, 0) != 0 && errno == ESRCH;
+	return !TDT__TSAN && AnnotateHappensAfter == NULL &&
+	       atomic_load_explicit(&process, memory_order_relaxed) == pid &&
+	       tgkill((pid_t)pid, (pid_t)id, 0) != 0 && errno == ESRCH &&
+	       tgkill((pid_t)pid, (pid_t)tdt__thread_id(), 0) == 0;
 }
 
 static bool claim(_Atomic uint64_t *owner, uint32_t self, uint32_t pid)

@@ -294,7 +294,8 @@ static void give_to_own(uint32_t slot, struct tdt_handle *task)
 {
 	lock_shared(slot);
 	set_next(task, shards[slot].free);
-	shards[slot].free = task;
+	/* Release: a child of fork() finds the list whole. */
+	__atomic_store_n(&shards[slot].free, task, __ATOMIC_RELEASE);
 	unlock_shared(slot);
 }
 

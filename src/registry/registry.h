@@ -37,7 +37,7 @@ extern struct tdt_registry tdt__registry;
 #define TDT__PANICS 16
 extern struct tdt_registry_panic tdt__panics[TDT__PANICS];
 
-/* The last tasks that ended with a lock: see task/holders.c. */
+/* The last tasks that ended with a lock: see holders.c. */
 #define TDT__HOLDERS 64
 extern struct tdt_registry_holder tdt__holders[TDT__HOLDERS];
 

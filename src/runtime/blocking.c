@@ -98,11 +98,29 @@ static struct tdt__job *next_job(struct tdt__blocking *blocking)
 	return blocking->first != NULL ? pop_job(blocking) : NULL;
 }
 
+/* The jobs in the queue never begin.  Under the lock, which this gives up meanwhile. */
+static void fail_queued(struct tdt__blocking *blocking)
+{
+	while (blocking->first != NULL) {
+		struct tdt__job *job = pop_job(blocking);
+		const struct tdt_waker *waker = tdt__slot_take(&job->slot);
+		struct tdt_handle *task = job->task;
+
+		job->at = FAILED;
+		pthread_mutex_unlock(&blocking->lock);
+		tdt_task_end(task);
+		tdt_waker_wake(waker);
+		pthread_mutex_lock(&blocking->lock);
+	}
+}
+
 /* A thread has ended, or could not be started.  Under the lock. */
 static void lose_thread(struct tdt__blocking *blocking)
 {
-	if (--blocking->threads == 0)
-		pthread_cond_broadcast(&blocking->gone);
+	if (--blocking->threads != 0)
+		return;
+	pthread_cond_broadcast(&blocking->gone);
+	fail_queued(blocking); /* no thread will come to them */
 }
 
 struct call {
@@ -130,46 +148,7 @@ static void end_call(struct call *call)
 		free_job(job);
 }
 
-/* Runs at the end of the thread, however that comes. */
-static void end_thread(struct tdt_rt **rt)
-{
-	pthread_mutex_lock(&(*rt)->blocking.lock);
-	lose_thread(&(*rt)->blocking);
-	pthread_mutex_unlock(&(*rt)->blocking.lock);
-	tdt__rt_unref(*rt);
-}
-
-static void do_job(struct tdt__job *job)
-{
-	struct call call __attribute__((cleanup(end_call))) = { .job = job };
-
-	tdt_task_enter(job->task);
-	job->call(job->arg);
-	tdt_task_leave(job->task);
-	call.returned = true;
-}
-
-static void *serve_jobs(void *arg)
-{
-	struct tdt_rt *rt __attribute__((cleanup(end_thread))) = arg;
-	struct tdt__blocking *blocking = &rt->blocking;
-	struct tdt__job *job;
-
-	pthread_setname_np(pthread_self(), "tdt-blocking");
-	tdt__current = (struct tdt__current){ .rt = rt };
-	for (;;) {
-		pthread_mutex_lock(&blocking->lock);
-		job = next_job(blocking);
-		if (job != NULL)
-			job->at = RUNS;
-		pthread_mutex_unlock(&blocking->lock);
-		if (job == NULL)
-			return NULL;
-		do_job(job);
-	}
-}
-
-/* --- The queue ---------------------------------------------------------------------- */
+static void *serve_jobs(void *arg);
 
 /* Returns 0 or a negative errno. */
 static int begin_thread(struct tdt_rt *rt)
@@ -188,6 +167,55 @@ static int begin_thread(struct tdt_rt *rt)
 		tdt__rt_unref(rt);
 	return -error;
 }
+
+/* Runs at the end of the thread, however that comes. */
+static void end_thread(struct tdt_rt **rt)
+{
+	struct tdt__blocking *blocking = &(*rt)->blocking;
+
+	pthread_mutex_lock(&blocking->lock);
+	/* If a job has exited as a thread, others may wait. */
+	if (blocking->first == NULL || begin_thread(*rt) != 0)
+		lose_thread(blocking);
+	pthread_mutex_unlock(&blocking->lock);
+	tdt__rt_unref(*rt);
+}
+
+static void do_job(struct tdt__job *job)
+{
+	struct call call __attribute__((cleanup(end_call))) = { .job = job };
+
+	tdt_task_enter(job->task);
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	job->call(job->arg);
+	pthread_testcancel(); /* this job was meant, not the next one */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	tdt_task_leave(job->task);
+	call.returned = true;
+}
+
+static void *serve_jobs(void *arg)
+{
+	struct tdt_rt *rt __attribute__((cleanup(end_thread))) = arg;
+	struct tdt__blocking *blocking = &rt->blocking;
+	struct tdt__job *job;
+
+	pthread_setname_np(pthread_self(), "tdt-blocking");
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL); /* only jobs may be cancelled */
+	tdt__current = (struct tdt__current){ .rt = rt };
+	for (;;) {
+		pthread_mutex_lock(&blocking->lock);
+		job = next_job(blocking);
+		if (job != NULL)
+			job->at = RUNS;
+		pthread_mutex_unlock(&blocking->lock);
+		if (job == NULL)
+			return NULL;
+		do_job(job);
+	}
+}
+
+/* --- The queue ---------------------------------------------------------------------- */
 
 /* Take the job out of the queue, if it is there. */
 static void unqueue(struct tdt__blocking *blocking, const struct tdt__job *job)
@@ -230,10 +258,10 @@ static bool fails_without_thread(struct tdt__blocking *blocking, struct tdt__job
 	bool fails;
 
 	pthread_mutex_lock(&blocking->lock);
-	lose_thread(blocking);
-	fails = blocking->threads == 0 && job->at == QUEUED;
+	fails = blocking->threads == 1 && job->at == QUEUED;
 	if (fails)
-		unqueue(blocking, job);
+		unqueue(blocking, job); /* the others fail without a reason */
+	lose_thread(blocking);
 	pthread_mutex_unlock(&blocking->lock);
 	return fails;
 }
@@ -387,17 +415,7 @@ void tdt__blocking_stop(struct tdt__blocking *blocking)
 	blocking->stopping = true;
 	pthread_cond_broadcast(&blocking->come);
 	/* Futures that are left in the hands of others: their tasks, if any, are dropped by now. */
-	while (blocking->first != NULL) {
-		struct tdt__job *job = pop_job(blocking);
-		const struct tdt_waker *waker = tdt__slot_take(&job->slot);
-		struct tdt_handle *task = job->task;
-
-		job->at = FAILED;
-		pthread_mutex_unlock(&blocking->lock);
-		tdt_task_end(task);
-		tdt_waker_wake(waker);
-		pthread_mutex_lock(&blocking->lock);
-	}
+	fail_queued(blocking);
 	while (blocking->threads > 0)
 		pthread_cond_wait(&blocking->gone, &blocking->lock);
 	pthread_mutex_unlock(&blocking->lock);

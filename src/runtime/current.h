@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What a thread knows of its runtime: a worker, a thread in tdt_rt_block_on(), or a watchdog.  On
- * other threads all members are NULL.
+ * What a thread knows of its runtime: a worker, a thread in tdt_rt_block_on(), a blocking thread
+ * (`rt` alone), or a watchdog (`deals` alone).  On other threads all members are NULL.
  */
 
 struct tdt_rt;
@@ -14,7 +14,7 @@ struct tdt__current {
 	struct tdt_rt *rt;
 	/* Where the leaves that are polled on this thread register their timers and sockets. */
 	struct tdt__driver *driver;
-	struct tdt__worker *worker; /* NULL in tdt_rt_block_on() */
+	struct tdt__worker *worker; /* NULL where tasks are not polled in turn */
 
 	/*
 	 * The runtime whose driver wakes its tasks on this thread at present.  Other workers are

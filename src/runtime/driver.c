@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,7 +31,9 @@ void tdt__driver_ring(struct tdt__driver *driver)
 {
 	int saved = errno;
 
-	while (write(driver->alarm, &(uint64_t){ 1 }, sizeof(uint64_t)) < 0 && errno == EINTR)
+	/* Not by write(), where a thread may be cancelled: callers have locks. */
+	while (syscall(SYS_write, driver->alarm, &(uint64_t){ 1 }, sizeof(uint64_t)) < 0 &&
+	       errno == EINTR)
 		;
 	errno = saved;
 }

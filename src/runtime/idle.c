@@ -157,6 +157,7 @@ static void sleep_on_semaphore(struct tdt_rt *rt, struct tdt__worker *worker)
 		tdt_worker_thread_park();
 		tdt__wait(&worker->wake);
 		tdt_worker_thread_unpark();
+		worker->turn = 0; /* a turn in the role before may have told the time */
 	}
 	tdt__driver_watch(rt->driver);
 }
@@ -167,11 +168,6 @@ static void end_turn(struct tdt_rt *rt, struct tdt__worker *worker, struct tdt__
 	tdt__worker_now(worker, turn->now_ns);
 	tdt__turn_deal(rt->driver, turn);
 	tdt__driver_leave(rt->driver);
-	if (turn->n_others != 0) {
-		if (turn->n_woken != 0)
-			tdt__idle_notify(rt);
-		tdt__turn_end(turn);
-	}
 }
 
 /* Sleep in the driver's role.  Another thread that takes the worker off the stack rings. */
@@ -185,6 +181,11 @@ static void sleep_in_role(struct tdt_rt *rt, struct tdt__worker *worker)
 	get_up(&rt->idle, worker);
 	tdt__driver_watch(rt->driver);
 	end_turn(rt, worker, &turn);
+	if (turn.n_others != 0) {
+		tdt__idle_found(rt); /* while it runs foreign code, this worker does not search */
+		tdt__turn_end(&turn);
+		tdt__idle_search(rt);
+	}
 }
 
 void tdt__idle_park(struct tdt_rt *rt, struct tdt__worker *worker)
@@ -215,6 +216,7 @@ void tdt__idle_glance(struct tdt_rt *rt, struct tdt__worker *worker)
 	end_turn(rt, worker, &turn);
 	if (turn.n_woken != 0)
 		tdt__idle_notify(rt);
+	tdt__turn_end(&turn);
 }
 
 /* --- The watchdog ------------------------------------------------------------------ */

@@ -9,7 +9,7 @@
 #include "base/leaf_poll.h"
 #include "runtime/mutex.h"
 
-/* Declared here: <tdt/sync.h> has a call of the same name as the poll below. */
+/* Declared here: <tdt/rt/sync.h> has a call of the same name as the poll below. */
 int tdt_mutex_unlock(struct tdt_mutex *mutex);
 
 struct guard {

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
+#include <netinet/tcp.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,6 +122,16 @@ uint16_t tdt_tcp_listener_port(const struct tdt_tcp_listener *listener)
 	return address.any.sa_family == AF_UNIX ? 0 : ntohs(address.in.sin_port);
 }
 
+void tdt__tcp_init(struct tdt__socket *socket, int fd)
+{
+	int saved = errno;
+
+	tdt__socket_init(socket, fd);
+	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int)) != 0)
+		atomic_init(&socket->sides[TDT__READ].cut, true);
+	errno = saved;
+}
+
 /* Have a descriptor of the caller be ours: NULL and errno, and it is still the caller's. */
 static struct tdt__socket *adopt_socket(int fd, size_t size)
 {
@@ -132,7 +143,7 @@ static struct tdt__socket *adopt_socket(int fd, size_t size)
 		return NULL;
 	socket = calloc(1, size);
 	if (socket != NULL)
-		tdt__socket_init(socket, fd);
+		tdt__tcp_init(socket, fd);
 	return socket;
 }
 

@@ -27,7 +27,8 @@ struct tdt_rt {
 	 * Every spawn writes here.  Every poll reads the members below, so `apart` keeps those on
 	 * other cache lines.
 	 */
-	atomic_uint refs;	  /* the creator's, and one per task that a waker has outlived */
+	/* The creator's, and those of tasks that a waker has outlived, jobs, blocking threads. */
+	atomic_uint refs;
 	_Atomic uint64_t spawned; /* the number of tasks; relaxed */
 	char apart[64];
 

@@ -12,7 +12,6 @@
 #include "runtime/tcp.h"
 
 #include <limits.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -202,14 +201,10 @@ struct opening {
 	int *error;
 };
 
-/*
- * Give `fd` to the connection.  TCP_NODELAY: small writes go out at once, instead of waiting until
- * the write before is acknowledged.
- */
+/* Give `fd` to the connection. */
 static void adopt(struct opening *opening, int fd)
 {
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
-	tdt__socket_init(&opening->connection->socket, fd);
+	tdt__tcp_init(&opening->connection->socket, fd);
 	opening->has_socket = true;
 }
 
@@ -249,7 +244,8 @@ tdt__opening_poll(struct opening *opening, struct tdt_context *cx,
 
 /*
  * Whether an error of accept(2) concerns one connection that has gone away.  accept(2) says that
- * the network errors are to be treated like this, too.
+ * the network errors are to be treated like this, too; but EOPNOTSUPP is what a socket that was
+ * adopted, and cannot accept, gives for ever.
  */
 static bool is_of_connection(int error)
 {
@@ -262,7 +258,6 @@ static bool is_of_connection(int error)
 	case EHOSTDOWN:
 	case ENONET:
 	case EHOSTUNREACH:
-	case EOPNOTSUPP:
 	case ENETUNREACH:
 		return true;
 	default:

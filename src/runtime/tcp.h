@@ -26,6 +26,14 @@ union tdt__address {
 	struct sockaddr_un un;
 };
 
+/*
+ * Initialize the socket of a connection.  TCP_NODELAY: small writes go out at once, instead of
+ * waiting until the write before is acknowledged.  A socket that refuses it is not TCP's: what it
+ * reads may end at a message, or at a descriptor that was sent, so that a read of less than there
+ * was room for does not show that nothing is left.
+ */
+void tdt__tcp_init(struct tdt__socket *socket, int fd);
+
 /* Set `*address` to that of `host`, numeric or "unix:...", and return its length, or -EINVAL. */
 int tdt__address(const char *host, uint16_t port, union tdt__address *address);
 

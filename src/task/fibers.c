@@ -702,10 +702,7 @@ void tdt_task_end(struct tdt_handle *task)
 
 /* --- Tasks that a runtime reports ---------------------------------------------------------- */
 
-/*
- * The fiber is added before it has its record: an exchange waits for the stores before it, and only
- * the runtime, which reports one thing of a task after the other, looks for the fiber.
- */
+/* A runtime that shuts down may report the end on another thread as soon as the fiber is added. */
 struct tdt_fiber *tdt__reported_new(const struct tdt_task_attr *attr)
 {
 	poll_fn *nobodys = (poll_fn *)(uintptr_t)TDT_TASK_RECORD_REPORTED; /* nobody calls it */
@@ -713,12 +710,15 @@ struct tdt_fiber *tdt__reported_new(const struct tdt_task_attr *attr)
 
 	if (fiber == NULL)
 		return NULL;
-	if (tdt__reported_add(fiber, attr->id)) {
-		if (own_task(fiber, nobodys, attr))
-			return fiber;
-		tdt__reported_remove(fiber);
+	if (!own_task(fiber, nobodys, attr)) {
+		tdt__fiber_give(fiber);
+		return NULL;
 	}
-	tdt__fiber_give(fiber);
+	if (tdt__reported_add(fiber, attr->id))
+		return fiber;
+	tdt__registry_uncount(); /* nothing is to be said of it */
+	TDT__POKE(fiber->task->record.state, TDT_TASK_RECORD_ENDED);
+	tdt__reported_end(fiber, TDT_PENDING);
 	return NULL;
 }
 
@@ -754,12 +754,16 @@ __attribute__((noinline)) void tdt__reported_enter(struct tdt_fiber *fiber, uint
 static __attribute__((noinline, cold)) void leave_unlinked(uint64_t id)
 {
 	struct tdt_fiber *fiber = tdt__reported_find(id);
+	struct tdt_handle *task = fiber != NULL ? TDT__PEEK(fiber->task) : NULL;
 	uint32_t polling = TDT_TASK_RECORD_POLLING;
 
-	/* Release all that the task did.  Pairs with tdt__request_see(). */
-	if (fiber != NULL && fiber->own &&
-	    TDT__PEEK(fiber->task->record.thread) == tdt__thread_id())
-		__atomic_compare_exchange_n(&fiber->task->record.state, &polling,
+	/*
+	 * The fiber may be another task's by now, or have none: records stay records.  Release all
+	 * that the task did.  Pairs with tdt__request_see().
+	 */
+	if (task != NULL && TDT__PEEK(fiber->own) &&
+	    TDT__PEEK(task->record.thread) == tdt__thread_id())
+		__atomic_compare_exchange_n(&task->record.state, &polling,
 					    TDT_TASK_RECORD_IDLE, false, __ATOMIC_RELEASE,
 					    __ATOMIC_RELAXED);
 }

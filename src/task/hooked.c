@@ -15,6 +15,7 @@
  */
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -41,10 +42,42 @@
 static TDT__STATIC_TLS struct tdt__record_poll hooked_poll;
 
 /*
- * A runtime that shuts down may report the end of a task before it reports that it was spawned, on
- * the same thread: the last id that ended here and was not known.
+ * The ids of tasks that were not known when they ended, by their remainders; inverted once somebody
+ * has ended the fiber.  A runtime that shuts down may report an end before it reports the spawn, or
+ * meanwhile on another thread:
+ *
+ *   spawn                       end
+ *     add the fiber               no fiber: early = id
+ *     early == id?                fence
+ *       claim it, end the fiber     a fiber now?  claim it, end the fiber
  */
-static TDT__STATIC_TLS uint64_t ended_unknown;
+#define EARLY_ENDS 256
+static _Atomic uint64_t early_ends[EARLY_ENDS];
+
+static inline bool ended_early(uint64_t id)
+{
+	uint64_t early = atomic_load_explicit(&early_ends[id % EARLY_ENDS], memory_order_seq_cst);
+
+	return __builtin_expect(early == id || early == ~id, 0);
+}
+
+/* Acquire and release what both did. */
+static bool claim_early_end(uint64_t id)
+{
+	uint64_t early = id;
+
+	return atomic_compare_exchange_strong_explicit(&early_ends[id % EARLY_ENDS], &early, ~id,
+						       memory_order_acq_rel, memory_order_relaxed);
+}
+
+/* The fiber, which may be NULL, was added. */
+static inline void end_if_early(struct tdt_fiber *fiber, uint64_t id)
+{
+	if (fiber != NULL && ended_early(id) && claim_early_end(id)) {
+		tdt__reported_remove(fiber);
+		tdt__reported_end(fiber, TDT_PENDING);
+	}
+}
 
 static inline uint64_t reported_id(const struct tdt_task_attr *attr)
 {
@@ -109,10 +142,10 @@ void tdt_hook_spawn(const struct tdt_task_attr *attr)
 		return;
 	if (TDT__PROBED(task__spawn))
 		fire(tdt_probe_task__spawn, attr);
-	if (attr->id == ended_unknown)
+	if (ended_early(attr->id))
 		return;
 	if (tdt__reported_find(attr->id) == NULL)
-		add_reported(attr);
+		end_if_early(add_reported(attr), attr->id);
 	if (tdt__recording())
 		fire(tdt__record_spawn, attr);
 }
@@ -252,8 +285,11 @@ void tdt_hook_terminate(const struct tdt_task_attr *attr)
 	if (tdt__recording() && !traced)
 		record_end(attr, result);
 	if (fiber == NULL) {
-		ended_unknown = id;
-		return;
+		atomic_store_explicit(&early_ends[id % EARLY_ENDS], id, memory_order_seq_cst);
+		atomic_thread_fence(memory_order_seq_cst);
+		fiber = tdt__reported_find(id);
+		if (fiber == NULL || !claim_early_end(id))
+			return;
 	}
 	tdt__reported_remove(fiber);
 	tdt__reported_end(fiber, result);
@@ -270,6 +306,8 @@ static void adopt_reported(uint64_t id, struct tdt_handle *handle)
 	fiber = tdt__reported_adopt(fiber, handle);
 	if (fiber != NULL && !tdt__reported_add(fiber, id))
 		tdt__reported_end(fiber, TDT_PENDING);
+	else
+		end_if_early(fiber, id);
 	errno = saved;
 }
 
@@ -281,7 +319,7 @@ void tdt_hook_adopt(struct tdt_handle *handle, uint64_t id)
 		tdt__task_announce(handle);
 		return;
 	}
-	if (id != ended_unknown)
+	if (!ended_early(id))
 		adopt_reported(id, handle);
 	TDT__POKE(handle->record.id, id);
 }

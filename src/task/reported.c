@@ -61,9 +61,10 @@ bool tdt__reported_add(struct tdt_fiber *fiber, uint64_t id)
 		atomic_store_explicit(&fiber->next, next, memory_order_relaxed);
 	/*
 	 * Release the link and the id; acquire those of the fibers behind it, for threads that get
-	 * them from here.  Pairs with follow_list().
+	 * them from here.  Pairs with follow_list().  Sequentially consistent for end_if_early()
+	 * (hooked.c).
 	 */
-	while (!atomic_compare_exchange_weak_explicit(list, &next, fiber, memory_order_acq_rel,
+	while (!atomic_compare_exchange_weak_explicit(list, &next, fiber, memory_order_seq_cst,
 						      memory_order_relaxed));
 	return true;
 }

@@ -2,8 +2,7 @@
 #pragma once
 
 /*
- * The walk by libunwind's cursor.  It is for architectures without rules; where there are rules,
- * tests compare the walk by rules with it.
+ * The walk by libunwind's cursor: the reference with which tests compare the walk by rules.
  */
 
 #include <libunwind.h>

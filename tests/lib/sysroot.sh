@@ -5,7 +5,7 @@
 set -eu
 root=$1
 packages='libc6-dev libdw-dev libunwind-dev libjansson-dev libncurses-dev libiberty-dev zlib1g-dev
-	liblzma-dev libuv1-dev check systemtap-sdt-dev libstdc++-12-dev'
+	liblzma-dev check systemtap-sdt-dev libstdc++-12-dev'
 
 test ! -e "$root/complete" || exit 0
 apt=$root.apt

@@ -87,9 +87,9 @@ TDT_MUST_USE
 struct tdt_rt *tdt_rt_new(const struct tdt_rt_config *config);
 
 /*
- * Return the runtime of the calling thread: of a worker, or of a thread in tdt_rt_block_on().
- * Returns NULL on any other thread.  The result is borrowed.  A task spawns other tasks with it:
- * tdt_rt_spawn(tdt_rt_current(), ...).
+ * Return the runtime of the calling thread: of a worker, of a thread in tdt_rt_block_on(), or of a
+ * job (tdt/rt/blocking.h).  Returns NULL on any other thread.  The result is borrowed.  A task
+ * spawns other tasks with it: tdt_rt_spawn(tdt_rt_current(), ...).
  */
 struct tdt_rt *tdt_rt_current(void);
 
@@ -132,9 +132,10 @@ int tdt_rt_go(struct tdt_rt *rt, struct tdt_future fut, const struct tdt_task_at
  *
  * Returns 0 if the future was ready, or -ENOTRECOVERABLE if it panicked; in both cases it has been
  * dropped.  After any other error the future still belongs to the caller: -EINVAL (`rt` is NULL, or
- * `fut` is none or has no drop), -EDEADLK (the caller is on a worker, or inside another
+ * `fut` is none or has no drop), -EDEADLK (the caller is on a worker, in a job, or inside another
  * tdt_rt_block_on()), -ESHUTDOWN (tdt_rt_free() has begun), -ENOMEM.  With each error, errno is set
- * too.  Several threads may be in this call at a time.
+ * too.  Several threads may be in this call at a time.  The thread is a worker during the call
+ * (tdt/integrate/hooks.h), and none after it, also if it was another runtime's worker before.
  */
 int tdt_rt_block_on(struct tdt_rt *rt, struct tdt_future fut);
 
@@ -142,9 +143,10 @@ int tdt_rt_block_on(struct tdt_rt *rt, struct tdt_future fut);
  * Stop a runtime, and free it.  First each worker finishes the poll that it is in, and stops.  Then
  * each task that has not ended is dropped on the calling thread, in the order in which the tasks
  * were spawned.  Each of these tasks terminates, and a requester that waits for its backtrace gets
- * ESRCH.  Then the watchdog stops.  NULL does nothing.
+ * ESRCH.  Then jobs that run are waited for (tdt/rt/blocking.h), and the watchdog stops.  NULL does
+ * nothing.
  *
- * The call waits for polls in progress, however long they take.  No thread may be in
+ * The call waits for polls and jobs in progress, however long they take.  No thread may be in
  * tdt_rt_block_on() during the call, and none may use `rt` after it.
  *
  * Other threads may be in tdt_rt_spawn() when the call begins, if they return from it before this
@@ -155,8 +157,8 @@ int tdt_rt_block_on(struct tdt_rt *rt, struct tdt_future fut);
  * Wakers and handles of the runtime's tasks, and sockets, may outlive the runtime.  Waking a task
  * that is gone does nothing.
  *
- * If it is called on a worker of `rt` (which would wait for itself) or in tdt_rt_block_on() of
- * `rt`, the call does nothing and sets errno to EDEADLK.
+ * If it is called on a worker or in a job of `rt` (which would wait for itself), or in
+ * tdt_rt_block_on() of `rt`, the call does nothing and sets errno to EDEADLK.
  */
 void tdt_rt_free(struct tdt_rt *rt);
 

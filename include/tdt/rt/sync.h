@@ -34,7 +34,7 @@ TDT_DECLS_BEGIN
  *
  * Whatever may be dropped while it holds the mutex then unlocks it in its `fini`.  If a task ends
  * and does not, all that wait for the mutex hang: dumps say that it is *orphaned*, and where it was
- * taken (tdt/hooks.h).
+ * taken (tdt/integrate/hooks.h).
  */
 struct tdt_mutex;
 

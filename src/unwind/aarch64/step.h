@@ -38,8 +38,10 @@ tdt__walk_guess(struct tdt__walk *walk, struct tdt__registers *at, struct tdt__f
 	if (!tdt__walk_may_call(next.pc, at->pc - 1))
 		return tdt__walk_cut(walk, otherwise);
 	rule = tdt__rules_find(walk->rules, next.pc - 1);
-	if (rule.cfa_kind == TDT__CFA_NONE)
+	if (rule.cfa_kind == TDT__CFA_NONE && walk->learns != 0) {
+		walk->learns--;
 		rule = tdt__rules_learn(&walk->rules, next.pc - 1);
+	}
 	if (rule.cfa_kind == TDT__CFA_SP && rule.fp_kind == TDT__FP_RECORD)
 		next.sp = next.fp - (uintptr_t)(rule.fp * (intptr_t)8);
 	if (next.sp < at->fp + 16 || next.sp > walk->top)
@@ -132,8 +134,8 @@ tdt__walk_step_out(struct tdt__walk *walk, struct tdt__registers *at, struct tdt
 	else {
 		copy = *at;
 		walked = tdt__walk_guess(walk, &copy, frame, shift, red_zone,
-					 rule.cfa_kind == TDT__CFA_OTHER ? TDT_CUT_UNSUPPORTED
-									 : TDT_CUT_NO_INFO);
+					 rule.cfa_kind == TDT__CFA_UNKNOWN ? TDT_CUT_NO_INFO
+									   : TDT_CUT_UNSUPPORTED);
 		*at = copy;
 		return walked;
 	}

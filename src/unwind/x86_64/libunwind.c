@@ -88,8 +88,10 @@ bool tdt__libunwind_begin(void)
 	/* No cache: each PC is looked up once, and modules are loaded and unloaded. */
 	if (space == NULL)
 		space = tdt__unwinder_new(access_mem_of_rule, access_reg_of_rule, UNW_CACHE_NONE);
+	if (space == NULL)
+		return false;
 	errno = saved;
-	return space != NULL;
+	return true;
 }
 
 static bool rule_cfa(struct tdt__rule *rule, uintptr_t cfa)

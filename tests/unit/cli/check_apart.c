@@ -7,7 +7,7 @@
 static const char *why;
 static unsigned seconds = 30;
 
-/* Call do_apart(stdout, ) with stdout in a file, and put into `text` what was written there. */
+/* Call do_apart() with stdout in a file, and put into `text` what was written there. */
 static int written(apart_fn *work, const char *say_what, char *text, size_t size)
 {
 	FILE *file = tmpfile();

@@ -111,6 +111,41 @@ TEST(a_request_is_answered_at_once_and_says_that_there_is_no_tree)
 	tdt_hook_terminate(&seven);
 }
 
+#define RACES 5000
+
+static _Atomic uint64_t racing;
+
+static void *end_all(void *unused)
+{
+	struct tdt_task_attr attr = { .size = sizeof attr };
+
+	for (attr.id = 1000; attr.id < 1000 + RACES; attr.id++) {
+		while (racing < attr.id)
+			sched_yield();
+		tdt_hook_terminate(&attr);
+	}
+	return unused;
+}
+
+/* As a runtime does that shuts down: on another thread, before the spawn and during it. */
+TEST(a_task_whose_end_is_reported_first_is_not_listed)
+{
+	struct tdt_task_attr attr = { .size = sizeof attr };
+	pthread_t thread;
+
+	tdt_hook_terminate(&seven);
+	tdt_hook_spawn(&seven);
+	ck_assert_ptr_null(tdt_task_find(7));
+	ck_assert_int_eq(pthread_create(&thread, NULL, end_all, NULL), 0);
+	for (attr.id = 1000; attr.id < 1000 + RACES; attr.id++) {
+		racing = attr.id;
+		tdt_hook_spawn(&attr);
+	}
+	pthread_join(thread, NULL);
+	for (attr.id = 1000; attr.id < 1000 + RACES; attr.id++)
+		ck_assert_ptr_null(tdt_task_find(attr.id));
+}
+
 TEST(in_its_poll_a_task_is_the_current_one_and_reports_what_it_waits_for)
 {
 	const struct tdt_task_attr child = { .size = sizeof child, .id = 8 };
