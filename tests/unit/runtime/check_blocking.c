@@ -156,11 +156,13 @@ TEST(who_awaits_it_waits_for_its_task_which_runs)
 	ck_assert_uint_eq(info->n_waits, 1);
 	ck_assert_uint_eq(info->waits[0]->owner, work[0].id);
 	tdt_trace_free(trace);
-	trace = tdt_backtrace(task);
-	ck_assert_ptr_nonnull(trace);
-	ck_assert_int_eq(tdt_trace_info(trace)->state, TDT_TASK_RUNNING);
-	ck_assert_int_eq(test_nodes_of(trace, "wait_in_read"), 1);
-	tdt_trace_free(trace);
+	if (!in_valgrind()) { /* there threads are not where the kernel says */
+		trace = tdt_backtrace(task);
+		ck_assert_ptr_nonnull(trace);
+		ck_assert_int_eq(tdt_trace_info(trace)->state, TDT_TASK_RUNNING);
+		ck_assert_int_eq(test_nodes_of(trace, "wait_in_read"), 1);
+		tdt_trace_free(trace);
+	}
 	tdt_handle_unref(task);
 	let_go(&work[0]);
 	ck_assert_int_eq(outcome_of(handle), 0);
