@@ -92,7 +92,7 @@ static inline void tdt__fiber_end_write(struct tdt_fiber *fiber)
 }
 
 /*
- * Protects the making of memory for fibers, and what is taken out of the lists of task/reported.c.
- * Held across fork() (fork.c).
+ * Protects the making of memory for fibers, and the lists of task/reported.c while a fiber that is
+ * not alone is taken out.  Held across fork() (fork.c).
  */
 extern pthread_mutex_t tdt__fibers_lock;
