@@ -289,11 +289,11 @@ static uint64_t paused_before(const struct tdt__recording *recording, uint64_t n
 {
 	size_t n = tdt__array_up_to(recording->pause, recording->n_pauses,
 				    sizeof(recording->pause[0]), ns);
-	const struct tdt__pause *pause = recording->pause + n;
+	const struct tdt__pause *pause;
 
 	if (n == 0)
 		return 0;
-	pause--;
+	pause = &recording->pause[n - 1];
 	return pause->before + (pause->until < ns ? pause->until : ns) - pause->from;
 }
 
