@@ -44,7 +44,10 @@ static void watch_progress(const struct tdt_handle *task)
 	tdt__thread.awaited = tdt__thread.wakes = false;
 }
 
-/* By the last requester that asked the task in that wait the task in that wait: the name may be gone after the poll. */
+/*
+ * What the last requester that asked the task in that wait has copied: the name may be gone after the
+ * poll.
+ */
 static const char *awaited_name(const struct tdt__request *requests, uint64_t polls)
 {
 	while (requests != NULL && requests->wait_polls != polls)

@@ -5,9 +5,9 @@
  * The fibers of the tasks that a runtime reports, by the ids of these tasks (hooked.c).
  *
  * The runtime orders what it reports of one task: the task is added first, found then, and removed
- * last.  (hooked.c sees to ends that come early.)  Threads may do so with different tasks at the same time.  The memory of a fiber stays a
- * fiber, so a thread that follows a list may read fibers that were removed meanwhile, and
- * recognizes its own by the id.
+ * last.  (hooked.c sees to ends that come early.)  Threads may do so with different tasks at the
+ * same time.  The memory of a fiber stays a fiber, so a thread that follows a list may read fibers
+ * that were removed meanwhile, and recognizes its own by the id.
  */
 
 #include <stdbool.h>

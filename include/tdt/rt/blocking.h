@@ -46,9 +46,10 @@ TDT_DECLS_BEGIN
  * outlive the job.
  *
  * The future ends as TDT_PANICKED, and sets errno, if the job exits or is cancelled as a thread, if
- * tdt_rt_free() comes before it, or if no thread is left for it (ECANCELED); if no runtime is on the
- * thread that polls, or tdt_rt_free() has begun (ENOTSUP); or if there is no blocking thread, and
- * none can be started (EAGAIN, ENOMEM).  Then `arg` is freed with the future.  tdt_rt_free() waits for jobs that run.
+ * tdt_rt_free() comes before it, or if no thread is left for it (ECANCELED); if no runtime is on
+ * the thread that polls, or tdt_rt_free() has begun (ENOTSUP); or if there is no blocking thread,
+ * and none can be started (EAGAIN, ENOMEM).  Then `arg` is freed with the future.  tdt_rt_free()
+ * waits for jobs that run.
  *
  * Returns TDT_FUTURE_NONE and sets errno: EINVAL (`job` is NULL), ENOMEM.  Then `arg` still belongs
  * to the caller.
