@@ -45,8 +45,8 @@ static void watch_progress(const struct tdt_handle *task)
 }
 
 /*
- * What the last requester that asked the task in that wait has copied: the name may be gone after the
- * poll.
+ * What the last requester that asked the task in that wait has copied: the name may be gone after
+ * the poll.
  */
 static const char *awaited_name(const struct tdt__request *requests, uint64_t polls)
 {
