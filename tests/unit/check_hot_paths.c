@@ -601,6 +601,7 @@ TEST(a_poll_for_a_request_makes_no_system_call_whatever_the_task_waits_for)
 	struct steps steps;
 
 	NOT_TRIED_IF(!TDT_WALK_RULES, "walks are not by rules");
+	NOT_TRIED_IF(is_delayed(), "random delays make system calls");
 	steps = steps_count(ask_of_named_wait, (void (*)(void))(uintptr_t)tdt__traced_poll);
 	steps_print("a poll for a request, of a task that waits for what has a name", &steps);
 	ck_assert_int_gt(steps.instructions, 0);
