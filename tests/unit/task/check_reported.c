@@ -113,10 +113,9 @@ TEST(a_request_is_answered_at_once_and_says_that_there_is_no_tree)
 
 static _Atomic uint64_t racing;
 
-/* Under valgrind threads take turns, and seldom. */
 static uint64_t last_race(void)
 {
-	return in_valgrind() ? 1100 : 6000;
+	return 1000 + times_here(5000);
 }
 
 static void *end_all(void *unused)
