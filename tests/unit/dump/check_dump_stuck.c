@@ -97,11 +97,14 @@ static tdt_poll_t lock_in_turn(void *state, struct tdt_context *cx)
 	TDT_END();
 }
 
+static atomic_int naps_begun;
+
 static tdt_poll_t nap_over_and_over(void *state, struct tdt_context *cx)
 {
 	struct reading *napping = state;
 
 	TDT_BEGIN(&napping->async, cx);
+	atomic_fetch_add(&naps_begun, 1);
 	for (;;)
 		TDT_AWAIT(tdt_sleep_ms(2));
 	TDT_END();
@@ -220,6 +223,7 @@ static void start_naps(void)
 	for (int i = 0; i < QUEUED; i++)
 		queued[i] =
 		    spawn(TDT_ASYNC_NEW(nap_over_and_over, (struct reading){ 0 }), "napping");
+	UNTIL(naps_begun == QUEUED); /* or else they are new, not runnable, behind what blocks */
 }
 
 static void end_naps(void)
