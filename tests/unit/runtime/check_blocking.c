@@ -98,22 +98,28 @@ static int outcome_of(struct tdt_handle *handle)
 	return outcome;
 }
 
-/* The last job waits for a thread. */
-static void spawn_one_too_many(struct tdt_handle *handle[THREADS + 1])
+/* Until the task was polled, and waits for its job. */
+static void await_wait(struct tdt_handle *handle)
 {
 	struct tdt_trace *trace;
 	bool waits;
 
+	do {
+		trace = tdt_backtrace(handle);
+		waits = trace != NULL && tdt_trace_info(trace)->n_waits == 1;
+		tdt_trace_free(trace);
+	} while (!waits);
+}
+
+/* The last job waits for a thread. */
+static void spawn_one_too_many(struct tdt_handle *handle[THREADS + 1])
+{
 	for (int i = 0; i < THREADS; i++)
 		handle[i] = spawn(&work[i]);
 	for (int i = 0; i < THREADS; i++)
 		UNTIL(work[i].begun);
 	handle[THREADS] = spawn(&work[THREADS]);
-	do { /* until it was polled */
-		trace = tdt_backtrace(handle[THREADS]);
-		waits = trace != NULL && tdt_trace_info(trace)->n_waits == 1;
-		tdt_trace_free(trace);
-	} while (!waits);
+	await_wait(handle[THREADS]);
 }
 
 CASE(jobs, .setup = setup, .teardown = teardown)
@@ -264,6 +270,26 @@ TEST(without_another_thread_it_waits_for_one)
 	ck_assert_int_eq(outcome_of(first), 0);
 	ck_assert_int_eq(outcome_of(second), 0);
 	ck_assert(pthread_equal(work[0].thread, work[1].thread));
+}
+
+/* 0: another thread can be had by then; 1: none. */
+TEST(who_waits_for_a_thread_that_exits_gets_another_or_fails, .to = 2)
+{
+	struct tdt_handle *first, *second;
+
+	work[0].exits = true;
+	first = spawn(&work[0]);
+	UNTIL(work[0].begun);
+	threads_left = 0;
+	second = spawn(&work[1]);
+	await_wait(second);
+	threads_left = _i == 0 ? -1 : 0;
+	let_go(&work[0]);
+	let_go(&work[1]);
+	ck_assert_int_eq(outcome_of(first), -ENOTRECOVERABLE);
+	ck_assert_int_eq(outcome_of(second), _i == 0 ? 0 : -ENOTRECOVERABLE);
+	ck_assert(work[1].begun == (_i == 0));
+	UNTIL(work[1].freed == _i);
 }
 
 TEST(bad_arguments_are_refused)
