@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * How late are timers and reads while workers are blocked, in system calls that no future made?
- * Those of a task of the same runtime while one of its two workers is blocked; and those of
+ * How late are timers and reads while workers are blocked, in system calls that no future made?  A
+ * task of the same runtime awaits them while one of its two workers is blocked, and
  * tdt_rt_block_on() while all are, since no task could be polled then.
  */
 

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What coro.cc measures of Asio.  coro.cc has it with tdt/asio.hpp, and coro_plain.cc without: so
- * their awaitables are different types.
+ * The measurements of Asio.  coro.cc includes them behind tdt/asio.hpp, and coro_plain.cc without
+ * it: so their awaitables are different types.
  */
 
 #include <cstdint>

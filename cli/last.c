@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* What a command is asked of, and recordings whose tasks are listed or dumped: see last.h. */
+/* The target of a command, and recordings whose tasks are listed or dumped: see last.h. */
 
 #include "cli/last.h"
 

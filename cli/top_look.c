@@ -120,7 +120,7 @@ static void show_rings(struct round_look *looking, struct tdt__string *string, b
 	}
 }
 
-/* What cannot go on comes first.  The whole line has a colour, so its parts have none. */
+/* Tasks that cannot go on come first.  The whole line has a colour, so its parts have none. */
 static int look_at_waits(struct round_look *looking)
 {
 	const struct tdt_snapshot *snapshot = &looking->findings->public;

@@ -115,7 +115,7 @@ static size_t gather_panics(const struct tdt__tasks *tasks, struct tdt_registry_
 	return n;
 }
 
-/* What past events refer to, for their traces. */
+/* The memory and the names that past events refer to, for their traces. */
 struct past_reading {
 	struct tdt__tree_reader *reader;
 	struct tdt__findings *findings; /* whose arena has the names of files */

@@ -51,8 +51,8 @@ void tdt__history_lost(struct tdt__tree_reader *reader, struct tdt__findings *fi
 		       const struct tdt__task_choice *choice);
 
 /*
- * What was noted of the task that ended with a lock, of the struct tdt__tasks `tasks`.  False:
- * nothing was, or not lately.
+ * Find the note of the task with this id, which ended with a lock, in the struct tdt__tasks
+ * `tasks`.  False: there is none, or it is too old.
  */
 bool tdt__history_ended(void *tasks, uint64_t id, struct tdt_registry_holder *ended);
 

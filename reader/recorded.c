@@ -129,7 +129,7 @@ static int copy_current(struct tdt__target *target, const struct tdt__found *fou
 
 /* --- What is added ------------------------------------------------------------------------ */
 
-/* That a task waits for an orphaned lock is in no event. */
+/* A wait for an orphaned lock is in no event. */
 static void add_orphans(struct tdt__supplement *supplement, const struct tdt__records *records,
 			struct tdt__target *target, const struct tdt__found *found, uint64_t now)
 {

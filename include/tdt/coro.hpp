@@ -442,7 +442,7 @@ struct on_behalf {
 	std::uint64_t outer;
 
 	explicit on_behalf(std::uint64_t id) noexcept : outer(std::exchange(chain::spawner, id)) {}
-	/* That task waits from here on. */
+	/* The task of `waiting` waits from here on. */
 	on_behalf(link *waiting, const tdt_leaf_wait *wait) noexcept : outer(chain::spawner)
 	{
 		if (waiting->in == nullptr)
