@@ -26,6 +26,7 @@ fake dpkg-query \
 	'eval "package=\$$#"
 	case " $ABSENT " in *" $package "*) exit 1 ;; esac
 	echo "install ok installed "'
+fake libtoolize :
 fake id 'echo "$USER_ID"'
 }
 

@@ -148,10 +148,11 @@ TEST(no_time_is_enough_where_the_wake_polls)
 {
 	static const struct tdt_waker_vtable vtable = { clone_itself, poll_now, poll_now,
 							ignore_waker };
+	struct inline_runtime runtime = { { &vtable }, NULL }; /* lives longer than the task */
 	TEST_TASK(task, NULL, .name = 'a', .pending = 99);
-	struct inline_runtime runtime = { { &vtable }, &task.future };
 	struct tdt_trace *trace;
 
+	runtime.future = &task.future;
 	poll_now(&runtime.waker);
 	trace = backtrace_timed(task.handle, 0);
 	ck_assert_ptr_nonnull(trace);

@@ -134,8 +134,8 @@ static void expect_noted_wake(struct test_task *task)
 
 TEST(after_a_waker_threw_at_who_asks_wake_ups_are_noted)
 {
+	struct tdt_waker_vtable vtable; /* lives longer than the task */
 	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
-	struct tdt_waker_vtable vtable;
 
 	vtable = *task.waker.waker.vtable;
 	vtable.wake = test_throwing_wake;

@@ -898,7 +898,7 @@ TEST(a_child_of_fork_is_not_watched_until_it_says_so, .skip = no_threads_in_chil
 		MUST(threads_named("tdt-watch") == 0);
 		test_task_poll(&task);
 		MUST(polls_since(task.handle) == polls + 1);
-#ifdef TSAN
+#if TSAN
 		printf("# not tried: a child starts no thread under ThreadSanitizer\n");
 #else
 		MUST(tdt_watch(1, NULL) == 0);
