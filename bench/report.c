@@ -66,7 +66,8 @@ void report_start(int argc, char **argv, const char *question, const char *unit,
 			report.json = true;
 			break;
 		case 'k':
-			report.keep = fopen(optarg, "ae"); /* a benchmark may leave this directory */
+			/* Now, as a benchmark may leave this directory. */
+			report.keep = fopen(optarg, "ae");
 			if (report.keep == NULL)
 				die(optarg);
 			break;
