@@ -20,8 +20,6 @@
 
 #include <tdt/dump.h>
 
-#include "base/array.h"
-
 enum compare_fate {
 	FATE_STUCK,    /* it has not moved: the same wait, the same poll, or woken but not polled */
 	FATE_RETURNED, /* it was polled, and waits at the same place again */
@@ -54,8 +52,8 @@ struct comparison {
 	bool has_grown;
 	uint64_t apart_ns; /* between the snapshots; 0: unknown */
 	size_t fates[FATES]; /* the numbers of tasks */
-	TDT__TABLE(struct compare_place, place,
-		   n_places);	     /* the one that has grown most is first */
+	struct compare_place *place; /* the one that has grown most is first */
+	size_t n_places;
 	struct compare_group *group; /* by fate, and the group with most tasks first */
 	size_t n_groups;
 

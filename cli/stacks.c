@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "cli/read_parts.h"
 #include "cli/text_table.h"
 #include "tree-printer/forms.h"
@@ -16,30 +15,24 @@
 
 void stacks_fini(struct stacks *stacks)
 {
-	tdt__table_fini(&stacks->stack_table);
-	tdt__arena_fini(&stacks->arena);
+	free(stacks->stack);
+	tdt__texts_fini(&stacks->texts);
 	*stacks = (struct stacks){ 0 };
 }
 
 /* The stack, found or made.  NULL: no memory. */
 static struct stack *find_or_add(struct stacks *stacks, const char *text, size_t n)
 {
-	uint32_t hash = tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, text, n)), i;
-	struct stack new = { 0 };
-	char *copy;
+	uint32_t i;
 
-	TDT__INDEX_EACH (i, &stacks->stack_table.index, hash)
-		if (strncmp(stacks->stack[i].text, text, n) == 0 &&
-		    stacks->stack[i].text[n] == '\0')
-			return &stacks->stack[i];
-	copy = tdt__arena_take(&stacks->arena, n + 1);
-	if (copy == NULL)
+	if (!tdt__array_grow(&stacks->stack, stacks->n, &stacks->room, sizeof *stacks->stack))
 		return NULL;
-	memcpy(copy, text, n);
-	copy[n] = '\0';
-	new.text = copy;
-	i = tdt__table_add(&stacks->stack_table, hash, &new, sizeof new);
-	return i != TDT__INDEX_NONE ? &stacks->stack[i] : NULL;
+	i = tdt__texts_number(&stacks->texts, text, n);
+	if (i == TDT__INDEX_NONE)
+		return NULL;
+	if (i == stacks->n)
+		stacks->stack[stacks->n++] = (struct stack){ .text = stacks->texts.text[i].bytes };
+	return &stacks->stack[i];
 }
 
 int stacks_add(const struct stacks_side *to, const char *text, size_t n, uint64_t count)

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "base/array.h"
+#include "base/texts.h"
 #include "operation.h"
 #include "origin.h"
 #include "strings.h"
@@ -25,8 +25,8 @@ enum tdt__role {
  * object has `string.options`, and zeros in all other fields.
  */
 struct tdt__frames {
-	struct tdt__string string; /* the texts */
-	TDT__TABLE(struct tdt__frame_text, text, texts);
+	struct tdt__string string; /* the text that is made */
+	struct tdt__texts texts;
 	TDT__TABLE(struct tdt__frame_seen, seen, n_seen); /* by the frame */
 };
 

@@ -12,8 +12,7 @@
 #include "base/index.h"
 
 struct task {
-	uint64_t id;
-	const char *name;
+	const struct tdt_task_info *info;
 	uint32_t group; /* its number; UINT32_MAX: it is in none */
 };
 
@@ -29,7 +28,7 @@ static uint32_t find_named(const struct tdt__names *names, uint64_t id)
 	uint32_t i;
 
 	TDT__INDEX_EACH (i, &names->by_id, tdt__hash_id(id))
-		if (names->task[i].id == id)
+		if (names->task[i].info->id == id)
 			break;
 	return i;
 }
@@ -39,7 +38,7 @@ static void add_named(struct tdt__names *names, const struct tdt_task_info *task
 	if (find_named(names, task->id) != TDT__INDEX_NONE)
 		return;
 	tdt__index_add(&names->by_id, tdt__hash_id(task->id), names->n);
-	names->task[names->n++] = (struct task){ task->id, task->name, group };
+	names->task[names->n++] = (struct task){ task, group };
 }
 
 /* Names without a task yet, with room for `n` tasks.  NULL: no memory. */
@@ -82,11 +81,18 @@ void tdt__names_free(struct tdt__names *names)
 	free(names);
 }
 
-const char *tdt__names_find(const struct tdt__names *names, uint64_t id)
+const struct tdt_task_info *tdt__names_task(const struct tdt__names *names, uint64_t id)
 {
 	uint32_t i = names != NULL ? find_named(names, id) : TDT__INDEX_NONE;
 
-	return i != TDT__INDEX_NONE ? names->task[i].name : NULL;
+	return i != TDT__INDEX_NONE ? names->task[i].info : NULL;
+}
+
+const char *tdt__names_find(const struct tdt__names *names, uint64_t id)
+{
+	const struct tdt_task_info *task = tdt__names_task(names, id);
+
+	return task != NULL ? task->name : NULL;
 }
 
 uint32_t tdt__names_group(const struct tdt__names *names, uint64_t id)

@@ -13,7 +13,7 @@
 
 #include <zlib.h>
 
-#include "base/array.h"
+#include "base/texts.h"
 #include "protobuf.h"
 #include "symbolize/modules.h"
 
@@ -55,49 +55,24 @@ enum {
 	FUNCTION_FILE = 4
 };
 
-struct entry {
-	size_t at, n; /* its bytes */
-};
-
-/* A table of texts, or of messages without their numbers. */
-struct pprof_table {
-	struct tdt__string bytes; /* of all entries */
-	TDT__TABLE(struct entry, entry, n);
-};
-
 struct writing {
 	const struct tdt__pprof *profile;
-	struct pprof_table texts, functions, locations;
+	struct tdt__texts texts, functions, locations; /* of messages without their numbers */
 	struct tdt__string out;
 	bool failed;
 };
 
-static bool is_entry(const struct pprof_table *table, uint32_t i, const char *bytes, size_t n)
-{
-	const struct entry *entry = &table->entry[i];
-
-	return entry->n == n && (n == 0 || memcmp(table->bytes.bytes + entry->at, bytes, n) == 0);
-}
-
-static uint64_t find_bytes(struct writing *writing, struct pprof_table *table, const char *bytes,
+static uint64_t find_bytes(struct writing *writing, struct tdt__texts *table, const char *bytes,
 			   size_t n)
 {
-	uint32_t hash = tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, bytes, n)), i;
+	uint32_t i = tdt__texts_number(table, bytes, n);
 
-	TDT__INDEX_EACH (i, &table->entry_table.index, hash)
-		if (is_entry(table, i, bytes, n))
-			break;
-	if (i != TDT__INDEX_NONE)
-		return i;
-	i = tdt__table_add(&table->entry_table, hash, &(struct entry){ table->bytes.n, n },
-			   sizeof(struct entry));
-	tdt__string_add(&table->bytes, bytes, n);
-	writing->failed |= table->bytes.failed || i == TDT__INDEX_NONE;
+	writing->failed |= i == TDT__INDEX_NONE;
 	return i != TDT__INDEX_NONE ? i : 0;
 }
 
 /* The number of a message, which is emptied.  Numbers of messages count from 1. */
-static uint64_t find_message(struct writing *writing, struct pprof_table *table,
+static uint64_t find_message(struct writing *writing, struct tdt__texts *table,
 			     struct tdt__string *message)
 {
 	uint64_t i = 0;
@@ -106,7 +81,6 @@ static uint64_t find_message(struct writing *writing, struct pprof_table *table,
 	if (!writing->failed)
 		i = find_bytes(writing, table, message->bytes, message->n);
 	tdt__string_free(message);
-	*message = (struct tdt__string){ 0 };
 	return i + 1;
 }
 
@@ -121,18 +95,10 @@ static uint64_t text_number(struct writing *writing, const char *text)
 		n = tdt__utf8_decode(text, &code);
 		tdt__string_add(&valid, n != 0 ? text : "?", n != 0 ? n : 1);
 	}
-	i = valid.failed ? 0
-			 : find_bytes(writing, &writing->texts, valid.n != 0 ? valid.bytes : "",
-				      valid.n);
+	i = find_bytes(writing, &writing->texts, valid.bytes, valid.n);
 	writing->failed |= valid.failed;
 	tdt__string_free(&valid);
 	return i;
-}
-
-static void fini_table(struct pprof_table *table)
-{
-	tdt__string_free(&table->bytes);
-	tdt__table_fini(&table->entry_table);
 }
 
 /* What stands for a cut, or for a function without a name. */
@@ -303,16 +269,13 @@ static void add_mappings(struct writing *writing)
 		add_mapping(writing, i + 1, &modules->module[i]);
 }
 
-static void add_table(struct writing *writing, unsigned field,
-		      const struct pprof_table *table)
+static void add_table(struct writing *writing, unsigned field, const struct tdt__texts *table)
 {
 	struct tdt__string message = { 0 };
 
 	for (size_t i = 0; i < table->n; i++) {
-		const struct entry *entry = &table->entry[i];
-
 		tdt__proto_add_uint(&message, ENTRY_ID, i + 1);
-		tdt__string_add(&message, table->bytes.bytes + entry->at, entry->n);
+		tdt__string_add(&message, table->text[i].bytes, table->text[i].n);
 		tdt__proto_add_message(&writing->out, field, &message);
 	}
 	tdt__string_free(&message);
@@ -320,11 +283,11 @@ static void add_table(struct writing *writing, unsigned field,
 
 static void add_texts(struct writing *writing)
 {
-	const struct pprof_table *texts = &writing->texts;
+	const struct tdt__texts *texts = &writing->texts;
 
 	for (size_t i = 0; i < texts->n; i++)
-		tdt__proto_add_bytes(&writing->out, PROFILE_STRING,
-				     texts->bytes.bytes + texts->entry[i].at, texts->entry[i].n);
+		tdt__proto_add_bytes(&writing->out, PROFILE_STRING, texts->text[i].bytes,
+				     texts->text[i].n);
 }
 
 static void make_message(struct writing *writing)
@@ -380,8 +343,8 @@ int tdt__pprof_write(const struct tdt__pprof *profile, FILE *out)
 	if (!writing.failed && !writing.out.failed)
 		error = write_gzip(&writing.out, out);
 	tdt__string_free(&writing.out);
-	fini_table(&writing.texts);
-	fini_table(&writing.functions);
-	fini_table(&writing.locations);
+	tdt__texts_fini(&writing.texts);
+	tdt__texts_fini(&writing.functions);
+	tdt__texts_fini(&writing.locations);
 	return error;
 }
