@@ -346,46 +346,50 @@ void tdt__packets_annotate_named(struct tdt__string *annotations, uint32_t name,
 	tdt__string_add(annotations, bytes, (size_t)(at - bytes));
 }
 
-static void begin_annotation(struct tdt__packets *packets, const char *name)
+/* Returns where the annotation begins, for tdt__proto_wrap(). */
+static size_t begin_annotation(struct tdt__packets *packets, struct tdt__string *annotations,
+			       const char *name)
 {
-	uint32_t iid = tdt__packets_intern(packets, TDT__ANNOTATION_NAMES, name, strlen(name));
+	size_t start = annotations->n;
 
-	tdt__proto_add_uint(&packets->scratch, ANNOTATION_NAME, iid);
+	tdt__proto_add_uint(annotations, ANNOTATION_NAME,
+			    tdt__packets_intern(packets, TDT__ANNOTATION_NAMES, name, strlen(name)));
+	return start;
 }
 
 void tdt__packets_annotate(struct tdt__packets *packets, struct tdt__string *annotations,
 			   const char *name, uint64_t value)
 {
-	begin_annotation(packets, name);
-	tdt__proto_add_uint(&packets->scratch, ANNOTATION_UINT, value);
-	tdt__proto_add_message(annotations, EVENT_ANNOTATION, &packets->scratch);
+	size_t start = begin_annotation(packets, annotations, name);
+
+	tdt__proto_add_uint(annotations, ANNOTATION_UINT, value);
+	tdt__proto_wrap(annotations, start, EVENT_ANNOTATION);
 }
 
 void tdt__packets_annotate_int(struct tdt__packets *packets, struct tdt__string *annotations,
 			       const char *name, int64_t value)
 {
-	begin_annotation(packets, name);
-	tdt__proto_add_uint(&packets->scratch, ANNOTATION_INT, (uint64_t)value);
-	tdt__proto_add_message(annotations, EVENT_ANNOTATION, &packets->scratch);
+	size_t start = begin_annotation(packets, annotations, name);
+
+	tdt__proto_add_uint(annotations, ANNOTATION_INT, (uint64_t)value);
+	tdt__proto_wrap(annotations, start, EVENT_ANNOTATION);
 }
 
 void tdt__packets_annotate_double(struct tdt__packets *packets, struct tdt__string *annotations,
 				  const char *name, double value)
 {
-	begin_annotation(packets, name);
-	tdt__proto_add_double(&packets->scratch, ANNOTATION_DOUBLE, value);
-	tdt__proto_add_message(annotations, EVENT_ANNOTATION, &packets->scratch);
+	size_t start = begin_annotation(packets, annotations, name);
+
+	tdt__proto_add_double(annotations, ANNOTATION_DOUBLE, value);
+	tdt__proto_wrap(annotations, start, EVENT_ANNOTATION);
 }
 
 void tdt__packets_annotate_text(struct tdt__packets *packets, struct tdt__string *annotations,
 				const char *name, const char *text)
 {
-	struct tdt__string escaped = { 0 };
+	size_t start = begin_annotation(packets, annotations, name), from = annotations->n;
 
-	tdt__string_escape(&escaped, text, true, '\0');
-	begin_annotation(packets, name);
-	tdt__proto_add_bytes(&packets->scratch, ANNOTATION_STRING, escaped.bytes, escaped.n);
-	tdt__proto_add_message(annotations, EVENT_ANNOTATION, &packets->scratch);
-	annotations->failed |= escaped.failed;
-	tdt__string_free(&escaped);
+	tdt__string_escape(annotations, text, true, '\0');
+	tdt__proto_wrap(annotations, from, ANNOTATION_STRING);
+	tdt__proto_wrap(annotations, start, EVENT_ANNOTATION);
 }

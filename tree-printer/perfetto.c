@@ -97,6 +97,7 @@ struct exporter {
 	size_t n_losses, next_loss;
 	uint32_t parked, cpu;		/* interned names */
 	uint32_t phase[2][TDT__PHASES]; /* the same: unsure, sure; 0: the phase is not drawn */
+	struct tdt__string track;	/* the next descriptor, made field by field */
 	struct tdt__string annotations; /* of the next event */
 	struct tdt__string text;
 	TDT__TABLE(struct user_track, user, n_users);
@@ -122,53 +123,44 @@ enum {
 static uint64_t export_process(struct exporter *exporter)
 {
 	const struct tdt_recording *header = &exporter->recording->header;
-	struct tdt__string track = { 0 }, process = { 0 }, name = { 0 };
-	uint64_t uuid;
+	struct tdt__string *track = &exporter->track;
+	size_t name;
 
-	tdt__string_escape(&name, header->program, true, '\0');
-	tdt__proto_add_uint(&process, PROCESS_PID, header->pid);
-	tdt__proto_add_message(&process, PROCESS_NAME, &name);
-	tdt__proto_add_message(&track, TRACK_PROCESS, &process);
-	uuid = tdt__packets_track(&exporter->packets, &track);
-	tdt__string_free(&track);
-	tdt__string_free(&process);
-	tdt__string_free(&name);
-	return uuid;
+	tdt__proto_add_uint(track, PROCESS_PID, header->pid);
+	name = track->n;
+	tdt__string_escape(track, header->program, true, '\0');
+	tdt__proto_wrap(track, name, PROCESS_NAME);
+	tdt__proto_wrap(track, 0, TRACK_PROCESS);
+	return tdt__packets_track(&exporter->packets, track);
 }
 
 static uint64_t export_thread(struct exporter *exporter, uint32_t number)
 {
 	const struct tdt_recording *header = &exporter->recording->header;
 	const struct tdt__recorded_thread *thread = &exporter->thread[number];
-	struct tdt__string track = { 0 }, message = { 0 }, name = { 0 };
+	struct tdt__string *track = &exporter->track;
+	size_t name;
 
 	if (exporter->thread_track[number] != 0)
 		return exporter->thread_track[number];
-	tdt__proto_add_uint(&message, THREAD_PID, header->pid);
-	tdt__proto_add_uint(&message, THREAD_TID, thread->id);
-	tdt__string_escape(&name, thread->name, true, '\0');
-	if (name.n != 0 || name.failed)
-		tdt__proto_add_message(&message, THREAD_NAME, &name);
-	tdt__proto_add_message(&track, TRACK_THREAD, &message);
-	tdt__proto_add_uint(&track, TRACK_PARENT, exporter->process);
-	exporter->thread_track[number] = tdt__packets_track(&exporter->packets, &track);
-	tdt__string_free(&track);
-	tdt__string_free(&message);
-	tdt__string_free(&name);
+	tdt__proto_add_uint(track, THREAD_PID, header->pid);
+	tdt__proto_add_uint(track, THREAD_TID, thread->id);
+	name = track->n;
+	tdt__string_escape(track, thread->name, true, '\0');
+	if (track->n != name)
+		tdt__proto_wrap(track, name, THREAD_NAME);
+	tdt__proto_wrap(track, 0, TRACK_THREAD);
+	tdt__proto_add_uint(track, TRACK_PARENT, exporter->process);
+	exporter->thread_track[number] = tdt__packets_track(&exporter->packets, track);
 	return exporter->thread_track[number];
 }
 
 /* A track below another one, with a name of `n` bytes of UTF-8. */
 static uint64_t export_track(struct exporter *exporter, uint64_t parent, const char *name, size_t n)
 {
-	struct tdt__string track = { 0 };
-	uint64_t uuid;
-
-	tdt__proto_add_bytes(&track, TRACK_NAME, name, n);
-	tdt__proto_add_uint(&track, TRACK_PARENT, parent);
-	uuid = tdt__packets_track(&exporter->packets, &track);
-	tdt__string_free(&track);
-	return uuid;
+	tdt__proto_add_bytes(&exporter->track, TRACK_NAME, name, n);
+	tdt__proto_add_uint(&exporter->track, TRACK_PARENT, parent);
+	return tdt__packets_track(&exporter->packets, &exporter->track);
 }
 
 /* The name of a task's poll function; "task" if that is unknown. */
@@ -455,17 +447,9 @@ static const int counter_of[TDT__PHASES] = {
 
 static uint64_t tell_counter(struct exporter *exporter, const char *name, const char *unit)
 {
-	struct tdt__string track = { 0 }, counter = { 0 };
-	uint64_t uuid;
-
-	tdt__proto_add_text(&counter, COUNTER_UNIT, unit);
-	tdt__proto_add_text(&track, TRACK_NAME, name);
-	tdt__proto_add_uint(&track, TRACK_PARENT, exporter->process);
-	tdt__proto_add_message(&track, TRACK_COUNTER, &counter);
-	uuid = tdt__packets_track(&exporter->packets, &track);
-	tdt__string_free(&track);
-	tdt__string_free(&counter);
-	return uuid;
+	tdt__proto_add_text(&exporter->track, COUNTER_UNIT, unit);
+	tdt__proto_wrap(&exporter->track, 0, TRACK_COUNTER);
+	return export_track(exporter, exporter->process, name, strlen(name));
 }
 
 static void export_counters(struct exporter *exporter)
@@ -1003,6 +987,7 @@ int tdt__perfetto_write(const struct tdt__recording *recording,
 	}
 	if (exporter == NULL)
 		return err;
+	tdt__string_free(&exporter->track);
 	tdt__string_free(&exporter->annotations);
 	tdt__string_free(&exporter->text);
 	tdt__table_fini(&exporter->user_table);

@@ -133,13 +133,12 @@ static uint64_t function_number(struct writing *writing, const struct tdt_frame 
 static void add_pprof_line(struct writing *writing, struct tdt__string *location,
 		     const struct tdt_frame *frame)
 {
-	struct tdt__string line = { 0 };
+	size_t start = location->n;
 
-	tdt__proto_add_uint(&line, LINE_FUNCTION, function_number(writing, frame));
+	tdt__proto_add_uint(location, LINE_FUNCTION, function_number(writing, frame));
 	if (frame->line != 0)
-		tdt__proto_add_uint(&line, LINE_NUMBER, frame->line);
-	tdt__proto_add_message(location, LOCATION_LINE, &line);
-	tdt__string_free(&line);
+		tdt__proto_add_uint(location, LINE_NUMBER, frame->line);
+	tdt__proto_wrap(location, start, LOCATION_LINE);
 }
 
 /* The number of the module's mapping; 0: none. */
@@ -162,8 +161,8 @@ static bool is_frame_shown(const struct tdt__pprof_sample *sample, const struct 
  * Add the location of the frames at `*node` with one address, unless none of them is shown.
  * `*node` becomes the next outer one.
  */
-static void add_location(struct writing *writing, struct tdt__string *message,
-			 const struct tdt__pprof_sample *sample, const struct tdt_node **node)
+static void add_location(struct writing *writing, const struct tdt__pprof_sample *sample,
+			 const struct tdt_node **node)
 {
 	const struct tdt_frame *frame = tdt_node_frame(*node);
 	uint64_t pc = frame->pc, mapping = mapping_of(writing, pc);
@@ -184,7 +183,7 @@ static void add_location(struct writing *writing, struct tdt__string *message,
 		frame = tdt_node_frame(*node);
 	}
 	if (shown)
-		tdt__proto_add_uint(message, SAMPLE_LOCATION,
+		tdt__proto_add_uint(&writing->out, SAMPLE_LOCATION,
 				    find_message(writing, &writing->locations, &location));
 	tdt__string_free(&location);
 }
@@ -198,67 +197,63 @@ static uint64_t find_instead(struct writing *writing, const char *text)
 	return find_message(writing, &writing->locations, &location);
 }
 
-static void add_labels(struct writing *writing, struct tdt__string *message,
-		       const struct tdt__pprof_sample *sample)
+static void add_labels(struct writing *writing, const struct tdt__pprof_sample *sample)
 {
-	struct tdt__string label = { 0 };
-
 	for (int i = 0; i < TDT__PPROF_LABELS; i++) {
+		size_t start = writing->out.n;
+
 		if (sample->label[i] == NULL)
 			continue;
-		tdt__proto_add_uint(&label, LABEL_KEY,
+		tdt__proto_add_uint(&writing->out, LABEL_KEY,
 				    text_number(writing, writing->profile->label[i]));
-		tdt__proto_add_uint(&label, LABEL_TEXT, text_number(writing, sample->label[i]));
-		tdt__proto_add_message(message, SAMPLE_LABEL, &label);
+		tdt__proto_add_uint(&writing->out, LABEL_TEXT,
+				    text_number(writing, sample->label[i]));
+		tdt__proto_wrap(&writing->out, start, SAMPLE_LABEL);
 	}
-	tdt__string_free(&label);
 }
 
 static void add_sample(struct writing *writing, const struct tdt__pprof_sample *sample)
 {
 	const struct tdt_node *node = sample->leaf;
-	struct tdt__string message = { 0 };
+	size_t start = writing->out.n;
 
 	if (node == NULL)
-		tdt__proto_add_uint(&message, SAMPLE_LOCATION,
+		tdt__proto_add_uint(&writing->out, SAMPLE_LOCATION,
 				    find_instead(writing, sample->instead));
 	while (node != NULL && tdt_node_frame(node)->kind != TDT_NODE_TASK)
-		add_location(writing, &message, sample, &node);
+		add_location(writing, sample, &node);
 	for (int i = 0; i < TDT__PPROF_VALUES; i++)
-		tdt__proto_add_uint(&message, SAMPLE_VALUE, (uint64_t)sample->value[i]);
-	add_labels(writing, &message, sample);
-	tdt__proto_add_message(&writing->out, PROFILE_SAMPLE, &message);
-	tdt__string_free(&message);
+		tdt__proto_add_uint(&writing->out, SAMPLE_VALUE, (uint64_t)sample->value[i]);
+	add_labels(writing, sample);
+	tdt__proto_wrap(&writing->out, start, PROFILE_SAMPLE);
 }
 
 static void add_type(struct writing *writing, unsigned field, const char *name, const char *unit)
 {
-	struct tdt__string message = { 0 };
+	size_t start = writing->out.n;
 
-	tdt__proto_add_uint(&message, TYPE_NAME, text_number(writing, name));
-	tdt__proto_add_uint(&message, TYPE_UNIT, text_number(writing, unit));
-	tdt__proto_add_message(&writing->out, field, &message);
-	tdt__string_free(&message);
+	tdt__proto_add_uint(&writing->out, TYPE_NAME, text_number(writing, name));
+	tdt__proto_add_uint(&writing->out, TYPE_UNIT, text_number(writing, unit));
+	tdt__proto_wrap(&writing->out, start, field);
 }
 
 static void add_mapping(struct writing *writing, uint64_t number,
 			const struct tdt__module *module)
 {
-	struct tdt__string message = { 0 };
+	struct tdt__string *out = &writing->out;
+	size_t start = out->n;
 
-	tdt__proto_add_uint(&message, ENTRY_ID, number);
-	tdt__proto_add_uint(&message, MAPPING_START, module->start);
-	tdt__proto_add_uint(&message, MAPPING_LIMIT, module->end);
+	tdt__proto_add_uint(out, ENTRY_ID, number);
+	tdt__proto_add_uint(out, MAPPING_START, module->start);
+	tdt__proto_add_uint(out, MAPPING_LIMIT, module->end);
 	if (module->path != NULL)
-		tdt__proto_add_uint(&message, MAPPING_FILE, text_number(writing, module->path));
+		tdt__proto_add_uint(out, MAPPING_FILE, text_number(writing, module->path));
 	if (module->build_id[0] != '\0')
-		tdt__proto_add_uint(&message, MAPPING_BUILD,
-				    text_number(writing, module->build_id));
+		tdt__proto_add_uint(out, MAPPING_BUILD, text_number(writing, module->build_id));
 	/* Readers must not look for names again: functions, files, lines, inlined functions. */
 	for (unsigned has = MAPPING_HAS_FUNCTIONS; has <= MAPPING_HAS_INLINE_FRAMES; has++)
-		tdt__proto_add_uint(&message, has, 1);
-	tdt__proto_add_message(&writing->out, PROFILE_MAPPING, &message);
-	tdt__string_free(&message);
+		tdt__proto_add_uint(out, has, 1);
+	tdt__proto_wrap(out, start, PROFILE_MAPPING);
 }
 
 static void add_mappings(struct writing *writing)
@@ -271,14 +266,13 @@ static void add_mappings(struct writing *writing)
 
 static void add_table(struct writing *writing, unsigned field, const struct tdt__texts *table)
 {
-	struct tdt__string message = { 0 };
-
 	for (size_t i = 0; i < table->n; i++) {
-		tdt__proto_add_uint(&message, ENTRY_ID, i + 1);
-		tdt__string_add(&message, table->text[i].bytes, table->text[i].n);
-		tdt__proto_add_message(&writing->out, field, &message);
+		size_t start = writing->out.n;
+
+		tdt__proto_add_uint(&writing->out, ENTRY_ID, i + 1);
+		tdt__string_add(&writing->out, table->text[i].bytes, table->text[i].n);
+		tdt__proto_wrap(&writing->out, start, field);
 	}
-	tdt__string_free(&message);
 }
 
 static void add_texts(struct writing *writing)
