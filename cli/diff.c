@@ -161,11 +161,7 @@ static int fold_answer(const struct options *command, const struct stacks_side *
 
 static int output_status(int error)
 {
-	if (error == -ENOMEM)
-		return report_no_memory();
-	if (error != 0)
-		program_output_failed(&outside_program, -error);
-	return error == 0 ? PROGRAM_GOES_ON : TDT_TROUBLE;
+	return report_output(NULL, error) == EXIT_SUCCESS ? PROGRAM_GOES_ON : TDT_TROUBLE;
 }
 
 static int print_stacks(const struct options *options, FILE *file, const struct stacks *stacks)

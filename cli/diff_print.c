@@ -1,21 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A comparison as text and as JSON.
- *
- *	process 4711: 5.003 s apart, 108 tasks before, 110 after
- *	4 did not move, 90 came back to the same place, 10 went on, 6 came, 4 went
- *
- *	did not move for 5.003 s: 4 tasks
- *
- *	4 tasks pending 65.10 s to 65.11 s, e.g. 7 "conn 1", ...
- *	╼ conn_poll at demo/echo.c:196:3
- *
- *	more tasks than before: 1 place
- *
- *	+12 tasks: 3 before, 15 after
- *	╼ ...
- *
- * Text has the first places of each part.  JSON has all of them; tdt(1) describes it.
+ * A comparison as text, which has the first places of each part, and as JSON, which has all of them;
+ * tdt(1) has examples of both.
  */
 
 #include "cli/compare.h"

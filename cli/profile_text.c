@@ -1,15 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/*
- * A profile as a table:
- *
- *	process 4711, libtdt 0.1.0: 30.0 s, 570 looks, 12.0 tasks
- *	waiting 340.1 s (94.4 %), runnable 305 ms (0.1 %), polling 20.1 s (5.6 %)
- *	...
- *	  SHARE        TIME  TASKS  STATE     WAITS FOR  TASK
- *	 45.2 %     163.0 s    4.5  waiting   timer      session *
- *	                            next_order_poll at shop.c:88:2
- *	                            session_poll at shop.c:97:2
- */
+/* A profile as a table: docs/outside.md has one. */
 
 #include <errno.h>
 #include <inttypes.h>

@@ -238,17 +238,13 @@ static void (*form_of(const struct options *options))(struct tdt__out *, const s
 static int print_listing(const struct options *options, const struct listing *listing)
 {
 	struct tdt__out out = { .file = stdout };
-	int error;
+	int status;
 
 	form_of(options)(&out, listing);
-	error = tdt__out_end(&out);
-	if (error == -ENOMEM)
-		return report_no_memory();
-	if (error != 0) {
-		program_output_failed(&outside_program, -error);
-		return TDT_TROUBLE;
-	}
-	return options->check.on ? check_listing(options->check, listing) : EXIT_SUCCESS;
+	status = report_output(NULL, tdt__out_end(&out));
+	return status == EXIT_SUCCESS && options->check.on
+		       ? check_listing(options->check, listing)
+		       : status;
 }
 
 static int list_these(struct options *options, struct listing *listing,

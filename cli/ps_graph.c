@@ -87,34 +87,13 @@ static void add_child(struct family *family, uint32_t child)
 	family->last_child[parent] = child;
 }
 
-/* The lines in front of a task: one for each ancestor that has more children. */
-static void draw_lines(struct tdt__string *string, const struct family *family, uint32_t task,
-		       unsigned depth)
-{
-	const struct tdt__glyphs *glyphs = tdt__glyphs(family->listing->print);
-	const char *part[TDT__LEVELS_MAX];
-	unsigned n = 0;
-
-	if (depth == 0) {
-		tdt__string_puts(string, glyphs->root);
-		return;
-	}
-	part[n++] = family->next[task] != NO_TASK ? glyphs->child : glyphs->last_child;
-	for (task = family->parent[task]; --depth > 0 && n < TDT__LEVELS_MAX;
-	     task = family->parent[task])
-		part[n++] = family->next[task] != NO_TASK ? glyphs->line : glyphs->blank;
-	tdt__string_puts(string, " ");
-	while (n > 0)
-		tdt__string_puts(string, part[--n]);
-}
-
 static void tree_line(struct tdt__string *string, const struct family *family, uint32_t task,
-		      unsigned depth)
+		      unsigned depth, struct tdt__indentation *indentation)
 {
 	const struct tdt__seen_task *shown = family->listing->shown[task];
 	const struct tdt_task_info *info = &shown->member.info;
 
-	draw_lines(string, family, task, depth);
+	tdt__indent(string, indentation, depth + 1, family->next[task] == NO_TASK);
 	tdt__color(string, TDT__BOLD);
 	tdt__task_name(string, info->id, info->name);
 	tdt__color(string, TDT__PLAIN);
@@ -150,12 +129,13 @@ static uint32_t next_in_tree(const struct family *family, uint32_t task, uint32_
 static void write_tree(struct tdt__out *out, struct family *family, uint32_t root)
 {
 	struct tdt__string string = { .options = family->listing->print };
+	struct tdt__indentation indentation;
 	unsigned depth = 0;
 
 	for (uint32_t task = root; task != NO_TASK && out->error == 0 && !out->no_memory;
 	     task = next_in_tree(family, task, root, &depth)) {
 		family->printed[task] = true;
-		tree_line(&string, family, task, depth);
+		tree_line(&string, family, task, depth, &indentation);
 		tdt__out_take(out, &string);
 	}
 }

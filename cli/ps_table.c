@@ -1,14 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/*
- * Tasks as a table, threads as a table, and both as JSON.
- *
- *	process 4711, libtdt 0.1.0: 3 tasks, 2 waiting, 1 polling
- *	since the start: 5 tasks spawned, 2 ended, 12 polls
- *	deadlock: 5 "a" waits for 6 "b", which waits for 5 "a"
- *
- *	ID  NAME  STATE    FOR      AGE      POLLS  WOKEN BY  WAITS ON ...    SPAWNED AT
- *	 5  a     waiting  4.003 s  4.004 s      1         -  a mutex ...     demo/a.c:88
- */
+/* Tasks as a table, threads as a table, and both as JSON. */
 
 #include "cli/ps.h"
 

@@ -8,15 +8,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/tdt.h"
+#include "cli/wait.h"
 #include "reader/door.h"
 #include "tree-printer/words.h"
 
@@ -113,50 +111,22 @@ static int set_one(const struct set_command *command, struct set_doors *doors,
 	return error;
 }
 
-/* A descriptor that is ready when the user wants to end, by any of the usual signals. */
-static int open_signals(void)
-{
-	sigset_t ends;
-
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGTERM);
-	sigaddset(&ends, SIGHUP);
-	sigprocmask(SIG_BLOCK, &ends, NULL);
-	return signalfd(-1, &ends, SFD_CLOEXEC);
-}
-
-/* Wait until a descriptor is ready, or the time is over.  Returns how many are ready. */
-static int wait_for_end(const struct set_command *command, struct pollfd *wait, nfds_t n)
-{
-	uint64_t ns = command->options.duration, now;
-	uint64_t end = ns != 0 ? tdt__clock() + ns : UINT64_MAX;
-	int ready;
-
-	do {
-		uint64_t ms;
-
-		now = tdt__clock();
-		ms = now < end ? (end - now + 999999) / 1000000 : 0;
-		ready = poll(wait, n, ms < 1000000 ? (int)ms : 1000000);
-	} while (ready <= 0 && tdt__clock() < end);
-	return ready;
-}
-
 /* Stay connected.  The library says nothing by itself, so only an end is to be read. */
 static int stay(const struct set_command *command, const struct set_doors *doors)
 {
-	struct pollfd wait[TDT__REGISTRIES_MAX + 1] = { { .fd = open_signals(),
+	uint64_t ns = command->options.duration;
+	const struct timespec time = { .tv_sec = (time_t)(ns / TDT__SECOND),
+				       .tv_nsec = (long)(ns % TDT__SECOND) };
+	struct pollfd wait[TDT__REGISTRIES_MAX + 1] = { { .fd = wait_descriptor(),
 							  .events = POLLIN } };
 	int ready;
 
 	bound_time(0);
 	for (nfds_t i = 0; i < doors->n; i++)
 		wait[1 + i] = (struct pollfd){ .fd = doors->door[i].connection, .events = POLLIN };
-	ready = wait_for_end(command, wait, 1 + doors->n);
-	close(wait[0].fd);
+	ready = ppoll(wait, 1 + doors->n, ns != 0 ? &time : NULL, NULL);
 	if (ready <= 0 || wait[0].revents != 0)
-		return EXIT_SUCCESS;
+		return EXIT_SUCCESS; /* also if a signal has interrupted it */
 	return report_trouble("the process has ended, or has broken off the connection");
 }
 
@@ -193,6 +163,8 @@ int command_set(int argc, char **argv)
 		bad_usage("what is to be set is missing: watch=TIME or record=SIZE", "");
 	for (int i = 0; i < argc; i++)
 		set_setting(&command, argv[i]);
+	if (wait_begin() != 0)
+		return report_no_memory();
 	outside_bound(&command.options, 0);
 	status = outside_open(&outside, &command.options);
 	if (status != PROGRAM_GOES_ON)

@@ -417,12 +417,8 @@ static void free_rounds(struct top_command *command)
 /* Say what there is no screen for any more.  Returns the exit status. */
 static int say_farewell(const struct top_command *command, int error)
 {
-	if (error == -ENOMEM)
-		return report_no_memory();
-	if (error != 0) {
-		program_output_failed(&outside_program, -error);
-		return TDT_TROUBLE;
-	}
+	if (error != 0)
+		return report_output(NULL, error);
 	if (command->choice.ended && !command->choice.quit)
 		return report_ended();
 	if ((!command->has_round || (command->failed > 0 && !command->on_terminal)) &&

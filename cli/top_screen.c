@@ -1,20 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The lines of tdt top: see top_screen.h.
- *
- *	process 4711, libtdt 0.1.0; a round each 1.000 s
- *	3 tasks: 2 waiting <= 4.003 s, 0 runnable, 1 polling <= 10.00 ms
- *	12 polls/s, 3.0 spawned/s, 3.0 ended/s; in all 0 panicked, 5 spawned, 2 ended
- *	2 workers, 1 polling; CPU: 4712 99 %, 4713 3 %
- *
- *	WAITING  CHANGE   LONGEST  PLACE
- *	      2      +1   4.003 s  tdt_tcp_read in conn_poll at demo/echo.c:196:3
- *
- *	      ID NAME              STATE           FOR   POLLS/S WAITS FOR, OR PLACE
- *	       1 conn 1            waiting     4.003 s       0.0 tdt_tcp_read in conn_poll...
- *	1 tasks  2 places  3 threads  4 times  Enter tree  / filter  ? help  q quit
- *
- * A low screen has fewer lines at the top, and no places above the tasks.
+ * The lines of tdt top: see top_screen.h, and docs/top.md for a screen.  A low screen has fewer lines
+ * at the top, and no places above the tasks.
  */
 
 #include "cli/top_screen.h"

@@ -2,10 +2,6 @@
 /*
  * The lines of a group of several tasks: what the tasks have in common, the ranges of their times,
  * and some of the tasks by name.
- *
- * 	10,000 tasks pending 1.204 s to 60.10 s, e.g. 7 "conn 1", 8 "conn 2", 9 and 9,997 more, spawned at demo/echo.c:226
- * 	   9,998 wait for a mutex (0x7f1208) held by task 5 "conn 3"
- * 	   2 wait for a mutex (0x7f1308)
  */
 
 #include "dumps.h"

@@ -1,46 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The text of a dump, for a reader who has just been woken by a pager: what is wrong comes first.
- *
- *	10,003 tasks, 1 futurelock, 1 deadlock: 10,002 answered, 1 running (took 1.003 s)
- *
- *	misuse: a traced future was polled while a poll of it had not ended (task 4 "c")
- *
- *	orphaned lock: task 9 "d" has ended without giving back a mutex (0x30): 1 wait for it hangs
- *	   it was taken here:
- *	╼ d_poll at demo/d.c:9:3
- *
- *	futurelock: task 8 "c" was handed a mutex (0x20) 2.003 s ago and was polled since, but has
- *	not taken it: 3 waits for it hang
- *
- *	lost wake-up: task 3 "e" waited 4.200 s for a channel "jobs" (0x40), and went on when it was
- *	polled for this request; nobody had woken it
- *	   it waited here:
- *	╼ e_poll at demo/e.c:9:3
- *
- *	deadlock: task 5 "a" waits for a mutex (0x10) held by task 6 "b", which waits for task 5 "a"
- *	task 5 "a" pending 4.003 s, 1 leaf
- *	   waits for a mutex (0x10) held by task 6 "b"
- *	╼ a_poll at demo/a.c:12:3
- *	 └╼ tdt_mutex_lock at src/runtime/mutex_lock.c:24:3
- *
- *	task 6 "b" pending 4.003 s, 1 leaf
- *	   waits for task 5 "a"
- *	╼ b_poll at demo/a.c:30:3
- *	 └╼ tdt_join at src/task/join.c:93:35
- *
- *	task 12 "main" running for 1.003 s on thread 4711, in read()
- *	╼ main_poll at demo/main.c:12:3
- *
- *	10,000 tasks pending 1.204 s to 60.10 s, e.g. 7 "conn 1", 8 "conn 2" and 9,998 more
- *	╼ conn_poll at demo/echo.c:196:3
- *	 └╼ tdt_tcp_read at src/runtime/tcp.c:58:9
- *
- *	task 7 "conn 9" panicked 2.013 s ago, no leaves
- *
- * The last tasks that panicked come last.  An empty line ends every group, also the last one, so
- * that the next text in the stream stands apart.  There is none between the line of a deadlock and
- * its first group.
+ * The text of a dump, for a reader who has just been woken by a pager: what is wrong comes first, and
+ * the last tasks that panicked come last; tdt/dump.h has an example.  An empty line ends every group,
+ * also the last one, so that the next text in the stream stands apart.  There is none between the
+ * line of a deadlock and its first group.
  */
 
 #include "dumps.h"

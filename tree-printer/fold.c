@@ -418,9 +418,9 @@ static bool find_origins(struct tdt__folded *folded, const struct tdt_node *root
 		its->frame = tdt__frames_note(frames, tdt_node_frame(node));
 		if (its->frame == UINT32_MAX)
 			return false;
-		its->origin = tdt__frames_origin(frames, its->frame);
-		its->polled = tdt__frames_polled(frames, its->frame);
-		its->hides_futures = tdt__frames_hides_futures(frames, its->frame);
+		its->origin = frames->seen[its->frame].origin;
+		its->polled = frames->seen[its->frame].polled;
+		its->hides_futures = frames->seen[its->frame].hides_futures;
 		its->own = is_surely_own(its->origin);
 		*all_own = *all_own && its->own;
 	}

@@ -16,14 +16,6 @@
 #include "base/text.h"
 #include "frame.h"
 
-struct tdt__frame_seen {
-	const struct tdt_frame *frame;
-	enum tdt__origin origin;
-	enum tdt__polled polled;
-	bool hides_futures;
-	uint32_t text[TDT__ROLES]; /* the number + 1; 0: it was not made */
-};
-
 void tdt__frames_fini(struct tdt__frames *frames)
 {
 	tdt__string_free(&frames->string);
@@ -147,21 +139,6 @@ uint32_t tdt__frames_note(struct tdt__frames *frames, const struct tdt_frame *fr
 					.polled = tdt__polled(function),
 					.hides_futures = tdt__hides_futures(function) };
 	return tdt__table_add(&frames->seen_table, hash, &new, sizeof new);
-}
-
-enum tdt__origin tdt__frames_origin(const struct tdt__frames *frames, uint32_t frame)
-{
-	return frames->seen[frame].origin;
-}
-
-enum tdt__polled tdt__frames_polled(const struct tdt__frames *frames, uint32_t frame)
-{
-	return frames->seen[frame].polled;
-}
-
-bool tdt__frames_hides_futures(const struct tdt__frames *frames, uint32_t frame)
-{
-	return frames->seen[frame].hides_futures;
 }
 
 uint32_t tdt__frames_text(struct tdt__frames *frames, uint32_t frame, enum tdt__role role)

@@ -1,34 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * The summary of a recording as text, for a reader who has just been woken by a pager: 80 columns,
- * what is wrong comes first, and nothing is said of what is not there.
- *
- *	echo-server[4711]: 12.40 s until 2026-11-22 03:12:44.120
- *	1,204,331 polls, 803,112 wake-ups, 10,003 tasks, 1 panicked
- *
- *	panicked
- *	             03:12:42.100  task 13 "rash" on thread 4713
- *
- *	slowest polls
- *	   50.11 ms  03:12:43.120  task 7 "parser" on thread 4712
- *	             in spin at demo/x.c:18:11 from parser_poll at demo/x.c:40:3
- *
- *	longest waits for locks
- *	   80.02 ms  03:12:43.120  task 9 "reader"
- *	             for a mutex "table" (0x7f1208) held by task 8 "writer"
- *
- *	tasks that waited for one busy worker while another worker was parked
- *	   40.00 ms  03:12:43.121  task 12 "pinned" on thread 4712 behind task 7 "parser"
- *	             (112 polls, none by another worker)
- *
- *	from wake-up to poll           median       99 %       most      polls
- *	   "conn #"                  12.31 us   1.204 ms   49.80 ms     80,112
- *
- *	busiest tasks                in polls       time      polls
- *	   7 "parser"                  46.1 %    1.204 s        112
- *
- *	threads                       polling     parked    neither      polls
- *	   4712 "tdt-worker-0"         93.1 %      2.1 %      4.8 %     61,112
+ * what is wrong comes first, and nothing is said of what is not there.  docs/recorder.md has an
+ * example.
  */
 
 #include "summaries.h"
@@ -40,6 +14,7 @@
 
 #include <tdt/layout/recording.h>
 
+#include "base/text.h"
 #include "forms.h"
 #include "frame.h"
 #include "recording/read.h"
@@ -545,32 +520,15 @@ static void table_heading(struct summary_lines *text, const char *const cells[5]
 
 /* ---- Families of tasks ---- */
 
-/* The name of a family in which the names have other numbers: "conn #". */
-static void name_with_numbers(struct summary_lines *text, const char *name)
-{
-	char plain[TDT_TASK_NAME_MAX + 1];
-	size_t n = 0;
-
-	for (; *name != '\0' && n < TDT_TASK_NAME_MAX; name++) {
-		bool digit = *name >= '0' && *name <= '9';
-
-		if (!digit || n == 0 || plain[n - 1] != '#')
-			plain[n++] = digit ? '#' : *name;
-	}
-	plain[n] = '\0';
-	tdt__string_quoted(&text->part, plain);
-}
-
 /* The name of a family; the place where its tasks were spawned, if they have no name. */
 static void family_name(struct summary_lines *text, const struct tdt__summary_latency *family)
 {
 	const struct tdt__recorded_task *task = &text->tasks[family->task];
+	char plain[TDT_TASK_NAME_MAX + 1];
 
+	tdt__text_without_numbers(plain, sizeof(plain), task->name, '#');
 	if (task->name[0] != '\0') {
-		if (family->several)
-			name_with_numbers(text, task->name);
-		else
-			tdt__string_quoted(&text->part, task->name);
+		tdt__string_quoted(&text->part, family->several ? plain : task->name);
 	} else if (task->file[0] != '\0') {
 		tdt__spawn_place(&text->part, task->file, task->line, task->column);
 	} else {

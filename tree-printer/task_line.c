@@ -2,10 +2,6 @@
 /*
  * The lines about a task, which stand above its tree in the text form: its own line, and what it
  * waits for.
- *
- *	task 7 "bar" pending 1.204 s, 2 leaves, spawned at demo/taskdump.c:88 by task 3
- *	   some of these 2 may be over: the task may have gone on in the same poll
- *	   waits for a mutex (0x7f1208) held by task 9
  */
 
 #include "words.h"
