@@ -39,7 +39,7 @@ static void open_files(struct diff_command *command, int argc, char **argv)
 		bad_usage("two files are needed, or --after=TIME and a process", "");
 	for (int i = 0; i < 2; i++) {
 		command->name[i] = argv[i];
-		command->file[i] = program_open(&outside_program, &command->name[i]);
+		command->file[i] = program_open(&command->name[i]);
 		if (command->file[i] == NULL)
 			exit(TDT_TROUBLE);
 	}
@@ -58,7 +58,7 @@ struct diff_side {
 
 static int bad_input(const struct diff_side *side, const char *message)
 {
-	program_input_failed(&outside_program, side->command->name[side->number], side->reader.line,
+	program_input_failed(side->command->name[side->number], side->reader.line,
 			     (long)side->reader.column, message);
 	return TDT_TROUBLE;
 }
@@ -411,7 +411,7 @@ int command_diff(int argc, char **argv)
 	struct diff_command command = { .options.max_requests = 1000 };
 	int status;
 
-	options_read(&outside_program, COMMAND_DIFF, &command.options, &argc, &argv);
+	options_read(COMMAND_DIFF, &command.options, &argc, &argv);
 	tdt__terminal_choose(&command.options.print, stdout);
 	if (command.options.after != 0)
 		return diff_twice(&command, argc, argv);

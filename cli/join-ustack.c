@@ -23,8 +23,6 @@
 #include "tree-printer/terminal.h"
 #include "tree-printer/view.h"
 
-static const struct program join_program = { .name = "tdt-join-ustack" };
-
 struct join_command {
 	struct options options;
 	const char *traces;
@@ -33,9 +31,9 @@ struct join_command {
 
 static void parse_join_options(struct join_command *command, int argc, char **argv)
 {
-	options_read(&join_program, COMMAND_JOIN, &command->options, &argc, &argv);
+	options_read(COMMAND_JOIN, &command->options, &argc, &argv);
 	if (argc < 2)
-		program_bad_usage(&join_program, "a file of traces and one of stacks are wanted",
+		bad_usage("a file of traces and one of stacks are wanted",
 				  "");
 	command->traces = argv[0];
 	command->stacks = argv + 1;
@@ -52,7 +50,7 @@ struct tasks {
 
 static int no_memory(void)
 {
-	fprintf(stderr, "%s: %s\n", join_program.name, strerror(ENOMEM));
+	fprintf(stderr, "%s: %s\n", program_name, strerror(ENOMEM));
 	return EXIT_BAD_INPUT;
 }
 
@@ -163,7 +161,7 @@ static bool sort_tasks(struct tasks *tasks)
 
 static int read_traces(struct tasks *tasks, const char *name)
 {
-	struct reader reader = { .file = program_open(&join_program, &name) };
+	struct reader reader = { .file = program_open(&name) };
 	struct tdt_trace *trace;
 	struct dump *dump;
 	int result;
@@ -178,7 +176,7 @@ static int read_traces(struct tasks *tasks, const char *name)
 	}
 	program_close(reader.file);
 	if (result < 0)
-		return program_input_failed(&join_program, name, reader.line,
+		return program_input_failed(name, reader.line,
 					    reader.column != 0 ? (long)reader.column : -1,
 					    reader.message);
 	return sort_tasks(tasks) ? 0 : no_memory();
@@ -212,13 +210,13 @@ static int join_stack(struct tasks *tasks, const struct ustack *stack)
 
 static int stacks_failed(const char *name, const struct ustack_reader *reader, const char *message)
 {
-	return program_input_failed(&join_program, name, reader->line, -1, message);
+	return program_input_failed(name, reader->line, -1, message);
 }
 
 static int read_stacks(struct tasks *tasks, const char *name)
 {
 	static struct ustack stack;
-	struct ustack_reader reader = { .file = program_open(&join_program, &name) };
+	struct ustack_reader reader = { .file = program_open(&name) };
 	int result, err = 0, status = 0;
 
 	if (reader.file == NULL)
@@ -247,19 +245,19 @@ static int print_tasks(const struct tasks *tasks, const struct tdt_print_options
 		err = joined_print(&tasks->task[i], stdout, options);
 	if (err == 0 && fflush(stdout) != 0)
 		err = -errno;
-	return err == 0 ? EXIT_SUCCESS : program_output_failed(&join_program, -err);
+	return err == 0 ? EXIT_SUCCESS : program_output_failed(-err);
 }
 
 static void report_left_out(const struct tasks *tasks)
 {
 	if (tasks->replaced != 0)
 		fprintf(stderr, "%s: traces left out: %zu, of tasks that have a later one\n",
-			join_program.name, tasks->replaced);
+			program_name, tasks->replaced);
 	if (tasks->strangers != 0)
 		fprintf(stderr,
 			"%s: stacks left out: %" PRIu64
 			", of tasks that have no trace (task %" PRIu64 ", for one)\n",
-			join_program.name, tasks->strangers, tasks->stranger);
+			program_name, tasks->strangers, tasks->stranger);
 }
 
 static int join(struct tasks *tasks, const struct join_command *command)
@@ -282,6 +280,7 @@ int main(int argc, char **argv)
 	int status;
 
 	setlocale(LC_ALL, "");
+	program_name = "tdt-join-ustack";
 	parse_join_options(&command, argc, argv);
 	tdt__terminal_choose(&command.options.print, stdout);
 	status = join(&tasks, &command);

@@ -13,7 +13,7 @@ int last_open(struct last *last, const struct options *options)
 {
 	uint64_t start = tdt__clock();
 
-	if (recording_read_chosen(&outside_program, options->dir, &last->read) != PROGRAM_GOES_ON)
+	if (recording_read_chosen(options->dir, &last->read) != PROGRAM_GOES_ON)
 		return TDT_TROUBLE;
 	report_time(options, "reading the recording", start);
 	start = tdt__clock();

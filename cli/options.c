@@ -119,10 +119,10 @@ static bool parse_duration(const char *text, uint64_t *ns)
 	return false;
 }
 
-void set_duration(const struct program *program, uint64_t *ns, const char *text)
+void set_duration(uint64_t *ns, const char *text)
 {
 	if (!parse_duration(text, ns))
-		program_bad_usage(program, "not a time, as 10ms, 1.5s or 2m: ", text);
+		bad_usage("not a time, as 10ms, 1.5s or 2m: ", text);
 }
 
 /* "text, json or folded" */
@@ -136,7 +136,7 @@ static void list_words(char *to, size_t size, const char *const *words)
 				       words[i]);
 }
 
-static _Noreturn void bad_value(const struct program *program, const struct option_row *row,
+static _Noreturn void bad_value(const struct option_row *row,
 				const char *value)
 {
 	char what[256], list[160];
@@ -157,10 +157,10 @@ static _Noreturn void bad_value(const struct program *program, const struct opti
 			 "--%s is a number from %" PRIu64 " to %" PRIu64 ", not ", row->name,
 			 row->least, row->most);
 	}
-	program_bad_usage(program, what, value);
+	bad_usage(what, value);
 }
 
-static void read_bounded(const struct program *program, const struct option_row *row, uint64_t *to,
+static void read_bounded(const struct option_row *row, uint64_t *to,
 			 const char *value)
 {
 	char seconds[64];
@@ -168,26 +168,26 @@ static void read_bounded(const struct program *program, const struct option_row 
 
 	snprintf(seconds, sizeof seconds, "%ss", value);
 	if (row->kind == KIND_TIME)
-		set_duration(program, to, value);
+		set_duration(to, value);
 	else
 		is_number = row->kind == KIND_NUMBER ? program_number(value, to)
 						     : parse_duration(seconds, to);
 	if (!is_number || *to < row->least || *to > row->most)
-		bad_value(program, row, value);
+		bad_value(row, value);
 }
 
-static void read_words(const struct program *program, const struct option_row *row, unsigned *to,
+static void read_words(const struct option_row *row, unsigned *to,
 		       const char *value)
 {
 	int word = row->kind == KIND_WORD ? program_word(row->words, value) : 0;
 
 	if (word < 0 || (row->kind == KIND_WORDS && !program_words(row->words, value, to)))
-		bad_value(program, row, value);
+		bad_value(row, value);
 	if (row->kind == KIND_WORD)
 		*to = (unsigned)word;
 }
 
-static void take_option(const struct program *program, enum command_number command,
+static void take_option(enum command_number command,
 			const struct option_row *row, struct options *options, const char *value)
 {
 	void *field = (char *)options + row->at;
@@ -205,18 +205,18 @@ static void take_option(const struct program *program, enum command_number comma
 	case KIND_TIME:
 	case KIND_SECONDS:
 	case KIND_NUMBER:
-		read_bounded(program, row, field, value);
+		read_bounded(row, field, value);
 		break;
 	case KIND_WORD:
 	case KIND_WORDS:
-		read_words(program, row, field, value);
+		read_words(row, field, value);
 		break;
 	case KIND_HELP:
 		options_help(command);
-		exit(program_end_output(program));
+		exit(program_end_output());
 	case KIND_VERSION:
-		printf("%s (" PACKAGE_STRING ")\n", program->name);
-		exit(program_end_output(program));
+		printf("%s (" PACKAGE_STRING ")\n", program_name);
+		exit(program_end_output());
 	}
 }
 
@@ -260,7 +260,7 @@ static const struct option_row *row_of(enum command_number command, int result)
 	return NULL;
 }
 
-void options_read(const struct program *program, enum command_number command,
+void options_read(enum command_number command,
 		  struct options *options, int *argc, char ***argv)
 {
 	struct getopt_tables tables;
@@ -268,13 +268,13 @@ void options_read(const struct program *program, enum command_number command,
 
 	fill_tables(&tables, command);
 	options->print.size = sizeof options->print;
-	(*argv)[0] = (char *)(uintptr_t)program->name; /* getopt's messages begin with it */
+	(*argv)[0] = (char *)(uintptr_t)program_name; /* getopt's messages begin with it */
 	while ((result = getopt_long(*argc, *argv, tables.letters, tables.names, NULL)) != -1) {
 		const struct option_row *row = row_of(command, result);
 
 		if (row == NULL)
-			program_bad_usage(program, "wrong option", "");
-		take_option(program, command, row, options, optarg);
+			bad_usage("wrong option", "");
+		take_option(command, row, options, optarg);
 	}
 	*argc -= optind;
 	*argv += optind;
@@ -305,12 +305,12 @@ static void complete_options(enum command_number command)
 	}
 }
 
-int options_complete(const struct program *program, const char *name)
+int options_complete(const char *name)
 {
 	for (int i = 0; i < COMMANDS_OF_TDT; i++)
 		if (name == NULL)
 			printf("%s\t%s\t\n", commands[i].name, commands[i].word);
 		else if (strcmp(name, commands[i].name) == 0)
 			complete_options((enum command_number)i);
-	return program_end_output(program);
+	return program_end_output();
 }

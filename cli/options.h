@@ -108,7 +108,7 @@ extern const char *const task_states[];
  * Read the options of a command.  `*argc` and `*argv` become the arguments that are left.  If usage
  * is wrong, or help was asked for, the program ends.
  */
-void options_read(const struct program *program, enum command_number command,
+void options_read(enum command_number command,
 		  struct options *options, int *argc, char ***argv);
 
 /*
@@ -116,11 +116,11 @@ void options_read(const struct program *program, enum command_number command,
  * of that name, or for each command (NULL), of the word, a tab, a description, a tab, and the words
  * that may follow "=", or the kind of the argument.  Returns an exit status.
  */
-int options_complete(const struct program *program, const char *name);
+int options_complete(const char *name);
 
 /* Set `*ns` to a duration such as "10ms", "1.5s", "2m" or "1h".  If it is none, the program ends.
  */
-void set_duration(const struct program *program, uint64_t *ns, const char *text);
+void set_duration(uint64_t *ns, const char *text);
 
 /* The rows of the table, private to options.c. */
 enum option_kind {

@@ -35,7 +35,7 @@ int report_trouble(const char *format, ...)
 	tdt__string_escape(&string, text != NULL ? text : "trouble", false, '\0');
 	tdt__string_add(&string, "", 1);
 	free(text);
-	fprintf(stderr, "%s: %s\n", outside_program.name, string.failed ? "trouble" : string.bytes);
+	fprintf(stderr, "%s: %s\n", program_name, string.failed ? "trouble" : string.bytes);
 	tdt__string_free(&string);
 	return TDT_TROUBLE;
 }
@@ -48,7 +48,7 @@ int report_no_memory(void)
 void report_time(const struct options *options, const char *what, uint64_t start)
 {
 	if (options->verbose)
-		fprintf(stderr, "%s: %s took %.3f ms\n", outside_program.name, what,
+		fprintf(stderr, "%s: %s took %.3f ms\n", program_name, what,
 			(double)(tdt__clock() - start) / 1e6);
 }
 
@@ -171,7 +171,7 @@ void take_target(struct options *options, int *argc, char ***argv, bool more)
 void read_command_line(enum command_number command, struct options *options, int *argc,
 		       char ***argv, bool more)
 {
-	options_read(&outside_program, command, options, argc, argv);
+	options_read(command, options, argc, argv);
 	take_target(options, argc, argv, more);
 }
 
@@ -337,7 +337,7 @@ static int try_apart(apart_fn *work, void *arg)
 	if (status == -ECANCELED)
 		report_reading(why);
 	else if (status < 0)
-		program_output_failed(&outside_program, -status);
+		program_output_failed(-status);
 	return status;
 }
 

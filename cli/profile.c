@@ -258,7 +258,7 @@ static void report_cost(const struct looking *looking, uint64_t cpu)
 	uint64_t used = cpu_time() - cpu, passed = tdt__clock() - looking->start;
 
 	if (looking->options->verbose)
-		fprintf(stderr, "%s: the looks took %.2f %% of one CPU\n", outside_program.name,
+		fprintf(stderr, "%s: the looks took %.2f %% of one CPU\n", program_name,
 			100 * (double)used / (double)passed);
 }
 

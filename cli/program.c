@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct program outside_program = { .name = "tdt" };
+const char *program_name = "tdt";
 
 bool program_number(const char *text, uint64_t *number)
 {
@@ -18,15 +18,10 @@ bool program_number(const char *text, uint64_t *number)
 	return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0;
 }
 
-void program_bad_usage(const struct program *program, const char *what, const char *value)
-{
-	fprintf(stderr, "%s: %s%s\nTry '%s --help'.\n", program->name, what, value, program->name);
-	exit(EXIT_BAD_USAGE);
-}
-
 void bad_usage(const char *what, const char *value)
 {
-	program_bad_usage(&outside_program, what, value);
+	fprintf(stderr, "%s: %s%s\nTry '%s --help'.\n", program_name, what, value, program_name);
+	exit(EXIT_BAD_USAGE);
 }
 
 /* The index of the word of `length` bytes in `words`; -1: it is not there. */
@@ -58,7 +53,7 @@ bool program_words(const char *const *words, const char *value, unsigned *bits)
 	}
 }
 
-FILE *program_open(const struct program *program, const char **name)
+FILE *program_open(const char **name)
 {
 	FILE *file = stdin;
 
@@ -67,7 +62,7 @@ FILE *program_open(const struct program *program, const char **name)
 	else
 		*name = "standard input";
 	if (file == NULL)
-		fprintf(stderr, "%s: %s: %s\n", program->name, *name, strerror(errno));
+		fprintf(stderr, "%s: %s: %s\n", program_name, *name, strerror(errno));
 	return file;
 }
 
@@ -77,10 +72,10 @@ void program_close(FILE *file)
 		fclose(file);
 }
 
-int program_input_failed(const struct program *program, const char *name, unsigned long line,
+int program_input_failed(const char *name, unsigned long line,
 			 long column, const char *message)
 {
-	fprintf(stderr, "%s: %s:%lu:", program->name, name, line);
+	fprintf(stderr, "%s: %s:%lu:", program_name, name, line);
 	if (column >= 0)
 		fprintf(stderr, "%ld:", column);
 	putc(' ', stderr);
@@ -90,14 +85,14 @@ int program_input_failed(const struct program *program, const char *name, unsign
 	return EXIT_BAD_INPUT;
 }
 
-int program_output_failed(const struct program *program, int error)
+int program_output_failed(int error)
 {
 	if (error != EPIPE)
-		fprintf(stderr, "%s: standard output: %s\n", program->name, strerror(error));
+		fprintf(stderr, "%s: standard output: %s\n", program_name, strerror(error));
 	return EXIT_BAD_INPUT;
 }
 
-int program_end_output(const struct program *program)
+int program_end_output(void)
 {
-	return fflush(stdout) == 0 ? EXIT_SUCCESS : program_output_failed(program, errno);
+	return fflush(stdout) == 0 ? EXIT_SUCCESS : program_output_failed(errno);
 }

@@ -261,7 +261,7 @@ static int record_directory(struct options *options)
 	struct recording_read read;
 	int status;
 
-	if (recording_read_chosen(&outside_program, options->dir, &read) != PROGRAM_GOES_ON)
+	if (recording_read_chosen(options->dir, &read) != PROGRAM_GOES_ON)
 		return TDT_TROUBLE;
 	tdt__recording_close(read.recording); /* the block may be replaced */
 	read.recording = NULL;

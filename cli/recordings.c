@@ -28,9 +28,9 @@
 
 #define OWNER_WORDS 64
 
-static int recording_failed(const struct program *program, const char *path, const char *message)
+static int recording_failed(const char *path, const char *message)
 {
-	fprintf(stderr, "%s: %s: %s\n", program->name, path, message);
+	fprintf(stderr, "%s: %s: %s\n", program_name, path, message);
 	return EXIT_BAD_INPUT;
 }
 
@@ -126,7 +126,7 @@ static bool choose_file(struct recording_files *files)
 	return best >= 0;
 }
 
-static int list_directory(const struct program *program, const char *path, DIR *dir,
+static int list_directory(const char *path, DIR *dir,
 			  struct recording_files *files)
 {
 	const char *wrong = "there is no recording here";
@@ -142,10 +142,10 @@ static int list_directory(const struct program *program, const char *path, DIR *
 	if (files->n > 0)
 		wrong = "there are recordings of other users only: name one of the files";
 	recordings_free(files);
-	return recording_failed(program, path, err != 0 ? strerror(-err) : wrong);
+	return recording_failed(path, err != 0 ? strerror(-err) : wrong);
 }
 
-int recordings_list(const struct program *program, const char *path,
+int recordings_list(const char *path,
 		    struct recording_files *files)
 {
 	DIR *dir = opendir(path);
@@ -153,12 +153,12 @@ int recordings_list(const struct program *program, const char *path,
 
 	*files = (struct recording_files){ 0 };
 	if (dir != NULL) {
-		status = list_directory(program, path, dir, files);
+		status = list_directory(path, dir, files);
 		closedir(dir);
 		return status;
 	}
 	if (errno != ENOTDIR)
-		return recording_failed(program, path, strerror(errno));
+		return recording_failed(path, strerror(errno));
 	files->file = calloc(1, sizeof(*files->file));
 	if (files->file != NULL)
 		files->file->path = strdup(path);
@@ -166,7 +166,7 @@ int recordings_list(const struct program *program, const char *path,
 	if (files->file != NULL && files->file->path != NULL)
 		return PROGRAM_GOES_ON;
 	recordings_free(files);
-	return recording_failed(program, path, strerror(ENOMEM));
+	return recording_failed(path, strerror(ENOMEM));
 }
 
 /* Whose the file is, unless it is the reader's own. */
@@ -257,13 +257,13 @@ int recordings_print(const struct recording_files *files,
 	return tdt__out_end(&out);
 }
 
-void recordings_say_chosen(const struct program *program, const struct recording_files *files)
+void recordings_say_chosen(const struct recording_files *files)
 {
 	const struct recording_file *chosen = &files->file[files->chosen];
 	char words[OWNER_WORDS];
 
 	if (files->n > 1)
-		fprintf(stderr, "%s: of %zu recordings, this one is read: %s%s\n", program->name,
+		fprintf(stderr, "%s: of %zu recordings, this one is read: %s%s\n", program_name,
 			files->n, chosen->path, owner_words(chosen, words));
 }
 
@@ -300,7 +300,7 @@ static int read_opened(int fd, struct recording_read *read)
 	return read->modules != NULL ? 0 : -ENOMEM;
 }
 
-int recording_read(const struct program *program, const char *path, struct recording_read *read)
+int recording_read(const char *path, struct recording_read *read)
 {
 	int fd = tdt__regular_open(AT_FDCWD, path), err = fd;
 
@@ -312,17 +312,17 @@ int recording_read(const struct program *program, const char *path, struct recor
 	if (err >= 0)
 		return PROGRAM_GOES_ON;
 	recording_read_free(read);
-	return recording_failed(program, path, error_text(err));
+	return recording_failed(path, error_text(err));
 }
 
-static int read_chosen_file(const struct program *program, struct recording_files *files,
+static int read_chosen_file(struct recording_files *files,
 			    struct recording_read *read)
 {
 	struct recording_file *chosen = &files->file[files->chosen];
 	int status;
 
-	recordings_say_chosen(program, files);
-	status = recording_read(program, chosen->path, read);
+	recordings_say_chosen(files);
+	status = recording_read(chosen->path, read);
 	if (status != PROGRAM_GOES_ON)
 		return status;
 	read->path = chosen->path;
@@ -330,16 +330,16 @@ static int read_chosen_file(const struct program *program, struct recording_file
 	return status;
 }
 
-int recording_read_chosen(const struct program *program, const char *path,
+int recording_read_chosen(const char *path,
 			  struct recording_read *read)
 {
 	struct recording_files files;
-	int status = recordings_list(program, path, &files);
+	int status = recordings_list(path, &files);
 
 	if (status != PROGRAM_GOES_ON)
 		return status;
 	tdt__debugfile_by_environment();
-	status = read_chosen_file(program, &files, read);
+	status = read_chosen_file(&files, read);
 	recordings_free(&files);
 	return status;
 }

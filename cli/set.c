@@ -35,7 +35,7 @@ static void set_setting(struct set_command *command, const char *setting)
 	bool known = false;
 
 	if (tdt__starts_with(setting, "watch=")) {
-		set_duration(&outside_program, &command->watch_ns, setting + strlen("watch="));
+		set_duration(&command->watch_ns, setting + strlen("watch="));
 		known = command->watch_ns != 0;
 	} else if (tdt__starts_with(setting, "record=")) {
 		known = tdt__text_bytes(setting + strlen("record="), &command->ring_size) &&
@@ -144,7 +144,7 @@ static int set_all(const struct set_command *command, const struct outside *outs
 	if (error != 0 || doors.n == 0)
 		status = report_trouble("%s", trouble.text);
 	else if (fflush(stdout) != 0)
-		status = program_output_failed(&outside_program, errno);
+		status = program_output_failed(errno);
 	else
 		status = stay(command, &doors);
 	for (nfds_t i = 0; i < doors.n; i++)

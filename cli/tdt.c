@@ -36,9 +36,9 @@ int main(int argc, char **argv)
 		if (strcmp(argv[1], commands[i].name) == 0)
 			return run[i](argc - 1, argv + 1);
 	if (strcmp(argv[1], "complete") == 0) /* for cli/completions */
-		return options_complete(&outside_program, argv[2]);
+		return options_complete(argv[2]);
 	if (argv[1][0] != '-')
 		bad_usage("there is no such command: ", argv[1]);
-	options_read(&outside_program, COMMAND_TDT, &options, &argc, &argv);
+	options_read(COMMAND_TDT, &options, &argc, &argv);
 	bad_usage("a command is missing", "");
 }
