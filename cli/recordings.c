@@ -315,31 +315,22 @@ int recording_read(const char *path, struct recording_read *read)
 	return recording_failed(path, error_text(err));
 }
 
-static int read_chosen_file(struct recording_files *files,
-			    struct recording_read *read)
-{
-	struct recording_file *chosen = &files->file[files->chosen];
-	int status;
-
-	recordings_say_chosen(files);
-	status = recording_read(chosen->path, read);
-	if (status != PROGRAM_GOES_ON)
-		return status;
-	read->path = chosen->path;
-	chosen->path = NULL;
-	return status;
-}
-
-int recording_read_chosen(const char *path,
-			  struct recording_read *read)
+int recording_read_chosen(const char *path, struct recording_read *read)
 {
 	struct recording_files files;
+	char **chosen;
 	int status = recordings_list(path, &files);
 
 	if (status != PROGRAM_GOES_ON)
 		return status;
 	tdt__debugfile_by_environment();
-	status = read_chosen_file(&files, read);
+	recordings_say_chosen(&files);
+	chosen = &files.file[files.chosen].path;
+	status = recording_read(*chosen, read);
+	if (status == PROGRAM_GOES_ON) {
+		read->path = *chosen;
+		*chosen = NULL;
+	}
 	recordings_free(&files);
 	return status;
 }

@@ -288,10 +288,16 @@ void stacks_text(struct tdt__out *out, const struct stacks *stacks,
 	free(sorted);
 }
 
-static void json_counts(struct tdt__json *json, const uint64_t counts[2])
+static void count_members(struct tdt__json *json, const uint64_t counts[2])
 {
 	tdt__json_u64(json, "before", counts[0]);
 	tdt__json_u64(json, "after", counts[1]);
+}
+
+static void stack_members(struct tdt__json *json, const struct stack *stack)
+{
+	count_members(json, stack->count);
+	tdt__json_string(json, "stack", stack->text);
 }
 
 void stacks_json(struct tdt__out *out, const struct stacks *stacks)
@@ -299,16 +305,9 @@ void stacks_json(struct tdt__out *out, const struct stacks *stacks)
 	struct tdt__json json = tdt__json_document(out);
 
 	tdt__json_begin(&json, "diff", '{');
-	json_counts(&json, stacks->total);
+	count_members(&json, stacks->total);
 	tdt__json_end(&json, '}');
-	tdt__json_begin(&json, "stacks", '[');
-	for (size_t i = 0; i < stacks->n && out->error == 0; i++) {
-		tdt__json_begin(&json, NULL, '{');
-		json_counts(&json, stacks->stack[i].count);
-		tdt__json_string(&json, "stack", stacks->stack[i].text);
-		tdt__json_end(&json, '}');
-	}
-	tdt__json_end(&json, ']');
+	TDT__JSON_LIST(&json, "stacks", stacks->stack, stacks->n, stack_members, &json);
 	tdt__json_finish(&json);
 }
 

@@ -225,6 +225,7 @@ static void handle_signals(sigset_t *waiting)
 	const struct sigaction ignore = { .sa_handler = SIG_IGN };
 	sigset_t blocked;
 
+	sigprocmask(SIG_BLOCK, NULL, waiting);
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGWINCH);
 	for (size_t i = 0; i < ENDING; i++) {
@@ -234,11 +235,10 @@ static void handle_signals(sigset_t *waiting)
 		if (before.sa_handler != SIG_IGN)
 			sigaction(ending_signals[i], &action, NULL);
 		sigaddset(&blocked, ending_signals[i]);
+		sigdelset(waiting, ending_signals[i]);
 	}
 	sigaction(SIGPIPE, &ignore, NULL); /* a write fails instead */
-	sigprocmask(SIG_BLOCK, &blocked, waiting);
-	for (size_t i = 0; i < ENDING; i++)
-		sigdelset(waiting, ending_signals[i]);
+	sigprocmask(SIG_BLOCK, &blocked, NULL);
 	sigdelset(waiting, SIGWINCH);
 }
 
@@ -321,19 +321,6 @@ static bool had_all_rounds(const struct top_command *command)
 	return rounds != 0 && command->done + command->failed >= rounds;
 }
 
-static void run_on_terminal(struct top_command *command, const sigset_t *waiting)
-{
-	while (!command->choice.quit && stopped_by == 0 && !is_hopeless(command) &&
-	       !had_all_rounds(command)) {
-		keep_watch(command);
-		if (is_due(command))
-			start_look(command);
-		show_screen(command);
-		wait_for_event(command, waiting);
-		take_keys(command);
-	}
-}
-
 /* --- As text ------------------------------------------------------------------------ */
 
 static int print_round(const struct top_command *command)
@@ -352,22 +339,29 @@ static int print_round(const struct top_command *command)
 	return tdt__out_end(&out);
 }
 
-/* What went wrong in a look is said at once; without a first round, it is the end. */
-static int run_as_text(struct top_command *command, const sigset_t *waiting)
+/*
+ * Without a terminal, each round is printed as text, and the end of the process is that of the
+ * rounds.  Without a first round, a failure is the end.
+ */
+static int run_rounds_until_end(struct top_command *command, const sigset_t *waiting)
 {
+	bool screen = command->on_terminal;
 	uint64_t printed = 0;
 	int error = 0;
 
-	while (error == 0 && stopped_by == 0 && !command->choice.ended &&
-	       !had_all_rounds(command) && !is_hopeless(command)) {
+	while (error == 0 && !command->choice.quit && stopped_by == 0 && !is_hopeless(command) &&
+	       !had_all_rounds(command) && (screen || !command->choice.ended)) {
 		keep_watch(command);
 		if (is_due(command))
 			start_look(command);
+		if (screen)
+			show_screen(command);
 		wait_for_event(command, waiting);
-		if (command->done > printed) {
+		if (screen)
+			take_keys(command);
+		else if (command->done > printed)
 			error = print_round(command);
-			printed = command->done;
-		}
+		printed = command->done;
 	}
 	return error;
 }
@@ -444,16 +438,13 @@ static void end_by_signal(void)
 static int run_rounds(struct top_command *command)
 {
 	sigset_t waiting;
-	int error = 0;
+	int error;
 
 	command->on_terminal =
 		command->options.print.format != TDT_PRINT_JSON &&
 		top_terminal_begin(command->options.print.color == TDT_PRINT_YES);
 	handle_signals(&waiting);
-	if (command->on_terminal)
-		run_on_terminal(command, &waiting);
-	else
-		error = run_as_text(command, &waiting);
+	error = run_rounds_until_end(command, &waiting);
 	top_terminal_end();
 	return error;
 }

@@ -179,25 +179,10 @@ struct printed {
 	const struct tdt_snapshot_group *group;
 };
 
-struct printed_groups {
-	TDT__TABLE(struct printed, printed, n);
-};
-
 static bool read_same(const struct printed *a, const struct printed *b)
 {
 	return a->reading.hash == b->reading.hash && a->group->answer == b->group->answer &&
 	       a->group->tasks[0]->state == b->group->tasks[0]->state;
-}
-
-/* The group before that reads the same, or TDT__INDEX_NONE. */
-static uint32_t find_printed(const struct printed_groups *groups, const struct printed *printed)
-{
-	uint32_t hash = tdt__hash_fold(printed->reading.hash), i;
-
-	TDT__INDEX_EACH (i, &groups->printed_table.index, hash)
-		if (read_same(&groups->printed[i], printed))
-			break;
-	return i;
 }
 
 /* ---- Groups ---- */
@@ -211,7 +196,7 @@ struct dump_text {
 	const struct tdt__dump *dump;
 	struct tdt__frames frames;
 	struct tdt__string string;
-	struct printed_groups printed;
+	TDT__TABLE(struct printed, printed, n_printed);
 	size_t groups; /* how many groups have been written */
 	struct tdt__kin *kin; /* of each group; NULL: no task is a child, or no memory */
 };
@@ -225,16 +210,17 @@ static void put_lines(struct dump_text *text)
 /* If the group that was just printed reads like one before, say what sets it apart. */
 static void tell_apart(struct dump_text *text, const struct printed *printed)
 {
-	struct printed_groups *groups = &text->printed;
-	uint32_t i = find_printed(groups, printed);
+	uint32_t hash = tdt__hash_fold(printed->reading.hash), i;
 	struct tdt_task_info other;
 
+	TDT__INDEX_EACH (i, &text->printed_table.index, hash)
+		if (read_same(&text->printed[i], printed))
+			break;
 	if (i == TDT__INDEX_NONE) {
-		i = tdt__table_add(&groups->printed_table, tdt__hash_fold(printed->reading.hash),
-				   printed, sizeof *printed);
+		i = tdt__table_add(&text->printed_table, hash, printed, sizeof *printed);
 		text->out->no_memory |= i == TDT__INDEX_NONE;
-	} else if (printed->reading.partial || groups->printed[i].reading.partial) {
-		other = tdt__dump_task(groups->printed[i].group, 0);
+	} else if (printed->reading.partial || text->printed[i].reading.partial) {
+		other = tdt__dump_task(text->printed[i].group, 0);
 		tdt__string_puts(&text->string, "   the calls that differ from those of task ");
 		tdt__task_name(&text->string, other.id, other.name);
 		tdt__string_puts(&text->string, " are not shown\n");
@@ -326,13 +312,12 @@ static void next_groups(struct dump_text *text, size_t n, bool deadlock)
 			kin_group(text, (uint32_t)text->groups, deadlock);
 }
 
-/* Write the groups that are below each other, or too deep. */
-static void rest_of_groups(struct dump_text *text)
+/* Write groups that have no kin here. */
+static void groups_apart(struct dump_text *text, const struct tdt_snapshot_group *const *groups,
+			 size_t n)
 {
-	for (size_t i = 0; i < text->dump->snapshot->n_groups && text->out->error == 0; i++)
-		if (text->kin != NULL && !text->kin[i].written)
-			kin_group(text, (uint32_t)i, false);
-	free(text->kin);
+	for (size_t i = 0; i < n && text->out->error == 0; i++)
+		group(text, groups[i], false, NULL);
 }
 
 static void tasks_before(struct dump_text *text)
@@ -344,16 +329,7 @@ static void tasks_before(struct dump_text *text)
 	tdt__string_printf(&text->string, "%s went on when asked; before, this was seen:\n\n",
 			   TDT__COUNTED(snapshot->n_before, "task"));
 	put_lines(text);
-	for (size_t i = 0; i < snapshot->n_before && text->out->error == 0; i++)
-		group(text, snapshot->before[i], false, NULL);
-}
-
-static void panicked_tasks(struct dump_text *text)
-{
-	const struct tdt_snapshot *snapshot = text->dump->snapshot;
-
-	for (size_t i = 0; i < snapshot->n_panics && text->out->error == 0; i++)
-		group(text, snapshot->panics[i], false, NULL);
+	groups_apart(text, snapshot->before, snapshot->n_before);
 }
 
 static void cycle_text(struct dump_text *text, const struct tdt_snapshot_cycle *of)
@@ -439,13 +415,36 @@ static void lost_wakeups(struct dump_text *text)
 	}
 }
 
+static struct dump_text begin_dump(struct tdt__out *out, const struct tdt__dump *dump)
+{
+	return (struct dump_text){ .out = out,
+				   .dump = dump,
+				   .string.options = dump->options,
+				   .frames.string.options = dump->options };
+}
+
+/* Write the groups that are not written yet; those that are below each other, or too deep, last. */
+static void all_other_groups(struct dump_text *text)
+{
+	const struct tdt_snapshot *snapshot = text->dump->snapshot;
+
+	next_groups(text, snapshot->n_groups - text->groups, false);
+	for (size_t i = 0; i < snapshot->n_groups && text->out->error == 0; i++)
+		if (text->kin != NULL && !text->kin[i].written)
+			kin_group(text, (uint32_t)i, false);
+}
+
+static void end_dump(struct dump_text *text)
+{
+	free(text->kin);
+	tdt__frames_fini(&text->frames);
+	tdt__table_fini(&text->printed_table);
+}
+
 void tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 {
 	const struct tdt_snapshot *snapshot = dump->snapshot;
-	struct dump_text text = { .out = out,
-				  .dump = dump,
-				  .string.options = dump->options,
-				  .frames.string.options = dump->options };
+	struct dump_text text = begin_dump(out, dump);
 	struct tdt__stuck_locks locks;
 
 	out->no_memory |= tdt__stuck_locks_collect(&locks, snapshot) != 0;
@@ -460,27 +459,20 @@ void tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 	free(locks.lock);
 	busy_loops(&text);
 	lost_wakeups(&text);
-	text.kin = tdt__kin_find(dump->snapshot, out);
+	text.kin = tdt__kin_find(snapshot, out);
 	for (size_t i = 0; i < snapshot->n_cycles && out->error == 0; i++)
 		cycle_text(&text, snapshot->cycles[i]);
-	next_groups(&text, snapshot->n_groups - text.groups, false);
-	rest_of_groups(&text);
+	all_other_groups(&text);
 	tasks_before(&text);
-	panicked_tasks(&text);
-	tdt__frames_fini(&text.frames);
-	tdt__table_fini(&text.printed.printed_table);
+	groups_apart(&text, snapshot->panics, snapshot->n_panics);
+	end_dump(&text);
 }
 
 void tdt__dump_groups(struct tdt__out *out, const struct tdt__dump *dump)
 {
-	struct dump_text text = { .out = out,
-				  .dump = dump,
-				  .string.options = dump->options,
-				  .frames.string.options = dump->options };
+	struct dump_text text = begin_dump(out, dump);
 
 	text.kin = tdt__kin_find(dump->snapshot, out);
-	next_groups(&text, dump->snapshot->n_groups, false);
-	rest_of_groups(&text);
-	tdt__frames_fini(&text.frames);
-	tdt__table_fini(&text.printed.printed_table);
+	all_other_groups(&text);
+	end_dump(&text);
 }

@@ -213,9 +213,8 @@ static void look_down(const struct folding *folding)
 
 static bool has_function_of(const struct knot *a, const struct knot *b)
 {
-	const char *of_a = a->frame->function, *of_b = b->frame->function;
-
-	return of_a != NULL && of_b != NULL && strcmp(of_a, of_b) == 0;
+	return a->frame->function != NULL &&
+	       tdt__same_text(a->frame->function, b->frame->function);
 }
 
 static void find_twins(const struct folding *folding)

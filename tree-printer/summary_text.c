@@ -527,13 +527,12 @@ static void family_name(struct summary_lines *text, const struct tdt__summary_la
 	char plain[TDT_TASK_NAME_MAX + 1];
 
 	tdt__text_without_numbers(plain, sizeof(plain), task->name, '#');
-	if (task->name[0] != '\0') {
+	if (task->name[0] != '\0')
 		tdt__string_quoted(&text->part, family->several ? plain : task->name);
-	} else if (task->file[0] != '\0') {
+	else if (task->file[0] != '\0')
 		tdt__spawn_place(&text->part, task->file, task->line, task->column);
-	} else {
+	else
 		tdt__string_puts(&text->part, "(unknown tasks)");
-	}
 }
 
 /* ---- The tables ---- */

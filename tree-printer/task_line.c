@@ -116,13 +116,10 @@ void tdt__lost_line(struct tdt__string *string, const struct tdt_task_info *info
 			      tdt__names_find(names, info->waits[i]->owner));
 	}
 	tdt__string_puts(string, ", and went on when it was polled for ");
-	if (info->age_ns <= took_ns) {
+	if (info->age_ns <= took_ns)
 		tdt__string_puts(string, "this request");
-	} else {
-		tdt__string_puts(string, "a request");
-		tdt__duration(string, info->age_ns);
-		tdt__string_puts(string, " ago");
-	}
+	else
+		tdt__string_printf(string, "a request %s ago", TDT__DURATION(info->age_ns));
 	tdt__string_puts(string, "; nobody had woken it");
 	if (info->lost_times > 1)
 		tdt__string_printf(string, ": certain, seen %" PRIu32 " times at this place",

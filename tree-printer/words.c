@@ -46,30 +46,22 @@ void tdt__count_leaves(struct tdt__string *string, uint64_t n)
 const char *tdt__duration_text(char text[TDT__WORDS_MAX], uint64_t ns)
 {
 	static const char *const units[] = { "ns", "us", "ms", "s" };
-	uint64_t unit = 1, whole, rest;
-	const char *point = ".";
-	int i = 0, at;
+	static const unsigned tens[] = { 1, 10, 100, 1000 };
+	uint64_t unit = 1, whole;
+	int i = 0, decimals;
 
 	while (i < 3 && ns / unit >= 1000) {
 		unit *= 1000;
 		i++;
 	}
 	whole = ns / unit;
-	rest = ns % unit;
-	at = sprintf(text, "%" PRIu64, whole);
-	for (uint64_t limit = 1000; unit > 1 && whole < limit; limit /= 10) {
-		unit /= 10;
-		at += sprintf(text + at, "%s%u", point, (unsigned int)(rest / unit));
-		rest %= unit;
-		point = "";
-	}
-	sprintf(text + at, " %s", units[i]);
+	decimals = unit == 1 || whole >= 1000 ? 0 : whole >= 100 ? 1 : whole >= 10 ? 2 : 3;
+	if (decimals == 0)
+		sprintf(text, "%" PRIu64 " %s", whole, units[i]);
+	else
+		sprintf(text, "%" PRIu64 ".%0*" PRIu64 " %s", whole, decimals,
+			ns % unit * tens[decimals] / unit, units[i]);
 	return text;
-}
-
-void tdt__duration(struct tdt__string *string, uint64_t ns)
-{
-	tdt__string_printf(string, " %s", TDT__DURATION(ns));
 }
 
 void tdt__duration_range(struct tdt__string *string, struct tdt__extent range)
