@@ -182,24 +182,18 @@ static int read_traces(struct tasks *tasks, const char *name)
 	return sort_tasks(tasks) ? 0 : no_memory();
 }
 
-static struct joined *find_joined(const struct tasks *tasks, uint64_t id)
+static int compare_id(const void *id, const void *joined)
 {
-	size_t low = 0, high = tasks->n;
+	uint64_t a = *(const uint64_t *)id, b = id_of(joined);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (id_of(&tasks->task[middle]) < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < tasks->n && id_of(&tasks->task[low]) == id ? &tasks->task[low] : NULL;
+	return (a > b) - (a < b);
 }
 
 static int join_stack(struct tasks *tasks, const struct ustack *stack)
 {
-	struct joined *task = find_joined(tasks, stack->task);
+	struct joined *task = tasks->n == 0 ? NULL
+					    : bsearch(&stack->task, tasks->task, tasks->n,
+						      sizeof(*tasks->task), compare_id);
 
 	if (task != NULL)
 		return joined_add(task, stack);

@@ -463,6 +463,21 @@ void outside_close(struct outside *outside)
 	tdt__target_close(&outside->target);
 }
 
+const struct tdt__found *outside_recorder(const struct outside *outside, size_t *n)
+{
+	const struct tdt__found *chosen = &outside->found[0];
+	size_t recorders = 0;
+
+	for (size_t i = outside->n_found; i-- > 0;)
+		if (outside->found[i].registry.rings != 0) {
+			chosen = &outside->found[i];
+			recorders++;
+		}
+	if (n != NULL)
+		*n = recorders;
+	return chosen;
+}
+
 int outside_tasks(struct outside *outside, struct tdt__tasks *tasks, size_t registry,
 		  const struct options *options)
 {

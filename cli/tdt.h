@@ -110,6 +110,12 @@ struct outside {
 int outside_open(struct outside *outside, const struct options *options);
 void outside_close(struct outside *outside);
 
+/*
+ * The first registry whose library has recorded, else the first one.  `*n` (NULL: not wanted)
+ * becomes the number of those that have.
+ */
+const struct tdt__found *outside_recorder(const struct outside *outside, size_t *n);
+
 /* Look at the tasks of one registry.  Returns PROGRAM_GOES_ON or TDT_TROUBLE. */
 int outside_tasks(struct outside *outside, struct tdt__tasks *tasks, size_t registry,
 		  const struct options *options);

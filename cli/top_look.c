@@ -457,17 +457,9 @@ static int count_steps(struct top_times *times, const struct tdt__recording *rec
 	return 0;
 }
 
-static const struct tdt__found *recorded_registry(const struct outside *outside)
-{
-	for (size_t i = 0; i < outside->n_found; i++)
-		if (outside->found[i].registry.rings != 0)
-			return &outside->found[i];
-	return &outside->found[0];
-}
-
 static void look_at_times(struct top_times *times, struct outside *outside)
 {
-	const struct tdt__found *found = recorded_registry(outside);
+	const struct tdt__found *found = outside_recorder(outside, NULL);
 	struct tdt__string why = { 0 };
 	struct tdt__recording *recording;
 	struct tdt__trouble trouble;

@@ -73,14 +73,20 @@ static void ask_anew(struct top_choice *choice)
 	choice->paused = false;
 }
 
+/* Begin at the first row of another list. */
+static void begin_list(struct top_choice *choice)
+{
+	choice->at = 0;
+	choice->selected = 0;
+	ask_anew(choice);
+}
+
 static void show_view(struct top_choice *choice, enum top_view view)
 {
 	choice->question.view = view;
 	choice->question.open = false;
 	choice->n_before = 0;
-	choice->at = 0;
-	choice->selected = 0;
-	ask_anew(choice);
+	begin_list(choice);
 }
 
 static void open_task(struct top_choice *choice, uint64_t id)
@@ -155,9 +161,7 @@ static void type_filter(struct top_choice *choice, int key)
 		filter[n] = (char)key;
 		filter[n + 1] = '\0';
 	}
-	choice->at = 0;
-	choice->selected = 0;
-	ask_anew(choice);
+	begin_list(choice);
 }
 
 /* Returns whether the key moves. */
@@ -218,9 +222,7 @@ static bool press_list(struct top_choice *choice, int key)
 	default:
 		return false;
 	}
-	choice->at = 0;
-	choice->selected = 0;
-	ask_anew(choice);
+	begin_list(choice);
 	return true;
 }
 

@@ -84,12 +84,9 @@ struct exporter {
 	struct tdt__packets packets;
 	const struct tdt__recording *recording;
 	struct tdt__timeline timeline;
-	const struct tdt__recorded_task *task;
-	const struct tdt__recorded_thread *thread;
 	uint64_t process;	/* its track */
 	uint64_t *thread_track; /* by the thread's number; 0: the trace does not have it yet */
 	struct task_track *task_track;
-	size_t n_tasks, n_threads;
 	struct sampler sampler;
 	uint64_t flows;	     /* what is added to the numbers of wake-ups */
 	uint64_t boot_ahead; /* CLOCK_BOOTTIME less CLOCK_MONOTONIC, as the trace has it */
@@ -137,7 +134,7 @@ static uint64_t export_process(struct exporter *exporter)
 static uint64_t export_thread(struct exporter *exporter, uint32_t number)
 {
 	const struct tdt_recording *header = &exporter->recording->header;
-	const struct tdt__recorded_thread *thread = &exporter->thread[number];
+	const struct tdt__recorded_thread *thread = &exporter->recording->thread[number];
 	struct tdt__string *track = &exporter->track;
 	size_t name;
 
@@ -184,7 +181,7 @@ static void add_function(struct exporter *exporter, const struct tdt__recorded_t
 /* Make `text` the start, and then "conn 7", as the task is called everywhere in the trace. */
 static void print_task(struct exporter *exporter, uint32_t number, const char *start)
 {
-	const struct tdt__recorded_task *task = &exporter->task[number];
+	const struct tdt__recorded_task *task = &exporter->recording->task[number];
 
 	exporter->text.n = 0;
 	tdt__string_puts(&exporter->text, start);
@@ -193,6 +190,11 @@ static void print_task(struct exporter *exporter, uint32_t number, const char *s
 	else
 		add_function(exporter, task);
 	tdt__string_printf(&exporter->text, " %" PRIu64, task->id);
+}
+
+static uint32_t event_name(struct exporter *exporter, const char *words)
+{
+	return tdt__packets_name(&exporter->packets, TDT__EVENT_NAMES, words);
 }
 
 static uint32_t export_text(struct exporter *exporter)
@@ -246,7 +248,7 @@ static uint64_t export_task(struct exporter *exporter, uint32_t number)
 		print_task(exporter, number, "");
 		track->uuid = export_track(exporter, exporter->process, exporter->text.bytes,
 					   exporter->text.n);
-		annotate_identity(exporter, &exporter->task[number]);
+		annotate_identity(exporter, &exporter->recording->task[number]);
 	}
 	return track->uuid;
 }
@@ -270,7 +272,7 @@ static void export_put(struct exporter *exporter, uint64_t ns, enum tdt__packet_
 static void export_mark(struct exporter *exporter, uint64_t ns, uint64_t track, const char *name)
 {
 	export_put(exporter, ns, TDT__PACKET_INSTANT, track,
-		   tdt__packets_name(&exporter->packets, TDT__EVENT_NAMES, name));
+		   event_name(exporter, name));
 }
 
 static void export_annotate(struct exporter *exporter, const char *name, uint64_t value)
@@ -299,9 +301,9 @@ static const char *owner_name(const struct exporter *exporter, uint64_t owner)
 	uint32_t number =
 	    owner == 0 ? TDT__RECORDED_NONE : tdt__recording_task(exporter->recording, owner);
 
-	return number == TDT__RECORDED_NONE || exporter->task[number].name[0] == '\0'
+	return number == TDT__RECORDED_NONE || exporter->recording->task[number].name[0] == '\0'
 		   ? NULL
-		   : exporter->task[number].name;
+		   : exporter->recording->task[number].name;
 }
 
 static uint32_t print_wait(struct exporter *exporter, const struct tdt__recorded_waits *waits,
@@ -341,7 +343,7 @@ static uint32_t name_wait(struct exporter *exporter, uint32_t number,
 	waited.sure = sure;
 	waited.printed = last->printed;
 	if (last->printed == 0 || memcmp(last, &waited, sizeof(waited)) != 0)
-		waited.printed = print_wait(exporter, &waits, sure, exporter->task[number].id);
+		waited.printed = print_wait(exporter, &waits, sure, exporter->recording->task[number].id);
 	*last = waited;
 	return waited.printed;
 }
@@ -404,7 +406,7 @@ static void export_phase(struct exporter *exporter, const struct tdt__step *step
 
 static void export_last_phases(struct exporter *exporter)
 {
-	for (uint32_t i = 0; i < exporter->n_tasks; i++) {
+	for (uint32_t i = 0; i < exporter->recording->n_tasks; i++) {
 		const struct tdt__timeline_task *task = &exporter->timeline.task[i];
 		struct tdt__timeline_phase last = tdt__timeline_last(task);
 
@@ -421,14 +423,13 @@ static void export_phase_names(struct exporter *exporter)
 		[TDT__WAITING] = "waiting",
 		[TDT__RUNNABLE] = "runnable",
 	};
-	struct tdt__packets *packets = &exporter->packets;
 
-	exporter->phase[0][TDT__POLLING] = tdt__packets_name(packets, TDT__EVENT_NAMES, "polling");
+	exporter->phase[0][TDT__POLLING] = event_name(exporter, "polling");
 	exporter->phase[1][TDT__POLLING] = exporter->phase[0][TDT__POLLING];
 	for (int i = 0; i < TDT__PHASES; i++) {
 		if (names[i] == NULL)
 			continue;
-		exporter->phase[1][i] = tdt__packets_name(packets, TDT__EVENT_NAMES, names[i]);
+		exporter->phase[1][i] = event_name(exporter, names[i]);
 		exporter->text.n = 0;
 		tdt__string_printf(&exporter->text, "%s%s", names[i], UNSURE);
 		exporter->phase[0][i] = export_text(exporter);
@@ -541,7 +542,7 @@ static void begin_loss(struct exporter *exporter, const struct tdt__recorded_rin
 		return;
 	loss.track = export_thread(exporter, ring->first_thread);
 	export_put(exporter, exporter->recording->from, TDT__PACKET_BEGIN, loss.track,
-		   tdt__packets_name(&exporter->packets, TDT__EVENT_NAMES, "events are lost"));
+		   event_name(exporter, "events are lost"));
 	exporter->loss[exporter->n_losses++] = loss;
 }
 
@@ -721,11 +722,6 @@ static void put_instant(struct exporter *exporter, uint64_t ns, uint64_t track, 
 						 .callstack = callstack });
 }
 
-static uint32_t event_name(struct exporter *exporter, const char *words)
-{
-	return tdt__packets_name(&exporter->packets, TDT__EVENT_NAMES, words);
-}
-
 /* For each further leaf there is a mark with its stack. */
 static void put_poll_begin(struct exporter *exporter, const struct tdt__step *step)
 {
@@ -756,33 +752,16 @@ static void put_poll_end(struct exporter *exporter, const struct tdt__step *step
 		   export_thread(exporter, step->item.thread), 0);
 }
 
-static void put_poll(struct exporter *exporter, const struct tdt__step *step)
+/* What a thread did to a task: it woke it, and a flow leads to the poll; or it spawned it. */
+static void put_deed(struct exporter *exporter, const struct tdt__step *step, const char *verb,
+		     uint32_t *name)
 {
-	if (step->item.kind == TDT__RECORDED_BEGIN)
-		put_poll_begin(exporter, step);
-	else
-		put_poll_end(exporter, step);
-}
-
-static void put_wake(struct exporter *exporter, const struct tdt__step *step)
-{
-	struct task_track *track = &exporter->task_track[step->task];
-
 	export_event(exporter, step->item.ns,
 		     (struct tdt__packet_event){
 			 .type = TDT__PACKET_INSTANT,
 			 .track = export_thread(exporter, step->item.thread),
-			 .name = export_task_name(exporter, step->task, "wakes ", &track->wakes),
+			 .name = export_task_name(exporter, step->task, verb, name),
 			 .flow = step->wake != 0 ? exporter->flows + step->wake : 0 });
-}
-
-static void put_spawn(struct exporter *exporter, const struct tdt__step *step)
-{
-	struct task_track *track = &exporter->task_track[step->task];
-	uint64_t thread = export_thread(exporter, step->item.thread);
-
-	export_put(exporter, step->item.ns, TDT__PACKET_INSTANT, thread,
-		   export_task_name(exporter, step->task, "spawns ", &track->spawns));
 }
 
 static void put_end(struct exporter *exporter, const struct tdt__step *step)
@@ -867,13 +846,16 @@ static void put_step(struct exporter *exporter, const struct tdt__step *step)
 
 	switch (item->event.kind) {
 	case TDT_EVENT_POLL:
-		put_poll(exporter, step);
+		if (item->kind == TDT__RECORDED_BEGIN)
+			put_poll_begin(exporter, step);
+		else
+			put_poll_end(exporter, step);
 		break;
 	case TDT_EVENT_WAKE:
-		put_wake(exporter, step);
+		put_deed(exporter, step, "wakes ", &exporter->task_track[step->task].wakes);
 		break;
 	case TDT_EVENT_SPAWN:
-		put_spawn(exporter, step);
+		put_deed(exporter, step, "spawns ", &exporter->task_track[step->task].spawns);
 		break;
 	case TDT_EVENT_END:
 		put_end(exporter, step);
@@ -933,7 +915,7 @@ static void write_packets(struct exporter *exporter)
 			    clock->real + (from - clock->monotonic));
 	exporter->process = export_process(exporter);
 	exporter->cpu = tdt__packets_name(&exporter->packets, TDT__ANNOTATION_NAMES, "cpu");
-	exporter->parked = tdt__packets_name(&exporter->packets, TDT__EVENT_NAMES, "parked");
+	exporter->parked = event_name(exporter, "parked");
 	export_phase_names(exporter);
 	export_counters(exporter);
 	export_losses(exporter);
@@ -943,12 +925,8 @@ static void write_packets(struct exporter *exporter)
 static int prepare_export(struct exporter *exporter, const struct tdt__recording *recording)
 {
 	exporter->recording = recording;
-	exporter->task = recording->task;
-	exporter->n_tasks = recording->n_tasks;
-	exporter->thread = recording->thread;
-	exporter->n_threads = recording->n_threads;
-	exporter->task_track = calloc(exporter->n_tasks + 1, sizeof(*exporter->task_track));
-	exporter->thread_track = calloc(exporter->n_threads + 1, sizeof(*exporter->thread_track));
+	exporter->task_track = calloc(recording->n_tasks + 1, sizeof(*exporter->task_track));
+	exporter->thread_track = calloc(recording->n_threads + 1, sizeof(*exporter->thread_track));
 	if (exporter->task_track == NULL || exporter->thread_track == NULL)
 		return -ENOMEM;
 	return tdt__timeline_begin(&exporter->timeline, recording);
