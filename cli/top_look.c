@@ -74,23 +74,11 @@ static void look_at_process(struct round_look *looking)
 
 static void count_tasks(struct round_look *looking)
 {
-	struct top_round *round = looking->round;
 	const struct tdt_snapshot *snapshot = &looking->findings->public;
-	struct tdt_counts counts;
 
-	tdt__history_counts(&looking->tasks, &counts);
-	round->spawned = counts.spawned;
-	round->ended = counts.ended;
-	round->panicked = counts.panicked;
-	round->polls = counts.polls;
-	round->held = counts.held;
-	round->waiting = counts.waiting;
-	round->runnable = counts.runnable;
-	round->polling = counts.running;
-	round->longest_wait = counts.longest_wait_ns;
-	round->longest_poll = counts.longest_poll_ns;
-	round->tasks = snapshot->tasks;
-	round->with_tree = snapshot->tasks - snapshot->unanswered;
+	tdt__history_counts(&looking->tasks, &looking->round->counts);
+	looking->round->tasks = snapshot->tasks;
+	looking->round->with_tree = snapshot->tasks - snapshot->unanswered;
 }
 
 /* --- Rings -------------------------------------------------------------------------- */

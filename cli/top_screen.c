@@ -44,13 +44,13 @@ static void tasks_line(struct screen *screen)
 	struct tdt__string *line = &screen->line;
 
 	tdt__string_printf(line, "%s: %s waiting", TDT__COUNTED(round->tasks, "task"),
-			   TDT__NUMBER(round->waiting));
-	if (round->longest_wait > 0)
-		top_add_most(screen, round->longest_wait);
-	tdt__string_printf(line, ", %s runnable, %s polling", TDT__NUMBER(round->runnable),
-			   TDT__NUMBER(round->polling));
-	if (round->longest_poll > 0)
-		top_add_most(screen, round->longest_poll);
+			   TDT__NUMBER(round->counts.waiting));
+	if (round->counts.longest_wait_ns > 0)
+		top_add_most(screen, round->counts.longest_wait_ns);
+	tdt__string_printf(line, ", %s runnable, %s polling", TDT__NUMBER(round->counts.runnable),
+			   TDT__NUMBER(round->counts.running));
+	if (round->counts.longest_poll_ns > 0)
+		top_add_most(screen, round->counts.longest_poll_ns);
 	top_end_line(screen);
 }
 
@@ -63,14 +63,14 @@ static void rates_line(struct screen *screen)
 			   TOP_RATE(round->has_rates ? round->poll_rate : -1),
 			   TOP_RATE(round->has_rates ? round->spawn_rate : -1),
 			   TOP_RATE(round->has_rates ? round->end_rate : -1));
-	if (round->panicked > 0)
+	if (round->counts.panicked > 0)
 		tdt__color(line, TDT__RED);
-	tdt__string_printf(line, "%s panicked", TDT__NUMBER(round->panicked));
+	tdt__string_printf(line, "%s panicked", TDT__NUMBER(round->counts.panicked));
 	tdt__color(line, TDT__PLAIN);
-	tdt__string_printf(line, ", %s spawned, %s ended", TDT__NUMBER(round->spawned),
-			   TDT__NUMBER(round->ended));
-	if (round->held > 0) {
-		tdt__string_printf(line, ", %s still held", TDT__NUMBER(round->held));
+	tdt__string_printf(line, ", %s spawned, %s ended", TDT__NUMBER(round->counts.spawned),
+			   TDT__NUMBER(round->counts.ended));
+	if (round->counts.held > 0) {
+		tdt__string_printf(line, ", %s still held", TDT__NUMBER(round->counts.held));
 	}
 	top_end_line(screen);
 }

@@ -26,7 +26,7 @@ static void add_task(struct top_round *round, uint64_t id, const char *name, uin
 	task->state_ns = 3 * SECOND;
 	snprintf(task->name, sizeof task->name, "%s", name);
 	snprintf(task->where, sizeof task->where, "f at a.c:1:1: read");
-	round->n_matching = round->tasks = round->waiting = round->n_tasks;
+	round->n_matching = round->tasks = round->counts.waiting = round->n_tasks;
 }
 
 static void add_place(struct top_round *round, uint64_t key, uint64_t n)
@@ -89,7 +89,7 @@ CASE(top, .setup = set_up, .teardown = tear_down, .timeout = 60)
 
 TEST(the_first_round_has_no_rates)
 {
-	now->polls = 100;
+	now->counts.polls = 100;
 	add_task(now, 1, "a", 5);
 	add_place(now, 1, 5);
 	top_round_take(now, NULL);
@@ -100,10 +100,10 @@ TEST(the_first_round_has_no_rates)
 
 TEST(rates_are_of_the_time_between_two_rounds)
 {
-	last->polls = 100;
-	last->spawned = 10;
-	now->polls = 300;
-	now->spawned = 11;
+	last->counts.polls = 100;
+	last->counts.spawned = 10;
+	now->counts.polls = 300;
+	now->counts.spawned = 11;
 	add_task(last, 7, "a", 4);
 	add_task(now, 8, "b", 9);
 	add_task(now, 7, "a", 10);
@@ -116,8 +116,8 @@ TEST(rates_are_of_the_time_between_two_rounds)
 
 TEST(a_count_that_goes_back_is_no_rate)
 {
-	last->polls = 100;
-	now->polls = 50;
+	last->counts.polls = 100;
+	now->counts.polls = 50;
 	top_round_take(now, last);
 	ck_assert_double_eq(now->poll_rate, 0);
 }
