@@ -64,17 +64,6 @@ static int print_findings(const struct bt_command *command, struct tdt__modules 
 	return print_named(print_snapshot, &printing, modules, &command->options, NULL);
 }
 
-static int check_dump(struct check check, const struct tdt_snapshot *snapshot)
-{
-	if (check_has_fault(&check, snapshot))
-		return TDT_CHECK_FOUND;
-	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t k = 0; k < snapshot->groups[i]->n; k++)
-			if (check_is_bad(&check, snapshot->groups[i]->tasks[k], snapshot->at_least))
-				return TDT_CHECK_FOUND;
-	return check_report(&check);
-}
-
 static int dump_registry(void *arg, struct outside *outside, size_t registry)
 {
 	struct bt_command *command = arg;
@@ -87,7 +76,7 @@ static int dump_registry(void *arg, struct outside *outside, size_t registry)
 	status = print_findings(command, outside->images.table, answer.findings, &answer.tasks,
 				NULL);
 	if (status == EXIT_SUCCESS && command->options.check.on)
-		status = check_dump(command->options.check, &answer.findings->public);
+		status = check_snapshot(command->options.check, &answer.findings->public);
 	if (answer.ended)
 		status = report_ended();
 	answer_fini(&answer);

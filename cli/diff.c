@@ -18,7 +18,7 @@
 #include "cli/read_json.h"
 #include "cli/stacks.h"
 #include "symbolize/modules.h"
-#include "tree/trace.h"
+#include "tree-printer/dumps.h"
 #include "tree-printer/terminal.h"
 
 struct diff_command {
@@ -232,16 +232,6 @@ struct moment {
 	size_t n;
 };
 
-static void name_answer(const struct answer *answer)
-{
-	const struct tdt_snapshot *snapshot = &answer->findings->public;
-	uint64_t deadline = tdt__clock() + NAMING_TIME;
-
-	for (size_t i = 0; i < snapshot->n_groups; i++)
-		if (snapshot->groups[i]->trace != NULL)
-			tdt__trace_root_by(snapshot->groups[i]->trace, deadline);
-}
-
 static void end_moment(struct moment *moment)
 {
 	while (moment->n > 0)
@@ -283,15 +273,17 @@ static int compare_moments(const struct diff_command *command, FILE *out,
 			   const struct moment *before, const struct moment *after)
 {
 	int status = PROGRAM_GOES_ON;
+	uint64_t unnamed = 0;
 
 	if (before->n != after->n)
 		return report_trouble("one of the answers has more copies of the library");
 	for (size_t i = 0; i < after->n && status == PROGRAM_GOES_ON; i++) {
-		name_answer(&before->answers[i]);
-		name_answer(&after->answers[i]);
-		status = print_changes(&command->options, out,
-				       &before->answers[i].findings->public,
-				       &after->answers[i].findings->public);
+		const struct tdt_snapshot *then = &before->answers[i].findings->public,
+					  *now = &after->answers[i].findings->public;
+
+		tdt__snapshot_name(then, tdt__clock() + NAMING_TIME, &unnamed);
+		tdt__snapshot_name(now, tdt__clock() + NAMING_TIME, &unnamed);
+		status = print_changes(&command->options, out, then, now);
 	}
 	return status == PROGRAM_GOES_ON ? EXIT_SUCCESS : status;
 }

@@ -118,13 +118,8 @@ static int fill_rows(struct joined_text *text, const struct tdt_node *root)
 	}
 	/* Going up from the end, the first child of a parent that is met is the last child. */
 	memset(row_of, 0, n_nodes * sizeof(*row_of));
-	for (row = text->view.n; row-- > 1;) {
-		uint32_t *seen =
-		    &row_of[tdt_node_id(text->view.row[text->view.row[row].parent].node)];
-
-		text->last[row] = *seen == 0;
-		*seen = 1;
-	}
+	for (row = text->view.n; row-- > 1;)
+		text->last[row] = row_of[text->view.row[row].parent]++ == 0;
 	free(row_of);
 	free(nodes);
 	return 0;

@@ -62,7 +62,8 @@ static bool is_longer(struct check *check, uint64_t ns, uint64_t limit, bool at_
 	return false;
 }
 
-bool check_is_bad(struct check *check, const struct tdt_task_info *info, bool at_least)
+/* Whether the task has been in its state for too long, or waits for a lock in a futurelock. */
+static bool is_bad(struct check *check, const struct tdt_task_info *info, bool at_least)
 {
 	if (tdt__waits_in_vain(info))
 		return true;
@@ -76,7 +77,8 @@ bool check_is_bad(struct check *check, const struct tdt_task_info *info, bool at
 	}
 }
 
-bool check_has_fault(struct check *check, const struct tdt_snapshot *found)
+/* Whether one of the rings is a deadlock, or there is another fault. */
+static bool has_fault(struct check *check, const struct tdt_snapshot *found)
 {
 	bool fault = found->n_lost_wakeups != 0;
 
@@ -87,7 +89,7 @@ bool check_has_fault(struct check *check, const struct tdt_snapshot *found)
 	return fault;
 }
 
-int check_report(const struct check *check)
+static int report_unexcluded(const struct check *check)
 {
 	if (check->unproven)
 		report_trouble("a ring of waits is unproven: it is a deadlock unless one of its "
@@ -98,6 +100,17 @@ int check_report(const struct check *check)
 		report_trouble("a core file has no clock, so it is unknown whether a poll or a "
 			       "wait has lasted for longer than that");
 	return check->unproven || check->at_least ? TDT_CHECK_UNPROVEN : EXIT_SUCCESS;
+}
+
+int check_snapshot(struct check check, const struct tdt_snapshot *snapshot)
+{
+	bool found = has_fault(&check, snapshot);
+
+	for (size_t i = 0; i < snapshot->n_groups && !found; i++)
+		for (size_t k = 0; k < snapshot->groups[i]->n && !found; k++)
+			found = is_bad(&check, snapshot->groups[i]->tasks[k],
+				       snapshot->at_least != 0);
+	return found ? TDT_CHECK_FOUND : report_unexcluded(&check);
 }
 
 int worse_status(int a, int b)

@@ -109,10 +109,9 @@ static void add_states(struct tdt__string *string, const struct profile_result *
 
 	for (int i = 0; i < TDT__PROFILE_STATES; i++)
 		all += ns[i];
-	for (int i = 0; i < TDT__PROFILE_STATES; i++) {
+	for (int i = 0; i < TDT__PROFILE_STATES; i++)
 		tdt__string_printf(string, "%s%s %s (%.1f %%)", i == 0 ? "" : ", ", task_states[i],
 				   TDT__DURATION((uint64_t)ns[i]), percent(ns[i], all));
-	}
 	tdt__string_puts(string, "\n");
 }
 

@@ -89,10 +89,8 @@ static bool seen_futurelock_lines(struct tdt__string *string, const struct listi
 	bool enough = tdt__stuck_locks_collect(&locks, &listing->found) == 0;
 	struct tdt__names *names = locks.n != 0 ? tdt__names_new(&listing->found) : NULL;
 
-	for (size_t i = 0; i < locks.n; i++) {
+	for (size_t i = 0; i < locks.n; i++)
 		tdt__stuck_lock_line(string, &locks.lock[i], names);
-		tdt__string_puts(string, "\n");
-	}
 	tdt__names_free(names);
 	free(locks.lock);
 	return enough;
@@ -133,16 +131,12 @@ void ps_summary(struct tdt__out *out, const struct listing *listing)
 		tdt__string_puts(&string, TDT__AT_LEAST);
 	out->no_memory |= !seen_futurelock_lines(&string, listing);
 	for (size_t i = 0; i < listing->tasks->n; i++)
-		if (listing->tasks->task[i].member.info.busy_polls != 0) {
+		if (listing->tasks->task[i].member.info.busy_polls != 0)
 			tdt__busy_line(&string, &listing->tasks->task[i].member.info);
-			tdt__string_puts(&string, "\n");
-		}
 	for (size_t i = 0; i < listing->found.n_lost_wakeups; i++)
 		tdt__lost_line(&string, listing->found.lost_wakeups[i]->tasks[0], 0, NULL);
-	for (size_t i = 0; i < listing->found.n_cycles; i++) {
+	for (size_t i = 0; i < listing->found.n_cycles; i++)
 		tdt__ring_line(&string, listing->found.cycles[i], SIZE_MAX);
-		tdt__string_puts(&string, "\n");
-	}
 	tdt__string_puts(&string, "\n");
 	tdt__out_take(out, &string);
 }
@@ -214,18 +208,6 @@ static int choose_shown(struct options *options, struct listing *listing)
 	return 0;
 }
 
-static int check_listing(struct check check, const struct listing *listing)
-{
-	bool at_least = tdt__tasks_at_least(listing->tasks);
-
-	if (check_has_fault(&check, &listing->found))
-		return TDT_CHECK_FOUND;
-	for (size_t i = 0; i < listing->tasks->n; i++)
-		if (check_is_bad(&check, &listing->tasks->task[i].member.info, at_least))
-			return TDT_CHECK_FOUND;
-	return check_report(&check);
-}
-
 static void (*form_of(const struct options *options))(struct tdt__out *, const struct listing *)
 {
 	return options->print.format == TDT_PRINT_JSON ? ps_json
@@ -243,7 +225,7 @@ static int print_listing(const struct options *options, const struct listing *li
 	form_of(options)(&out, listing);
 	status = report_output(NULL, tdt__out_end(&out));
 	return status == EXIT_SUCCESS && options->check.on
-		       ? check_listing(options->check, listing)
+		       ? check_snapshot(options->check, &listing->found)
 		       : status;
 }
 
@@ -271,7 +253,8 @@ static int list_these(struct options *options, struct listing *listing,
 		listing->found = (struct tdt_snapshot){ .groups = &groups,
 							.n_groups = 1,
 							.cycles = cycles.list,
-							.n_cycles = cycles.n };
+							.n_cycles = cycles.n,
+							.at_least = tdt__tasks_at_least(tasks) };
 		tdt__tasks_found(tasks, &listing->found);
 		status = print_listing(options, listing);
 	}

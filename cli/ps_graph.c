@@ -99,9 +99,8 @@ static void tree_line(struct tdt__string *string, const struct family *family, u
 	tdt__color(string, TDT__PLAIN);
 	tdt__string_puts(string, " ");
 	ps_state(string, shown);
-	if (info->state_ns != 0) {
+	if (info->state_ns != 0)
 		tdt__string_printf(string, " %s", TDT__DURATION_CELL(info->state_ns));
-	}
 	if (info->n_waits != 0) {
 		tdt__string_puts(string, " ");
 		tdt__wait_for(string, &shown->wait, info->id, NULL);
@@ -218,9 +217,10 @@ static void dot_edge(struct tdt__string *string, const struct family *family, ui
 
 /* Tasks that neither wait for a task nor are waited for are left out. */
 static void dot_graph(struct tdt__string *string, const struct family *family,
-		      unsigned char *mark, bool *in)
+		      unsigned char *mark)
 {
 	size_t n = family->listing->n;
+	bool *in = family->printed;
 
 	mark_rings(family, mark);
 	for (uint32_t i = 0; i < n; i++) {
@@ -245,17 +245,15 @@ static void dot_graph(struct tdt__string *string, const struct family *family,
 void ps_dot(struct tdt__out *out, const struct listing *listing)
 {
 	unsigned char *mark = calloc(listing->n + 1, sizeof *mark);
-	bool *in = calloc(listing->n + 1, sizeof *in);
 	struct tdt__string string = { 0 };
 	struct family family;
 
-	if (mark != NULL && in != NULL && family_init(&family, listing) == 0) {
-		dot_graph(&string, &family, mark, in);
+	if (mark != NULL && family_init(&family, listing) == 0) {
+		dot_graph(&string, &family, mark);
 		tdt__out_take(out, &string);
 		family_fini(&family);
 	} else {
 		out->no_memory = true;
 	}
 	free(mark);
-	free(in);
 }

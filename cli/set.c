@@ -46,68 +46,42 @@ static void set_setting(struct set_command *command, const char *setting)
 			  setting);
 }
 
-/* The watch and the recording that are in force, as the library has answered. */
-struct in_force {
-	uint64_t watch_ns;
-	bool recording, by_program;
-};
-
-static int request_watch(const struct set_command *command, struct tdt__door *door,
-			 struct in_force *in_force, struct tdt__trouble *trouble)
+/* What is in force, as the library has answered. */
+static void print_in_force(const struct set_command *command, uint64_t watch_ns, bool by_program)
 {
-	struct tdt_outside_watch watch = { .interval_ns = command->watch_ns };
-	int error;
+	bool recording = command->ring_size != 0;
 
-	if (command->watch_ns == 0)
-		return 0;
-	error = tdt__door_request(door, &watch.header, TDT_OUTSIDE_WATCH, sizeof watch, trouble);
-	in_force->watch_ns = watch.interval_ns;
-	return error;
-}
-
-static int request_record(const struct set_command *command, struct tdt__door *door,
-			  struct in_force *in_force, struct tdt__trouble *trouble)
-{
-	struct tdt_outside_record record = { .ring_size = command->ring_size, .on = 1 };
-	int error;
-
-	if (command->ring_size == 0)
-		return 0;
-	error = tdt__door_request(door, &record.header, TDT_OUTSIDE_RECORD, sizeof record, trouble);
-	in_force->recording = true;
-	in_force->by_program = record.by_program != 0;
-	return error;
-}
-
-static void print_in_force(const struct set_command *command, const struct in_force *in_force)
-{
 	if (command->options.print.format == TDT_PRINT_JSON) {
-		printf("{\"tdt\":1,\"set\":{\"watch_ns\":%" PRIu64 ",\"recording\":%s}}\n",
-		       in_force->watch_ns, in_force->recording ? "true" : "false");
+		printf("{\"tdt\":1,\"set\":{\"watch_ns\":%" PRIu64 ",\"recording\":%s}}\n", watch_ns,
+		       recording ? "true" : "false");
 		return;
 	}
-	if (in_force->watch_ns != 0)
-		printf("the tasks are watched: every %s\n", TDT__DURATION(in_force->watch_ns));
-	if (in_force->recording)
+	if (watch_ns != 0)
+		printf("the tasks are watched: every %s\n", TDT__DURATION(watch_ns));
+	if (recording)
 		printf("the tasks are recorded%s\n",
-		       in_force->by_program ? ", as the program itself has chosen" : "");
+		       by_program ? ", as the program itself has chosen" : "");
 }
 
 static int set_one(const struct set_command *command, struct set_doors *doors,
 		   const struct outside *outside, size_t registry, struct tdt__trouble *trouble)
 {
+	struct tdt_outside_watch watch = { .interval_ns = command->watch_ns };
+	struct tdt_outside_record record = { .ring_size = command->ring_size, .on = 1 };
 	struct tdt__door *door = &doors->door[doors->n];
-	struct in_force in_force = { 0 };
 	int error = tdt__door_open(door, &outside->target, &outside->found[registry], trouble);
 
 	if (error != 0)
 		return error;
 	doors->n++;
-	error = request_watch(command, door, &in_force, trouble);
+	if (command->watch_ns != 0)
+		error = tdt__door_request(door, &watch.header, TDT_OUTSIDE_WATCH, sizeof watch,
+					  trouble);
+	if (error == 0 && command->ring_size != 0)
+		error = tdt__door_request(door, &record.header, TDT_OUTSIDE_RECORD, sizeof record,
+					  trouble);
 	if (error == 0)
-		error = request_record(command, door, &in_force, trouble);
-	if (error == 0)
-		print_in_force(command, &in_force);
+		print_in_force(command, watch.interval_ns, record.by_program != 0);
 	return error;
 }
 

@@ -138,9 +138,8 @@ static int stack_of_place(const struct json_place *place, struct tdt__string *st
 		return -1;
 	add_frame_name(stack, task != NULL && task[0] != '\0' ? task : "(no name)");
 	add_frame_name(stack, state != NULL ? state : "?");
-	if (kind != NULL) {
+	if (kind != NULL)
 		tdt__string_printf(stack, ": %s", kind);
-	}
 	return add_frames(place, stack);
 }
 

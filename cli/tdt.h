@@ -52,16 +52,9 @@ void take_target(struct options *options, int *argc, char ***argv, bool more);
 /* --- Checks ---------------------------------------------------------------------------- */
 
 /*
- * Whether the task has been in its state for too long, or waits for a lock in a futurelock.
- * `at_least`: the time may be longer.
+ * Check the tasks of a snapshot, and report what could not be excluded.  Returns the exit status.
  */
-bool check_is_bad(struct check *check, const struct tdt_task_info *info, bool at_least);
-
-/* Whether one of the rings is a deadlock. */
-bool check_has_fault(struct check *check, const struct tdt_snapshot *found);
-
-/* The exit status of a check that has found nothing: report what it could not exclude. */
-int check_report(const struct check *check);
+int check_snapshot(struct check check, const struct tdt_snapshot *snapshot);
 
 /* The more serious one of two exit statuses. */
 int worse_status(int a, int b);

@@ -157,25 +157,13 @@ struct chosen {
 	unsigned rank; /* the smaller, the more suspicious */
 };
 
-static bool is_state(enum top_only only, enum tdt_task_state state)
-{
-	switch (only) {
-	case TOP_ONLY_RUNNABLE:
-		return state == TDT_TASK_RUNNABLE;
-	case TOP_ONLY_POLLING:
-		return state == TDT_TASK_RUNNING;
-	case TOP_ONLY_WAITING:
-		return state != TDT_TASK_RUNNING && state != TDT_TASK_RUNNABLE;
-	default:
-		return true;
-	}
-}
-
 static bool matches_question(const struct top_question *question, const struct tdt_task_info *info)
 {
+	enum { POLLED = 1 << TDT_TASK_RUNNING, RUNNABLE = 1 << TDT_TASK_RUNNABLE };
+	static const int states[TOP_ONLYS] = { -1, ~(POLLED | RUNNABLE), RUNNABLE, POLLED };
 	char pattern[sizeof question->filter + 2], id[24];
 
-	if (!is_state(question->only, info->state))
+	if ((states[question->only] & 1 << info->state) == 0)
 		return false;
 	if (question->filter[0] == '\0')
 		return true;

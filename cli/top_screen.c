@@ -69,9 +69,8 @@ static void rates_line(struct screen *screen)
 	tdt__color(line, TDT__PLAIN);
 	tdt__string_printf(line, ", %s spawned, %s ended", TDT__NUMBER(round->counts.spawned),
 			   TDT__NUMBER(round->counts.ended));
-	if (round->counts.held > 0) {
+	if (round->counts.held > 0)
 		tdt__string_printf(line, ", %s still held", TDT__NUMBER(round->counts.held));
-	}
 	top_end_line(screen);
 }
 
@@ -180,18 +179,6 @@ static void few_places(struct screen *screen)
 	top_put_line(screen, NULL, "");
 }
 
-static const char *word_of_state(enum tdt_task_state state)
-{
-	switch (state) {
-	case TDT_TASK_RUNNING:
-		return "polling";
-	case TDT_TASK_RUNNABLE:
-		return "runnable";
-	default:
-		return "waiting";
-	}
-}
-
 /* The width of names: narrow screens have less. */
 static unsigned name_width(const struct screen *screen)
 {
@@ -220,11 +207,14 @@ static void task_titles(struct screen *screen)
 static void state_cell(struct screen *screen, const struct top_task *task, bool colored)
 {
 	const struct tdt_task_info info = { .state = task->state, .state_ns = task->state_ns };
+	const char *word = task->state == TDT_TASK_RUNNING    ? "polling"
+			   : task->state == TDT_TASK_RUNNABLE ? "runnable"
+							      : "waiting";
 	const char *color = colored ? tdt__task_color(&info, task->deadlock) : NULL;
 
 	if (color != NULL)
 		tdt__color(&screen->line, color);
-	top_add_cell(screen, word_of_state(task->state), 8, false);
+	top_add_cell(screen, word, 8, false);
 	if (color != NULL)
 		tdt__color(&screen->line, TDT__PLAIN);
 }
@@ -254,10 +244,9 @@ static void list_line(struct screen *screen)
 	tdt__string_printf(line, "%s of them: %s, by %s%s", TDT__NUMBER(screen->round->n_matching),
 			   only[question->only], sorts[question->sort],
 			   question->reverse ? ", reversed" : "");
-	if (question->filter[0] != '\0' || screen->choice->typing) {
+	if (question->filter[0] != '\0' || screen->choice->typing)
 		tdt__string_printf(line, ", filter: %s%s", question->filter,
 				   screen->choice->typing ? "_" : "");
-	}
 	if (screen->round->n_matching > screen->round->n_tasks)
 		tdt__string_printf(line, ", the first %" PRIu64, screen->round->n_tasks);
 	top_end_line(screen);

@@ -91,9 +91,8 @@ static void some(struct tdt__string *string, const struct tdt_snapshot_group *gr
 			tdt__string_puts(string, i == group->n - 1 ? " and" : ",");
 		one(string, &info, facts);
 	}
-	if (shown < group->n) {
+	if (shown < group->n)
 		tdt__string_printf(string, " and %s more", TDT__NUMBER(group->n - shown));
-	}
 }
 
 static void head(struct tdt__string *string, const struct tdt_snapshot_group *group,
@@ -250,10 +249,9 @@ static void write_waits(struct tdt__string *string, struct table *table,
 			      tdt__names_find(dump->names, awaited.wait.owner));
 		tdt__string_puts(string, "\n");
 	}
-	if (n > TDT__WAITS_SHOWN) {
+	if (n > TDT__WAITS_SHOWN)
 		tdt__string_printf(string, "   and for %s more\n",
 				   TDT__NUMBER(n - TDT__WAITS_SHOWN));
-	}
 }
 
 void tdt__group_lines(struct tdt__string *string, const struct tdt_snapshot_group *group,

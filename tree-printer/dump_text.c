@@ -106,9 +106,8 @@ static void summary(struct tdt__string *string, const struct tdt__stuck_locks *l
 	summary_part(string, dump->unnamed,
 		     dump->unnamed == 1 ? " frame not named in time" : " frames not named in time",
 		     &before);
-	if (snapshot->took_ns != 0) {
+	if (snapshot->took_ns != 0)
 		tdt__string_printf(string, " (took %s)", TDT__DURATION(snapshot->took_ns));
-	}
 	tdt__string_puts(string, "\n");
 	if (snapshot->at_least)
 		tdt__string_puts(string, TDT__AT_LEAST);
@@ -366,7 +365,6 @@ static void stuck_locks(struct dump_text *text, const struct tdt__stuck_locks *l
 {
 	for (size_t i = 0; i < locks->n; i++) {
 		tdt__stuck_lock_line(&text->string, &locks->lock[i], text->dump->names);
-		tdt__string_puts(&text->string, "\n");
 		if (locks->lock[i].wait.orphaned != 0)
 			place_of_taking(text, &locks->lock[i].wait);
 	}
@@ -386,10 +384,8 @@ static void busy_loops(struct dump_text *text)
 			const struct tdt_task_info info =
 				tdt__dump_task(snapshot->groups[i], k);
 
-			if (info.busy_polls == 0)
-				continue;
-			tdt__busy_line(&text->string, &info);
-			tdt__string_puts(&text->string, "\n");
+			if (info.busy_polls != 0)
+				tdt__busy_line(&text->string, &info);
 		}
 	if (text->string.n != 0)
 		tdt__string_puts(&text->string, "\n");

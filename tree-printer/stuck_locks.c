@@ -117,7 +117,7 @@ void tdt__stuck_lock_line(struct tdt__string *string, const struct tdt__stuck_lo
 				   TDT__DURATION(wait->handed_ns));
 	}
 	tdt__string_printf(string, ": %s%s", TDT__NUMBER(lock->waits),
-			   lock->waits == 1 ? " wait for it hangs" : " waits for it hang");
+			   lock->waits == 1 ? " wait for it hangs\n" : " waits for it hang\n");
 }
 
 size_t tdt__stuck_orphans(const struct tdt__stuck_locks *locks)

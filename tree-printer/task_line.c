@@ -20,10 +20,9 @@ static void state(struct tdt__string *string, const struct tdt_task_info *info, 
 	if (info->thread != 0)
 		tdt__string_printf(string, " on thread %" PRIu32, info->thread);
 	tdt__task_syscall(string, info->syscall);
-	if (info->state == TDT_TASK_UNKNOWN && info->polls != 0) {
+	if (info->state == TDT_TASK_UNKNOWN && info->polls != 0)
 		tdt__string_printf(string, ", last polled %s before the end",
 				   TDT__DURATION(info->polled_ns));
-	}
 }
 
 /*
@@ -97,7 +96,7 @@ void tdt__busy_line(struct tdt__string *string, const struct tdt_task_info *info
 	tdt__colored(string, TDT__RED, "busy loop");
 	tdt__string_puts(string, ": task ");
 	tdt__task_name(string, info->id, info->name);
-	tdt__string_printf(string, "%s%s times in %s",
+	tdt__string_printf(string, "%s%s times in %s\n",
 			   info->woken_by == info->id ? " woke itself " : " was polled ",
 			   TDT__NUMBER(info->busy_polls), TDT__DURATION(info->busy_ns));
 }

@@ -172,6 +172,7 @@ void tdt__ring_line(struct tdt__string *string, const struct tdt_snapshot_cycle 
 						  : ", which waits for task ");
 		tdt__task_name(string, task->id, task->name);
 	}
+	tdt__string_puts(string, "\n");
 }
 
 const char *tdt__for(enum tdt_task_state state)

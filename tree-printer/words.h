@@ -160,8 +160,7 @@ void tdt__task_line(struct tdt__string *string, const struct tdt_task_info *info
 		    struct tdt__task_kind kind);
 
 /*
- * `busy loop: task 6 "x" woke itself 406,000 times in 0.1 s`, without an end of the line: what is
- * said of a task with `busy_polls`.
+ * `busy loop: task 6 "x" woke itself 406,000 times in 0.1 s`: the line about a task with `busy_polls`.
  */
 void tdt__busy_line(struct tdt__string *string, const struct tdt_task_info *info);
 

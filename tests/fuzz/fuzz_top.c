@@ -13,6 +13,8 @@
 
 #include <config.h>
 
+#define NCURSES_NOMACROS 1
+#include <curses.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,7 +120,7 @@ static void press(struct session *session, const struct top_round *round, const 
 
 		top_press(&session->choice,
 			  is_character ? characters[keys[i] % 32]
-				       : TOP_KEY_UP + (int)(keys[i] % 32 - sizeof characters + 1),
+				       : KEY_DOWN + (int)(keys[i] % 32 - sizeof characters + 1),
 			  round);
 	}
 }

@@ -4,6 +4,9 @@
  * are made here, compared and shown as text, and what keys do.
  */
 
+#define NCURSES_NOMACROS 1
+#include <curses.h>
+
 #include "cli/top_lines.h"
 #include "cli/top_round.h"
 #include "cli/top_screen.h"
@@ -276,7 +279,7 @@ TEST(the_selected_row_is_on_the_screen)
 		add_task(now, i, "name", i);
 	top_round_take(now, last);
 	shows_not(now, 80, 24, "    100 name");
-	top_press(&choice, TOP_KEY_END, now);
+	top_press(&choice, KEY_END, now);
 	shows(now, 80, 24, "    100 name");
 }
 
@@ -354,11 +357,11 @@ TEST(enter_opens_a_task_and_escape_closes_it)
 {
 	add_task(now, 1, "a", 1);
 	add_task(now, 5, "b", 1);
-	top_press(&choice, TOP_KEY_DOWN, now);
-	top_press(&choice, TOP_KEY_ENTER, now);
+	top_press(&choice, KEY_DOWN, now);
+	top_press(&choice, KEY_ENTER, now);
 	ck_assert(choice.question.open && choice.anew);
 	ck_assert_uint_eq(choice.question.id, 5);
-	top_press(&choice, TOP_KEY_BACK, now);
+	top_press(&choice, KEY_LEFT, now);
 	ck_assert(!choice.question.open);
 	top_follow(&choice, now);
 	ck_assert_uint_eq(choice.at, 1);
@@ -367,7 +370,7 @@ TEST(enter_opens_a_task_and_escape_closes_it)
 TEST(o_goes_to_the_holder_and_escape_comes_back)
 {
 	add_task(now, 1, "a", 1);
-	top_press(&choice, TOP_KEY_ENTER, now);
+	top_press(&choice, KEY_ENTER, now);
 	top_press(&choice, 'o', now);
 	ck_assert_uint_eq(choice.question.id, 1);
 	now->holder = 2;
@@ -376,10 +379,10 @@ TEST(o_goes_to_the_holder_and_escape_comes_back)
 	ck_assert_uint_eq(choice.question.id, 2);
 	for (int i = 0; i < TOP_OPENED; i++) {
 		ck_assert(choice.question.open);
-		top_press(&choice, TOP_KEY_BACK, now);
+		top_press(&choice, KEY_LEFT, now);
 	}
 	ck_assert(choice.question.open);
-	top_press(&choice, TOP_KEY_BACK, now);
+	top_press(&choice, KEY_LEFT, now);
 	ck_assert(!choice.question.open);
 }
 
@@ -390,7 +393,7 @@ TEST(the_selected_task_is_followed)
 	add_task(now, 3, "c", 1);
 	add_task(now, 1, "a", 1);
 	add_task(now, 2, "b", 1);
-	top_press(&choice, TOP_KEY_DOWN, last);
+	top_press(&choice, KEY_DOWN, last);
 	top_follow(&choice, now);
 	ck_assert_uint_eq(choice.at, 2);
 	now->n_tasks = 1;
@@ -405,17 +408,17 @@ TEST(a_filter_is_typed)
 	top_press(&choice, 'q', now);
 	top_press(&choice, '2', now);
 	top_press(&choice, 'x', now);
-	top_press(&choice, TOP_KEY_ERASE, now);
+	top_press(&choice, KEY_BACKSPACE, now);
 	ck_assert_str_eq(choice.question.filter, "q2");
 	shows(now, 80, 24, "filter: q2_");
-	top_press(&choice, TOP_KEY_ENTER, now);
+	top_press(&choice, KEY_ENTER, now);
 	ck_assert(!choice.typing && !choice.quit);
 	for (int i = 0; i < 200; i++) {
 		choice.typing = true;
 		top_press(&choice, 'y', now);
 	}
 	ck_assert_uint_eq(strlen(choice.question.filter), sizeof choice.question.filter - 1);
-	top_press(&choice, TOP_KEY_BACK, now);
+	top_press(&choice, KEY_LEFT, now);
 	ck_assert_str_eq(choice.question.filter, "");
 }
 
@@ -458,8 +461,8 @@ TEST(other_keys_do_what_the_help_says)
 
 TEST(keys_before_the_first_round_do_no_harm)
 {
-	static const int keys[] = { TOP_KEY_UP, TOP_KEY_DOWN,  TOP_KEY_END, TOP_KEY_ENTER,
-				    'o',	TOP_KEY_BACK, TOP_KEY_OTHER, 's' };
+	static const int keys[] = { KEY_UP, KEY_DOWN,  KEY_END, KEY_ENTER,
+				    'o',	KEY_LEFT, KEY_MOUSE, 's' };
 
 	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
 		top_press(&choice, keys[i], NULL);
