@@ -105,11 +105,6 @@ static uint32_t place_number(struct comparing *comparing, const struct tdt_trace
 
 /* --- Members ------------------------------------------------------------------------ */
 
-static bool is_live(const struct tdt_task_info *info)
-{
-	return info->state != TDT_TASK_READY && info->state != TDT_TASK_PANICKED;
-}
-
 /* List the tasks of a group, all of which are at one place if they have a tree. */
 static int list_group(struct comparing *comparing, struct compared_all *members,
 		      const struct tdt_snapshot_group *group)
@@ -119,7 +114,7 @@ static int list_group(struct comparing *comparing, struct compared_all *members,
 	for (size_t i = 0; i < group->n; i++) {
 		const struct tdt_task_info *info = group->tasks[i];
 
-		if (!is_live(info))
+		if (info->state == TDT_TASK_READY || info->state == TDT_TASK_PANICKED)
 			continue;
 		if (place == NO_MEMBER || group->trace == NULL)
 			place = place_number(comparing, group->trace, info);

@@ -74,14 +74,6 @@ static void untraced_line(struct tdt__string *string, const struct listing *list
 	tdt__string_printf(string, "%s " TDT__UNTRACED "\n", TDT__COUNTED(n, "task"));
 }
 
-static void seen_misuse_line(struct tdt__string *string, const struct listing *listing)
-{
-	struct tdt__seen_misuse seen;
-
-	if (tdt__history_misuse(listing->tasks, &seen))
-		tdt__misuse_line(string, &seen.misuse);
-}
-
 /* False: no memory. */
 static bool seen_futurelock_lines(struct tdt__string *string, const struct listing *listing)
 {
@@ -108,6 +100,7 @@ void ps_summary(struct tdt__out *out, const struct listing *listing)
 {
 	const struct tdt_registry *registry = &listing->tasks->registry;
 	struct tdt__string string = { .options = listing->print };
+	struct tdt__seen_misuse seen;
 
 	if (listing->last != NULL)
 		last_title(&string, listing->last);
@@ -124,7 +117,8 @@ void ps_summary(struct tdt__out *out, const struct listing *listing)
 		last_missing(&string, listing->last);
 	} else {
 		counts_line(&string, listing);
-		seen_misuse_line(&string, listing);
+		if (tdt__history_misuse(listing->tasks, &seen))
+			tdt__misuse_line(&string, &seen.misuse);
 	}
 	untraced_line(&string, listing);
 	if (tdt__tasks_at_least(listing->tasks))

@@ -329,52 +329,37 @@ static int look_at_threads(struct round_look *looking)
 
 /* --- The open task ------------------------------------------------------------------ */
 
-/* The summary above the task says nothing of it. */
-static void keep_tree(struct top_round *round, const char *text, size_t size)
-{
-	const char *blank = memmem(text, size, "\n\n", 2);
-
-	if (blank != NULL) {
-		size -= (size_t)(blank + 2 - text);
-		text = blank + 2;
-	}
-	round->tree_size = size < TOP_TREE ? size : TOP_TREE;
-	memcpy(round->tree, text, round->tree_size);
-}
-
 /* Print the task as tdt bt prints it, with the names of those that it waits for. */
 static int print_tree_of(struct round_look *looking, const struct tdt_snapshot_group *group,
-			 const struct tdt_task_info *shown)
+			 const struct tdt_task_info *const *task)
 {
-	struct tdt_task_info info = *shown;
-	const struct tdt_task_info *task = &info;
-	const struct tdt_snapshot_group one = { .size = sizeof one,
-						.answer = group->answer,
-						.trace = group->trace,
-						.tasks = &task,
-						.n = 1 };
+	const struct tdt_snapshot_group one = {
+		.size = sizeof one, .answer = group->answer, .trace = group->trace, .tasks = task, .n = 1
+	};
 	const struct tdt_snapshot_group *const groups = &one;
-	struct tdt_snapshot snapshot = { .size = sizeof snapshot,
-					 .tasks = 1,
-					 .groups = &groups,
-					 .n_groups = 1,
-					 .outside = 1 };
-	const struct tdt_dump_options options = { .size = sizeof options,
-						  .print = &looking->look->options->print };
+	const struct tdt_snapshot snapshot = {
+		.size = sizeof snapshot, .tasks = 1, .groups = &groups, .n_groups = 1, .outside = 1
+	};
+	const struct tdt__dump dump = { .snapshot = &snapshot,
+					.names = looking->names,
+					.options = &looking->look->options->print,
+					.max_ids = 1 };
 	char *text = NULL;
 	size_t size = 0;
 	FILE *file = open_memstream(&text, &size);
+	struct tdt__out out = { .file = file };
+	uint64_t unnamed = 0;
 	int error;
 
 	if (file == NULL)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < info.n_waits; i++)
-		tdt__own_wait(&info, i)->owner_name =
-			tdt__names_find(looking->names, info.waits[i]->owner);
-	*tdt__answered(&snapshot, group->answer) = 1;
-	error = tdt__snapshot_print_by(&snapshot, file, &options, tdt__clock() + TREE_TIME);
-	if (fclose(file) == 0 && error == 0)
-		keep_tree(looking->round, text, size);
+	tdt__snapshot_name(&snapshot, tdt__clock() + TREE_TIME, &unnamed);
+	tdt__dump_groups(&out, &dump);
+	error = tdt__out_end(&out);
+	if (fclose(file) == 0 && error == 0) {
+		looking->round->tree_size = size < TOP_TREE ? size : TOP_TREE;
+		memcpy(looking->round->tree, text, looking->round->tree_size);
+	}
 	free(text);
 	return error;
 }
@@ -392,7 +377,8 @@ static int look_at_open_task(struct round_look *looking)
 			looking->round->is_there = true;
 			if (task->n_waits != 0)
 				looking->round->holder = task->waits[0]->owner;
-			return print_tree_of(looking, snapshot->groups[i], task);
+			return print_tree_of(looking, snapshot->groups[i],
+					     &snapshot->groups[i]->tasks[k]);
 		}
 	return 0;
 }

@@ -331,13 +331,6 @@ static void tasks_before(struct dump_text *text)
 	groups_apart(text, snapshot->before, snapshot->n_before);
 }
 
-static void cycle_text(struct dump_text *text, const struct tdt_snapshot_cycle *of)
-{
-	ring(&text->string, of, text->dump);
-	put_lines(text);
-	next_groups(text, of->n_groups, true);
-}
-
 /* ---- Locks that are not given back ---- */
 
 static void known_place(struct dump_text *text, const char *what, const struct tdt_node *root)
@@ -456,8 +449,11 @@ void tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 	busy_loops(&text);
 	lost_wakeups(&text);
 	text.kin = tdt__kin_find(snapshot, out);
-	for (size_t i = 0; i < snapshot->n_cycles && out->error == 0; i++)
-		cycle_text(&text, snapshot->cycles[i]);
+	for (size_t i = 0; i < snapshot->n_cycles && out->error == 0; i++) {
+		ring(&text.string, snapshot->cycles[i], dump);
+		put_lines(&text);
+		next_groups(&text, snapshot->cycles[i]->n_groups, true);
+	}
 	all_other_groups(&text);
 	tasks_before(&text);
 	groups_apart(&text, snapshot->panics, snapshot->n_panics);

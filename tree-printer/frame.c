@@ -71,22 +71,15 @@ void tdt__frame_name(struct tdt__string *string, const struct tdt_frame *frame)
 		tdt__string_printf(string, "0x%" PRIx64, frame->pc);
 }
 
-/* The part of `file` that is below `directory`; all of `file` if it is not below. */
-static const char *below(const char *file, const char *directory)
-{
-	size_t length = strlen(directory);
-
-	if (length > 1 && strncmp(file, directory, length) == 0 && file[length] == '/')
-		return file + length + 1;
-	return file;
-}
-
 /* The part of `file` that short paths show: a package's path begins with the package. */
 static const char *shown_part(const char *file, const char *directory)
 {
 	const char *in_package = tdt__in_package(file);
+	size_t n = strlen(directory);
 
-	return in_package != NULL ? in_package : below(file, directory);
+	if (in_package != NULL)
+		return in_package;
+	return tdt__is_below(file, directory, n) ? file + n + 1 : file;
 }
 
 static void source_path(struct tdt__string *string, const struct tdt_frame *frame)

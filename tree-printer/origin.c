@@ -75,8 +75,7 @@ static const char *in_rust_library(const char *file)
 	return found != NULL && tdt__starts_with(found, "library/") ? found : NULL;
 }
 
-/* Whether `path` lies below the directory that is the first `n` bytes of `directory`. */
-static bool is_below(const char *path, const char *directory, size_t n)
+bool tdt__is_below(const char *path, const char *directory, size_t n)
 {
 	return n > 1 && strncmp(path, directory, n) == 0 && path[n] == '/';
 }
@@ -132,7 +131,7 @@ static const char *in_folded_path(const char *file)
 
 		while (length > 1 && path[length - 1] == '/')
 			length--;
-		if (is_below(file, path, length))
+		if (tdt__is_below(file, path, length))
 			return file + length + 1;
 	}
 	return NULL;
@@ -161,7 +160,7 @@ static bool is_of_system(const struct tdt_frame *frame)
 	const char *directory = frame->directory != NULL ? frame->directory : "";
 
 	return tdt__starts_with(frame->file, "/usr/") &&
-	       !is_below(frame->file, directory, strlen(directory));
+	       !tdt__is_below(frame->file, directory, strlen(directory));
 }
 
 struct tdt__package tdt__package(const struct tdt_frame *frame)
@@ -206,17 +205,14 @@ static bool is_language_module(const char *module)
 	return false;
 }
 
-static bool is_language_file(const char *file)
-{
-	/* Rust's library has its dependencies at hand. */
-	return in_rust_library(file) != NULL || strstr(file, "/rust/deps/") != NULL ||
-	       strstr(file, "/include/c++/") != NULL;
-}
-
+/* Rust's library has its dependencies at hand. */
 static bool is_language(const struct tdt_frame *frame)
 {
+	const char *file = frame->file;
+
 	return (frame->module != NULL && is_language_module(frame->module)) ||
-	       (frame->file != NULL && is_language_file(frame->file));
+	       (file != NULL && (in_rust_library(file) != NULL || strstr(file, "/rust/deps/") != NULL ||
+				 strstr(file, "/include/c++/") != NULL));
 }
 
 bool tdt__clones_waker(const struct tdt_frame *frame)
@@ -255,23 +251,12 @@ bool tdt__is_crates_wrapper(const struct tdt_frame *frame)
 	       tdt__starts_with(function, "tdt::waker::");
 }
 
-/* --- The program ---------------------------------------------------------------------------- */
-
-static bool is_library_module(const struct tdt_frame *frame)
-{
-	return frame->module != NULL && strstr(file_name(frame->module), ".so") != NULL;
-}
-
-static bool is_nowhere(const struct tdt_frame *frame)
-{
-	return frame->function == NULL && frame->module == NULL && frame->file == NULL;
-}
-
 enum tdt__origin tdt__origin(const struct tdt_frame *frame)
 {
 	if (tdt__is_plumbing(frame))
 		return TDT__ORIGIN_TDT;
-	if (frame->unnamed || is_nowhere(frame))
+	if (frame->unnamed ||
+	    (frame->function == NULL && frame->module == NULL && frame->file == NULL))
 		return TDT__ORIGIN_UNKNOWN;
 	if (is_language(frame))
 		return TDT__ORIGIN_LANGUAGE;
@@ -281,7 +266,9 @@ enum tdt__origin tdt__origin(const struct tdt_frame *frame)
 		return frame->module == NULL ? TDT__ORIGIN_PROGRAM : TDT__ORIGIN_PACKAGE;
 	if (tdt__in_package(frame->file) != NULL || is_of_system(frame))
 		return TDT__ORIGIN_PACKAGE;
-	return is_library_module(frame) ? TDT__ORIGIN_LIBRARY : TDT__ORIGIN_PROGRAM;
+	return frame->module != NULL && strstr(file_name(frame->module), ".so") != NULL
+		       ? TDT__ORIGIN_LIBRARY
+		       : TDT__ORIGIN_PROGRAM;
 }
 
 /* The length of the path of the innermost directory in which both paths lie. */
@@ -367,5 +354,5 @@ bool tdt__lies_with(const struct tdt_frame *frame, const struct tdt_frame *own)
 
 	return read_path(path, frame->file) && read_path(own_path, own->file) &&
 	       read_path(compiled_in, own->directory) &&
-	       is_below(path, own_path, home_of_program(own_path, compiled_in));
+	       tdt__is_below(path, own_path, home_of_program(own_path, compiled_in));
 }

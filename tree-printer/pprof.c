@@ -152,11 +152,6 @@ static uint64_t mapping_of(const struct writing *writing, uint64_t pc)
 	return module != NULL ? (uint64_t)(module - modules->module) + 1 : 0;
 }
 
-static bool is_frame_shown(const struct tdt__pprof_sample *sample, const struct tdt_node *node)
-{
-	return sample->shown == NULL || sample->shown[tdt_node_id(node)];
-}
-
 /*
  * Add the location of the frames at `*node` with one address, unless none of them is shown.
  * `*node` becomes the next outer one.
@@ -174,7 +169,7 @@ static void add_location(struct writing *writing, const struct tdt__pprof_sample
 	if (pc != 0)
 		tdt__proto_add_uint(&location, LOCATION_ADDRESS, pc);
 	while (inlined && frame->kind != TDT_NODE_TASK) {
-		if (is_frame_shown(sample, *node)) {
+		if (sample->shown == NULL || sample->shown[tdt_node_id(*node)]) {
 			add_pprof_line(writing, &location, frame);
 			shown = true;
 		}
@@ -256,14 +251,6 @@ static void add_mapping(struct writing *writing, uint64_t number,
 	tdt__proto_wrap(out, start, PROFILE_MAPPING);
 }
 
-static void add_mappings(struct writing *writing)
-{
-	const struct tdt__modules *modules = writing->profile->modules;
-
-	for (size_t i = 0; modules != NULL && i < modules->n; i++)
-		add_mapping(writing, i + 1, &modules->module[i]);
-}
-
 static void add_table(struct writing *writing, unsigned field, const struct tdt__texts *table)
 {
 	for (size_t i = 0; i < table->n; i++) {
@@ -287,13 +274,15 @@ static void add_texts(struct writing *writing)
 static void make_message(struct writing *writing)
 {
 	const struct tdt__pprof *profile = writing->profile;
+	const struct tdt__modules *modules = profile->modules;
 
 	find_bytes(writing, &writing->texts, "", 0); /* text 0 must be empty */
 	for (int i = 0; i < TDT__PPROF_VALUES; i++)
 		add_type(writing, PROFILE_SAMPLE_TYPE, profile->type[i], profile->unit[i]);
 	for (size_t i = 0; i < profile->n; i++)
 		add_sample(writing, &profile->sample[i]);
-	add_mappings(writing);
+	for (size_t i = 0; modules != NULL && i < modules->n; i++)
+		add_mapping(writing, i + 1, &modules->module[i]);
 	add_table(writing, PROFILE_LOCATION, &writing->locations);
 	add_table(writing, PROFILE_FUNCTION, &writing->functions);
 	tdt__proto_add_uint(&writing->out, PROFILE_TIME, profile->real);

@@ -291,13 +291,6 @@ static const char *users_module(const struct tdt__view *view)
 	return frame != NULL && frame->module != NULL ? frame->module : "";
 }
 
-static void one_frame(struct summary_lines *text, const struct tdt_frame *frame, bool users)
-{
-	tdt__frame_name(&text->part, frame);
-	if (users)
-		tdt__frame_place(&text->part, frame);
-}
-
 /*
  * The innermost frame, and then the innermost ones of the user's code: "in memset from fill at
  * x.c:18:11 from parser_poll at x.c:40:3".
@@ -315,7 +308,9 @@ static void innermost_frames(struct summary_lines *text, const struct tdt__view 
 		if (frame == NULL || (!users && n > 0))
 			continue;
 		tdt__string_puts(&text->part, before);
-		one_frame(text, frame, users);
+		tdt__frame_name(&text->part, frame);
+		if (users)
+			tdt__frame_place(&text->part, frame);
 		end_part(text);
 		before = "from ";
 		n++;
