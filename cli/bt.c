@@ -54,27 +54,20 @@ static int print_snapshot(FILE *out, void *arg)
 				      tdt__clock() + NAMING_TIME);
 }
 
-/* `last`: the recording that the findings are of; NULL: of a process or a core file. */
-static int print_findings(const struct bt_command *command, struct tdt__modules *modules,
-			  const struct tdt__findings *findings, struct tdt__tasks *tasks,
-			  const struct last *last)
-{
-	struct bt_printing printing = { &findings->public, tasks, &command->options.print, last };
-
-	return print_named(print_snapshot, &printing, modules, &command->options, NULL);
-}
-
 static int dump_registry(void *arg, struct outside *outside, size_t registry)
 {
 	struct bt_command *command = arg;
+	struct bt_printing printing;
 	struct answer answer;
 	int status =
 	    answer_take(&answer, &command->options, &command->choice, outside, registry);
 
 	if (status != PROGRAM_GOES_ON)
 		return status;
-	status = print_findings(command, outside->images.table, answer.findings, &answer.tasks,
-				NULL);
+	printing = (struct bt_printing){ &answer.findings->public, &answer.tasks,
+					 &command->options.print, NULL };
+	status = print_named(print_snapshot, &printing, outside->images.table, &command->options,
+			     NULL);
 	if (status == EXIT_SUCCESS && command->options.check.on)
 		status = check_snapshot(command->options.check, &answer.findings->public);
 	if (answer.ended)
@@ -88,11 +81,14 @@ static int dump_recording(void *arg, struct last *last)
 	struct bt_command *command = arg;
 	struct tdt__findings *findings =
 		tdt__last_dump(&last->states, &command->choice, last->read.modules);
+	struct bt_printing printing;
 	int status;
 
 	if (findings == NULL)
 		return report_no_memory();
-	status = print_findings(command, last->read.modules, findings, NULL, last);
+	printing = (struct bt_printing){ &findings->public, NULL, &command->options.print, last };
+	status = print_named(print_snapshot, &printing, last->read.modules, &command->options,
+			     NULL);
 	tdt__findings_free(findings);
 	return status;
 }

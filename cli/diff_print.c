@@ -101,9 +101,10 @@ static void write_groups(struct diff_printing *printing, const struct compare_gr
 	tdt__dump_groups(printing->out, &dump);
 }
 
-static void fate_part(struct diff_printing *printing, enum compare_fate fate)
+static void fate_part(struct diff_printing *printing, const char *title, enum compare_fate fate)
 {
 	const struct comparison *comparison = printing->result->comparison;
+	struct tdt__string *string = &printing->string;
 	size_t from = 0, n = 0, tasks = 0, shown;
 
 	while (from < comparison->n_groups && comparison->group[from].fate != fate)
@@ -115,32 +116,14 @@ static void fate_part(struct diff_printing *printing, enum compare_fate fate)
 		tasks += comparison->group[from + i].tasks.n;
 	if (n == 0)
 		return;
-	tdt__string_printf(&printing->string, "%s\n\n",
-			   TDT__COUNTED(comparison->fates[fate], "task"));
-	tdt__out_take(printing->out, &printing->string);
+	tdt__colored(string, TDT__BOLD, title);
+	if (fate == FATE_STUCK)
+		tdt__string_printf(string, " %s", TDT__DURATION(comparison->apart_ns));
+	tdt__string_printf(string, ": %s\n\n", TDT__COUNTED(comparison->fates[fate], "task"));
+	tdt__out_take(printing->out, string);
 	write_groups(printing, &comparison->group[from], shown);
-	rest_line(&printing->string, n - shown, tasks);
-	tdt__out_take(printing->out, &printing->string);
-}
-
-static void stuck_part(struct diff_printing *printing)
-{
-	const struct comparison *comparison = printing->result->comparison;
-
-	if (comparison->fates[FATE_STUCK] == 0)
-		return;
-	tdt__colored(&printing->string, TDT__BOLD, "did not move for");
-	tdt__string_printf(&printing->string, " %s: ", TDT__DURATION(comparison->apart_ns));
-	fate_part(printing, FATE_STUCK);
-}
-
-static void other_part(struct diff_printing *printing, const char *title, enum compare_fate fate)
-{
-	if (printing->result->comparison->fates[fate] == 0)
-		return;
-	tdt__colored(&printing->string, TDT__BOLD, title);
-	tdt__string_puts(&printing->string, ": ");
-	fate_part(printing, fate);
+	rest_line(string, n - shown, tasks);
+	tdt__out_take(printing->out, string);
 }
 
 /* Where tasks without a tree wait, and were spawned. */
@@ -221,10 +204,10 @@ void diff_text(struct tdt__out *out, const struct diff_result *result)
 	diff_heading(&printing.string, result);
 	fates_line(&printing.string, result->comparison);
 	tdt__out_take(out, &printing.string);
-	stuck_part(&printing);
+	fate_part(&printing, "did not move for", FATE_STUCK);
 	grown_part(&printing);
-	other_part(&printing, "came", FATE_CAME);
-	other_part(&printing, "went", FATE_WENT);
+	fate_part(&printing, "came", FATE_CAME);
+	fate_part(&printing, "went", FATE_WENT);
 	tdt__names_free(printing.names);
 }
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "names.h"
 #include "terminal.h"
 #include "words.h"
@@ -23,28 +24,19 @@ bool tdt__waits_in_vain(const struct tdt_task_info *info)
 	return false;
 }
 
-/* Add the waits of a task for such locks to the array, or only count them. */
-static void add_waits(struct tdt__stuck_locks *locks, const struct tdt_task_info *info)
+/* Add the waits of a task for such locks.  False: no memory. */
+static bool add_waits(struct tdt__stuck_locks *locks, size_t *room,
+		      const struct tdt_task_info *info)
 {
 	for (uint32_t i = 0; i < info->n_waits && info->waits != NULL; i++) {
 		if (!hangs_for_ever(info->waits[i]))
 			continue;
-		if (locks->lock != NULL)
-			locks->lock[locks->n] =
-				(struct tdt__stuck_lock){ .wait = *info->waits[i], .waits = 1 };
-		locks->n++;
+		if (!tdt__array_grow(&locks->lock, locks->n, room, sizeof *locks->lock))
+			return false;
+		locks->lock[locks->n++] =
+			(struct tdt__stuck_lock){ .wait = *info->waits[i], .waits = 1 };
 	}
-}
-
-static void add_all(struct tdt__stuck_locks *locks, const struct tdt_snapshot *snapshot)
-{
-	locks->n = 0;
-	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t k = 0; k < snapshot->groups[i]->n; k++) {
-			const struct tdt_task_info info = tdt__dump_task(snapshot->groups[i], k);
-
-			add_waits(locks, &info);
-		}
+	return true;
 }
 
 static int compare(uint64_t a, uint64_t b)
@@ -77,19 +69,21 @@ static void join_locks(struct tdt__stuck_locks *locks)
 
 int tdt__stuck_locks_collect(struct tdt__stuck_locks *locks, const struct tdt_snapshot *snapshot)
 {
+	size_t room = 0;
+	bool enough = true;
+
 	*locks = (struct tdt__stuck_locks){ 0 };
-	add_all(locks, snapshot);
+	for (size_t i = 0; i < snapshot->n_groups; i++)
+		for (size_t k = 0; k < snapshot->groups[i]->n && enough; k++) {
+			const struct tdt_task_info info = tdt__dump_task(snapshot->groups[i], k);
+
+			enough = add_waits(locks, &room, &info);
+		}
 	if (locks->n == 0)
-		return 0;
-	locks->lock = calloc(locks->n, sizeof locks->lock[0]);
-	if (locks->lock == NULL) {
-		locks->n = 0;
-		return -ENOMEM;
-	}
-	add_all(locks, snapshot);
+		return enough ? 0 : -ENOMEM;
 	qsort(locks->lock, locks->n, sizeof locks->lock[0], by_owner);
 	join_locks(locks);
-	return 0;
+	return enough ? 0 : -ENOMEM;
 }
 
 static void headline(struct tdt__string *string, const char *what, const struct tdt_wait *wait,
