@@ -330,14 +330,14 @@ static void put_page(FILE *out, struct scrape *scrape)
 		metrics_page_print(out, &down);
 }
 
-static int make_page(void *arg, enum serve_form form, char **text, size_t *length)
+static int make_page(void *arg, bool open_metrics, char **text, size_t *length)
 {
 	struct scrape *scrape = arg;
 	FILE *out = open_memstream(text, length);
 
 	if (out == NULL)
 		return -ENOMEM;
-	scrape->form = form == SERVE_OPENMETRICS ? METRICS_OPENMETRICS : METRICS_PROMETHEUS;
+	scrape->form = open_metrics ? METRICS_OPENMETRICS : METRICS_PROMETHEUS;
 	put_page(out, scrape);
 	return fclose(out) == 0 ? 0 : -ENOMEM;
 }

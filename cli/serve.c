@@ -166,7 +166,7 @@ static void accept_client(struct server *server)
 }
 
 /* Whether the client accepts OpenMetrics, by a header of the request. */
-static enum serve_form accepted_form(const char *request)
+static bool accepts_open_metrics(const char *request)
 {
 	for (const char *line = strchr(request, '\n'); line != NULL; line = strchr(line, '\n')) {
 		size_t length = strcspn(++line, "\n");
@@ -174,9 +174,9 @@ static enum serve_form accepted_form(const char *request)
 
 		if (strncasecmp(line, "accept:", strlen("accept:")) == 0 && type != NULL &&
 		    type < line + length)
-			return SERVE_OPENMETRICS;
+			return true;
 	}
-	return SERVE_PROMETHEUS;
+	return false;
 }
 
 static bool has_line_of_request(const char *request, const char *method)
@@ -222,16 +222,15 @@ static void set_refusal(struct client *client, const char *status)
 
 static void set_page(struct server *server, struct client *client, bool body)
 {
-	static const char *const types[] = {
-		[SERVE_OPENMETRICS] = "application/openmetrics-text; version=1.0.0",
-		[SERVE_PROMETHEUS] = "text/plain; version=0.0.4",
-	};
-	enum serve_form form = accepted_form(client->request);
+	bool open = accepts_open_metrics(client->request);
 	char *text = NULL;
 	size_t length = 0;
 
-	if (server->page(server->arg, form, &text, &length) == 0)
-		set_answer(client, "200 OK", types[form], text, length, body);
+	if (server->page(server->arg, open, &text, &length) == 0)
+		set_answer(client, "200 OK",
+			   open ? "application/openmetrics-text; version=1.0.0"
+				: "text/plain; version=0.0.4",
+			   text, length, body);
 	else
 		set_refusal(client, "500 Internal Server Error");
 	free(text);

@@ -99,6 +99,14 @@ static void source_path(struct tdt__string *string, const struct tdt_frame *fram
 	free(directory);
 }
 
+void tdt__line_column(struct tdt__string *string, uint32_t line, uint32_t column)
+{
+	if (line != 0)
+		tdt__string_printf(string, ":%" PRIu32, line);
+	if (line != 0 && column != 0)
+		tdt__string_printf(string, ":%" PRIu32, column);
+}
+
 static void also(struct tdt__string *string, const struct tdt_frame *frame)
 {
 	const char *before = " (also ";
@@ -122,10 +130,7 @@ void tdt__frame_place(struct tdt__string *string, const struct tdt_frame *frame)
 	if (frame->file != NULL) {
 		tdt__string_puts(string, " at ");
 		source_path(string, frame);
-		if (frame->line != 0)
-			tdt__string_printf(string, ":%" PRIu32, frame->line);
-		if (frame->line != 0 && frame->column != 0)
-			tdt__string_printf(string, ":%" PRIu32, frame->column);
+		tdt__line_column(string, frame->line, frame->column);
 	} else if (frame->function != NULL && frame->module != NULL) {
 		tdt__string_puts(string, " (");
 		module_offset(string, frame);

@@ -8,7 +8,6 @@
 
 #include "base/array.h"
 #include "names.h"
-#include "terminal.h"
 #include "words.h"
 
 static bool hangs_for_ever(const struct tdt_wait *wait)
@@ -86,25 +85,17 @@ int tdt__stuck_locks_collect(struct tdt__stuck_locks *locks, const struct tdt_sn
 	return enough ? 0 : -ENOMEM;
 }
 
-static void headline(struct tdt__string *string, const char *what, const struct tdt_wait *wait,
-		     const struct tdt__names *names)
-{
-	tdt__colored(string, TDT__RED, what);
-	tdt__string_puts(string, ": task ");
-	tdt__task_name(string, wait->owner, tdt__names_find(names, wait->owner));
-}
-
 void tdt__stuck_lock_line(struct tdt__string *string, const struct tdt__stuck_lock *lock,
 			  const struct tdt__names *names)
 {
 	const struct tdt_wait *wait = &lock->wait;
 
+	tdt__headline(string, wait->orphaned != 0 ? "orphaned lock" : "futurelock", wait->owner,
+		      tdt__names_find(names, wait->owner));
 	if (wait->orphaned != 0) {
-		headline(string, "orphaned lock", wait, names);
 		tdt__string_puts(string, " has ended without giving back ");
 		tdt__lock_name(string, wait);
 	} else {
-		headline(string, "futurelock", wait, names);
 		tdt__string_puts(string, " was handed ");
 		tdt__lock_name(string, wait);
 		tdt__string_printf(string, " %s ago and was polled since, but has not taken it",

@@ -91,11 +91,16 @@ void tdt__task_line(struct tdt__string *string, const struct tdt_task_info *info
 	tdt__string_puts(string, "\n");
 }
 
+void tdt__headline(struct tdt__string *string, const char *what, uint64_t id, const char *name)
+{
+	tdt__colored(string, TDT__RED, what);
+	tdt__string_puts(string, ": task ");
+	tdt__task_name(string, id, name);
+}
+
 void tdt__busy_line(struct tdt__string *string, const struct tdt_task_info *info)
 {
-	tdt__colored(string, TDT__RED, "busy loop");
-	tdt__string_puts(string, ": task ");
-	tdt__task_name(string, info->id, info->name);
+	tdt__headline(string, "busy loop", info->id, info->name);
 	tdt__string_printf(string, "%s%s times in %s\n",
 			   info->woken_by == info->id ? " woke itself " : " was polled ",
 			   TDT__NUMBER(info->busy_polls), TDT__DURATION(info->busy_ns));
@@ -104,9 +109,7 @@ void tdt__busy_line(struct tdt__string *string, const struct tdt_task_info *info
 void tdt__lost_line(struct tdt__string *string, const struct tdt_task_info *info, uint64_t took_ns,
 		    const struct tdt__names *names)
 {
-	tdt__colored(string, TDT__RED, "lost wake-up");
-	tdt__string_puts(string, ": task ");
-	tdt__task_name(string, info->id, info->name);
+	tdt__headline(string, "lost wake-up", info->id, info->name);
 	tdt__string_puts(string, " waited");
 	tdt__task_time(string, info);
 	for (uint32_t i = 0; i < info->n_waits; i++) {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "frame.h"
 #include "terminal.h"
 
 /* The rule for the sizes of callers' structs; and the leaves of a trace whose names are known. */
@@ -301,10 +302,7 @@ void tdt__spawn_place(struct tdt__string *string, const char *file, uint32_t lin
 {
 	tdt__string_puts(string, "spawned at ");
 	tdt__string_text(string, file);
-	if (line != 0)
-		tdt__string_printf(string, ":%" PRIu32, line);
-	if (line != 0 && column != 0)
-		tdt__string_printf(string, ":%" PRIu32, column);
+	tdt__line_column(string, line, column);
 }
 
 void tdt__task_place(struct tdt__string *string, const struct tdt_task_info *info)

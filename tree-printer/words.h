@@ -159,6 +159,9 @@ enum {
 void tdt__task_line(struct tdt__string *string, const struct tdt_task_info *info,
 		    struct tdt__task_kind kind);
 
+/* `busy loop: task 6 "x"`: the beginning of a line about what is wrong. */
+void tdt__headline(struct tdt__string *string, const char *what, uint64_t id, const char *name);
+
 /*
  * `busy loop: task 6 "x" woke itself 406,000 times in 0.1 s`: the line about a task with `busy_polls`.
  */

@@ -23,7 +23,7 @@ static int page_error;
 static int listener;
 static pid_t server;
 
-static int make_page(void *arg, enum serve_form form, char **text, size_t *length)
+static int make_page(void *arg, bool open_metrics, char **text, size_t *length)
 {
 	ck_assert_ptr_eq(arg, &page_size);
 	if (page_error != 0)
@@ -31,7 +31,7 @@ static int make_page(void *arg, enum serve_form form, char **text, size_t *lengt
 	*length = page_size != 0 ? page_size : strlen("open\n");
 	*text = calloc(*length + 1, 1);
 	if (page_size == 0)
-		strcpy(*text, form == SERVE_OPENMETRICS ? "open\n" : "prom\n");
+		strcpy(*text, open_metrics ? "open\n" : "prom\n");
 	return *text != NULL ? 0 : -ENOMEM;
 }
 
