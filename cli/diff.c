@@ -110,25 +110,12 @@ static int read_folded(struct diff_side *side)
 	return bad_input(side, text);
 }
 
-/* Whether the file begins as JSON does, or is empty. */
-static bool is_json(FILE *file)
-{
-	int byte;
-
-	do
-		byte = getc(file);
-	while (byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r');
-	if (byte != EOF)
-		ungetc(byte, file);
-	return byte == EOF || byte == '{' || byte == '[';
-}
-
 /* Read the next answer, or a whole profile.  Returns PROGRAM_GOES_ON or TDT_TROUBLE. */
 static int read_side(struct diff_side *side)
 {
-	int result;
+	int first = side->reader.line == 0 ? reader_skip_space(&side->reader) : '{', result;
 
-	if (side->reader.line == 0 && !is_json(side->file))
+	if (first > 0 && first != '{' && first != '[')
 		return read_folded(side);
 	result = next_object(side);
 	if (result < 0)

@@ -176,15 +176,31 @@ static void read_bounded(const struct option_row *row, uint64_t *to,
 		bad_value(row, value);
 }
 
-static void read_words(const struct option_row *row, unsigned *to,
-		       const char *value)
+/* The index of the word of `length` bytes in the row's list; -1: it is not there. */
+static int find_word(const struct option_row *row, const char *word, size_t length)
 {
-	int word = row->kind == KIND_WORD ? program_word(row->words, value) : 0;
+	for (int i = 0; row->words[i] != NULL; i++)
+		if (strlen(row->words[i]) == length && memcmp(row->words[i], word, length) == 0)
+			return i;
+	return -1;
+}
 
-	if (word < 0 || (row->kind == KIND_WORDS && !program_words(row->words, value, to)))
-		bad_value(row, value);
-	if (row->kind == KIND_WORD)
-		*to = (unsigned)word;
+/* One word, as its index; or several, between which commas stand, as bits by their indexes. */
+static void read_words(const struct option_row *row, unsigned *to, const char *value)
+{
+	bool several = row->kind == KIND_WORDS;
+
+	for (const char *at = value;; at++) {
+		size_t length = several ? strcspn(at, ",") : strlen(at);
+		int word = find_word(row, at, length);
+
+		if (word < 0)
+			bad_value(row, value);
+		*to = several ? *to | 1u << word : (unsigned)word;
+		at += length;
+		if (*at == '\0')
+			return;
+	}
 }
 
 static void take_option(enum command_number command,

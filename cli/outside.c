@@ -252,11 +252,6 @@ static bool runs_under(const char *pid, const char *name)
 	       is_path_of(second, name);
 }
 
-static bool is_number(const char *text)
-{
-	return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
-}
-
 #define NAMESAKES 8 /* so many are listed */
 
 static size_t find_by_name(const char *name, pid_t found[NAMESAKES])
@@ -266,7 +261,7 @@ static size_t find_by_name(const char *name, pid_t found[NAMESAKES])
 	size_t n = 0;
 
 	while (directory != NULL && (entry = readdir(directory)) != NULL) {
-		pid_t pid = is_number(entry->d_name) ? (pid_t)atoi(entry->d_name) : 0;
+		pid_t pid = (pid_t)atoi(entry->d_name); /* 0: it is none */
 
 		if (pid == 0 || pid == getpid() || !runs_under(entry->d_name, name))
 			continue;
@@ -306,10 +301,11 @@ static int report_namesakes(const char *name, const pid_t *found, size_t n)
 int choose_process(const char *name, pid_t *pid)
 {
 	pid_t found[NAMESAKES];
+	uint64_t number;
 	size_t n;
 
-	if (is_number(name) && strlen(name) < 10) {
-		*pid = (pid_t)atoi(name);
+	if (program_number(name, &number) && number <= INT_MAX) {
+		*pid = (pid_t)number;
 		return PROGRAM_GOES_ON;
 	}
 	n = find_by_name(name, found);

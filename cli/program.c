@@ -24,35 +24,6 @@ void bad_usage(const char *what, const char *value)
 	exit(EXIT_BAD_USAGE);
 }
 
-/* The index of the word of `length` bytes in `words`; -1: it is not there. */
-static int find_word(const char *const *words, const char *word, size_t length)
-{
-	for (int i = 0; words[i] != NULL; i++)
-		if (strlen(words[i]) == length && memcmp(words[i], word, length) == 0)
-			return i;
-	return -1;
-}
-
-int program_word(const char *const *words, const char *value)
-{
-	return find_word(words, value, strlen(value));
-}
-
-bool program_words(const char *const *words, const char *value, unsigned *bits)
-{
-	for (const char *at = value;; at++) {
-		size_t length = strcspn(at, ",");
-		int word = find_word(words, at, length);
-
-		if (word < 0)
-			return false;
-		*bits |= 1u << word;
-		at += length;
-		if (*at == '\0')
-			return true;
-	}
-}
-
 FILE *program_open(const char **name)
 {
 	FILE *file = stdin;

@@ -18,15 +18,6 @@ extern const char *program_name; /* each message begins with it: "tdt", unless m
 /* Read a whole decimal number.  False: it is none, or too large. */
 bool program_number(const char *text, uint64_t *number);
 
-/* The index of `value` in `words`, behind which NULL stands; -1: it is not there. */
-int program_word(const char *const *words, const char *value);
-
-/*
- * Set the bits by the indexes in `words` of the words in `value`, between which commas stand.
- * False: one of them is not there.
- */
-bool program_words(const char *const *words, const char *value, unsigned *bits);
-
 /* Report wrong usage: `what`, and `value` behind it; and exit with EXIT_BAD_USAGE. */
 _Noreturn void bad_usage(const char *what, const char *value);
 

@@ -28,24 +28,26 @@ static void count_state(struct tdt__string *string, size_t n, const char *what)
 	tdt__string_printf(string, ", %s%s", TDT__NUMBER(n), what);
 }
 
+/* The index of the task's state in `task_states`. */
+static unsigned state_index(const struct tdt__seen_task *task)
+{
+	static const unsigned char indexes[] = { [TDT_TASK_RUNNABLE] = 1,
+						 [TDT_TASK_RUNNING] = 2,
+						 [TDT_TASK_UNKNOWN] = 4 };
+
+	return task->outcome != NULL ? 3 : indexes[task->member.info.state];
+}
+
 static void count_states(struct tdt__string *string, const struct listing *listing)
 {
-	size_t states[TDT_TASK_UNKNOWN + 1] = { 0 }, ended = 0;
+	size_t n[5] = { 0 };
 
-	for (size_t i = 0; i < listing->tasks->n; i++) {
-		const struct tdt__seen_task *task = &listing->tasks->task[i];
-
-		if (task->outcome != NULL)
-			ended++;
-		else
-			states[task->member.info.state]++;
-	}
+	for (size_t i = 0; i < listing->tasks->n; i++)
+		n[state_index(&listing->tasks->task[i])]++;
 	tdt__string_puts(string, TDT__COUNTED(listing->tasks->n, "task"));
-	count_state(string, states[TDT_TASK_WAITING], " waiting");
-	count_state(string, states[TDT_TASK_RUNNABLE], " runnable");
-	count_state(string, states[TDT_TASK_RUNNING], " polling");
-	count_state(string, ended, " ended");
-	count_state(string, states[TDT_TASK_UNKNOWN], " unknown");
+	for (int i = 0; task_states[i] != NULL; i++)
+		if (n[i] != 0)
+			tdt__string_printf(string, ", %s %s", TDT__NUMBER(n[i]), task_states[i]);
 }
 
 static void counts_line(struct tdt__string *string, const struct listing *listing)
@@ -133,22 +135,6 @@ void ps_summary(struct tdt__out *out, const struct listing *listing)
 		tdt__ring_line(&string, listing->found.cycles[i], SIZE_MAX);
 	tdt__string_puts(&string, "\n");
 	tdt__out_take(out, &string);
-}
-
-static unsigned state_index(const struct tdt__seen_task *task)
-{
-	if (task->outcome != NULL)
-		return 3;
-	switch (task->member.info.state) {
-	case TDT_TASK_RUNNING:
-		return 2;
-	case TDT_TASK_RUNNABLE:
-		return 1;
-	case TDT_TASK_UNKNOWN:
-		return 4;
-	default:
-		return 0;
-	}
 }
 
 void ps_state(struct tdt__string *string, const struct tdt__seen_task *task)
