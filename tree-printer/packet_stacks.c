@@ -110,19 +110,24 @@ static uint32_t intern_frame(struct tdt__packets *packets, const struct tdt_fram
 	return iid;
 }
 
+size_t tdt__packets_frames(const struct tdt__packets *packets, uint64_t pc,
+			   struct tdt_frame frames[TDT__PERFETTO_INLINED_MAX])
+{
+	const struct tdt__perfetto_options *options = packets->options;
+
+	memset(frames, 0, TDT__PERFETTO_INLINED_MAX * sizeof frames[0]);
+	return options->names != NULL
+		       ? options->names(options->data, pc, frames, TDT__PERFETTO_INLINED_MAX)
+		       : 0;
+}
+
 /* Add the frames of one return address, the outermost of them first. */
 static void add_pc(struct tdt__packets *packets, struct tdt__string *callstack, uint64_t pc)
 {
 	struct tdt_frame frames[TDT__PERFETTO_INLINED_MAX];
-	const struct tdt__perfetto_options *options = packets->options;
-	size_t n = 0;
+	size_t n = tdt__packets_frames(packets, pc, frames);
 
-	memset(frames, 0, sizeof(frames));
-	if (options->names != NULL)
-		n = options->names(options->data, pc, frames, TDT__PERFETTO_INLINED_MAX);
-	if (n == 0)
-		n = 1;
-	while (n-- > 0)
+	for (n = n != 0 ? n : 1; n-- > 0;)
 		tdt__proto_add_uint(callstack, CALLSTACK_FRAME,
 				    intern_frame(packets, &frames[n], pc));
 }

@@ -110,6 +110,10 @@ uint32_t tdt__packets_intern(struct tdt__packets *packets, enum tdt__interned fi
 uint32_t tdt__packets_name(struct tdt__packets *packets, enum tdt__interned field,
 			   const char *name);
 
+/* The frames of a return address, as `names` of the options finds them. */
+size_t tdt__packets_frames(const struct tdt__packets *packets, uint64_t pc,
+			   struct tdt_frame frames[TDT__PERFETTO_INLINED_MAX]);
+
 /* The number of a stack of the recording; 0: there is no such stack. */
 uint32_t tdt__packets_stack(struct tdt__packets *packets, const struct tdt__recording *recording,
 			    uint32_t number);

@@ -163,15 +163,12 @@ static uint64_t export_track(struct exporter *exporter, uint64_t parent, const c
 /* The name of a task's poll function; "task" if that is unknown. */
 static void add_function(struct exporter *exporter, const struct tdt__recorded_task *task)
 {
-	const struct tdt__perfetto_options *options = exporter->packets.options;
 	struct tdt_frame frames[TDT__PERFETTO_INLINED_MAX];
 	size_t n = 0;
 
-	memset(frames, 0, sizeof(frames));
 	/* The address is that of the function's first instruction, not a return address. */
-	if (options->names != NULL && task->poll_function != 0)
-		n = options->names(options->data, task->poll_function + 1, frames,
-				   TDT__PERFETTO_INLINED_MAX);
+	if (task->poll_function != 0)
+		n = tdt__packets_frames(&exporter->packets, task->poll_function + 1, frames);
 	if (n != 0 && frames[n - 1].function != NULL)
 		tdt__string_escape(&exporter->text, frames[n - 1].function, true, '\0');
 	else

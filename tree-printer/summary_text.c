@@ -34,8 +34,6 @@ struct summary_lines {
 	struct tdt__out *out;
 	const struct tdt__summary_form *form;
 	const struct tdt__summary *summary;
-	const struct tdt__recorded_task *tasks;
-	const struct tdt__recorded_thread *threads;
 	struct tdt__string line; /* the lines of one entry */
 	struct tdt__string part; /* the next part of them */
 	size_t column;		 /* where the last of these lines ends */
@@ -117,7 +115,7 @@ static void end_lines(struct summary_lines *text)
 
 static void summary_task(struct summary_lines *text, struct tdt__string *string, uint32_t index)
 {
-	const struct tdt__recorded_task *task = &text->tasks[index];
+	const struct tdt__recorded_task *task = &text->summary->recording->task[index];
 
 	tdt__task_name(string, task->id, name_or_null(task->name));
 }
@@ -241,7 +239,7 @@ static void summary_head(struct summary_lines *text)
 /* A part: `task 7 "a"`; and another one with the spawn place of a task that has no name. */
 static void task_part(struct summary_lines *text, uint32_t index)
 {
-	const struct tdt__recorded_task *task = &text->tasks[index];
+	const struct tdt__recorded_task *task = &text->summary->recording->task[index];
 
 	tdt__string_puts(&text->part, "task ");
 	summary_task(text, &text->part, index);
@@ -394,11 +392,11 @@ static void wait_parts(struct summary_lines *text, const struct tdt__summary_wai
 {
 	struct tdt_wait what = wait->what;
 	const char *owner =
-	    wait->owner != TDT__NO_TASK ? name_or_null(text->tasks[wait->owner].name) : NULL;
+	    wait->owner != TDT__NO_TASK ? name_or_null(text->summary->recording->task[wait->owner].name) : NULL;
 
 	if (what.kind == TDT_WAIT_UNKNOWN && what.object == 0 && what.owner == 0)
 		return;
-	tdt__wait_for(&text->part, &what, text->tasks[wait->task].id, owner);
+	tdt__wait_for(&text->part, &what, text->summary->recording->task[wait->task].id, owner);
 	end_part(text);
 }
 
@@ -467,18 +465,13 @@ static void summary_entries(struct summary_lines *text)
 /* The first cell of a row: cut, so that the columns stay in line. */
 static void name_cell(struct summary_lines *text)
 {
-	size_t columns = 0, end = 0;
+	size_t n = text->part.n, columns;
 
+	while ((columns = tdt__columns(text->part.bytes, n)) > NAME_COLUMNS - 3)
+		n--;
 	tdt__string_puts(&text->line, "   ");
-	while (end < text->part.n) {
-		columns += ((unsigned char)text->part.bytes[end] & 0xc0) != 0x80;
-		if (columns > NAME_COLUMNS - 3)
-			break;
-		end++;
-	}
-	tdt__string_add(&text->line, text->part.bytes, end);
-	if (columns < NAME_COLUMNS - 3)
-		tdt__string_printf(&text->line, "%*s", (int)(NAME_COLUMNS - 3 - columns), "");
+	tdt__string_add(&text->line, text->part.bytes, n);
+	tdt__string_printf(&text->line, "%*s", (int)(NAME_COLUMNS - 3 - columns), "");
 	text->part.n = 0;
 }
 
@@ -518,7 +511,7 @@ static void table_heading(struct summary_lines *text, const char *const cells[5]
 /* The name of a family; the place where its tasks were spawned, if they have no name. */
 static void family_name(struct summary_lines *text, const struct tdt__summary_latency *family)
 {
-	const struct tdt__recorded_task *task = &text->tasks[family->task];
+	const struct tdt__recorded_task *task = &text->summary->recording->task[family->task];
 	char plain[TDT_TASK_NAME_MAX + 1];
 
 	tdt__text_without_numbers(plain, sizeof(plain), task->name, '#');
@@ -580,7 +573,7 @@ static void ring_row(struct summary_lines *text, const struct tdt__recorded_ring
 {
 	static const char *const kinds[] = { "", "  polls", "  no polls", "  remarkable",
 					     "  of the recorder" };
-	const struct tdt__recorded_thread *thread = &text->threads[ring->thread];
+	const struct tdt__recorded_thread *thread = &text->summary->recording->thread[ring->thread];
 
 	tdt__task_name(&text->part, thread->id, name_or_null(thread->name));
 	name_cell(text);
@@ -626,15 +619,11 @@ static void summary_tables(struct summary_lines *text)
 
 void tdt__summary_text(struct tdt__out *out, const struct tdt__summary_form *form)
 {
-	const struct tdt__summary *summary = form->summary;
 	struct summary_lines text = { .out = out,
 				      .form = form,
-				      .summary = summary,
+				      .summary = form->summary,
 				      .line.options = form->options,
 				      .part.options = form->options };
-
-	text.tasks = summary->recording->task;
-	text.threads = summary->recording->thread;
 
 	summary_head(&text);
 	summary_entries(&text);
