@@ -32,7 +32,7 @@ struct question {
 	size_t registry;
 	struct tdt__answers answers;
 	struct tdt__trouble refused; /* why there are no answers; "": there are */
-	struct answer before; /* before the requests; `findings` is NULL: none was made */
+	struct answer before;	     /* before the requests; `findings` is NULL: none was made */
 };
 
 static void report_not_requested(const struct question *question)
@@ -69,9 +69,9 @@ static void request_trees(struct question *question, const struct tdt__task_choi
 	const struct options *options = question->options;
 	uint64_t start = tdt__clock();
 	struct tdt__door door;
-	int error = tdt__door_open(&door, &question->outside->target,
-				   &question->outside->found[question->registry],
-				   &question->refused);
+	int error =
+	    tdt__door_open(&door, &question->outside->target,
+			   &question->outside->found[question->registry], &question->refused);
 
 	report_time(options, "going through the door", start);
 	if (error == 0) {
@@ -177,8 +177,8 @@ static int read_answer(struct answer *answer, struct question *question, uint64_
 
 	if (status != PROGRAM_GOES_ON)
 		return status;
-	answer->findings = tdt__outside_dump(&answer->tasks, question->choice, &question->answers,
-					     &sampling);
+	answer->findings =
+	    tdt__outside_dump(&answer->tasks, question->choice, &question->answers, &sampling);
 	answer->ended = !tdt__target_is_there(&question->outside->target);
 	report_time(question->options, "reading the trees", now);
 	report_sampling(&sampling);

@@ -66,8 +66,8 @@ static int dump_registry(void *arg, struct outside *outside, size_t registry)
 		return status;
 	printing = (struct bt_printing){ &answer.findings->public, &answer.tasks,
 					 &command->options.print, NULL };
-	status = print_named(print_snapshot, &printing, outside->images.table, &command->options,
-			     NULL);
+	status =
+	    print_named(print_snapshot, &printing, outside->images.table, &command->options, NULL);
 	if (status == EXIT_SUCCESS && command->options.check.on)
 		status = check_snapshot(command->options.check, &answer.findings->public);
 	if (answer.ended)
@@ -87,8 +87,8 @@ static int dump_recording(void *arg, struct last *last)
 	if (findings == NULL)
 		return report_no_memory();
 	printing = (struct bt_printing){ &findings->public, NULL, &command->options.print, last };
-	status = print_named(print_snapshot, &printing, last->read.modules, &command->options,
-			     NULL);
+	status =
+	    print_named(print_snapshot, &printing, last->read.modules, &command->options, NULL);
 	tdt__findings_free(findings);
 	return status;
 }

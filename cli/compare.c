@@ -57,7 +57,9 @@ static void add_key_node(struct tdt__string *key, const struct tdt_node *node)
 	const struct tdt_frame *frame = tdt_node_frame(node);
 	bool named = frame->function != NULL;
 	const uint64_t place[] = {
-		parent != NULL ? tdt_node_id(parent) : 0, frame->kind, frame->cut,
+		parent != NULL ? tdt_node_id(parent) : 0,
+		frame->kind,
+		frame->cut,
 		named ? (uint64_t)frame->line << 32 | frame->column : frame->module_offset,
 	};
 
@@ -99,7 +101,7 @@ static uint32_t place_number(struct comparing *comparing, const struct tdt_trace
 	i = tdt__texts_number(&comparing->places, key->bytes, key->n);
 	if (i == result->n_places)
 		result->place[result->n_places++] =
-			(struct compare_place){ .trace = trace, .example = info };
+		    (struct compare_place){ .trace = trace, .example = info };
 	return i;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A comparison as text, which has the first places of each part, and as JSON, which has all of them;
- * tdt(1) has examples of both.
+ * A comparison as text, which has the first places of each part, and as JSON, which has all of
+ * them; tdt(1) has examples of both.
  */
 
 #include "cli/compare.h"

@@ -33,8 +33,7 @@ static void parse_join_options(struct join_command *command, int argc, char **ar
 {
 	options_read(COMMAND_JOIN, &command->options, &argc, &argv);
 	if (argc < 2)
-		bad_usage("a file of traces and one of stacks are wanted",
-				  "");
+		bad_usage("a file of traces and one of stacks are wanted", "");
 	command->traces = argv[0];
 	command->stacks = argv + 1;
 }

@@ -136,8 +136,7 @@ static void list_words(char *to, size_t size, const char *const *words)
 				       words[i]);
 }
 
-static _Noreturn void bad_value(const struct option_row *row,
-				const char *value)
+static _Noreturn void bad_value(const struct option_row *row, const char *value)
 {
 	char what[256], list[160];
 
@@ -160,8 +159,7 @@ static _Noreturn void bad_value(const struct option_row *row,
 	bad_usage(what, value);
 }
 
-static void read_bounded(const struct option_row *row, uint64_t *to,
-			 const char *value)
+static void read_bounded(const struct option_row *row, uint64_t *to, const char *value)
 {
 	char seconds[64];
 	bool is_number = true;
@@ -203,8 +201,8 @@ static void read_words(const struct option_row *row, unsigned *to, const char *v
 	}
 }
 
-static void take_option(enum command_number command,
-			const struct option_row *row, struct options *options, const char *value)
+static void take_option(enum command_number command, const struct option_row *row,
+			struct options *options, const char *value)
 {
 	void *field = (char *)options + row->at;
 
@@ -276,8 +274,7 @@ static const struct option_row *row_of(enum command_number command, int result)
 	return NULL;
 }
 
-void options_read(enum command_number command,
-		  struct options *options, int *argc, char ***argv)
+void options_read(enum command_number command, struct options *options, int *argc, char ***argv)
 {
 	struct getopt_tables tables;
 	int result;

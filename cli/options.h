@@ -108,8 +108,7 @@ extern const char *const task_states[];
  * Read the options of a command.  `*argc` and `*argv` become the arguments that are left.  If usage
  * is wrong, or help was asked for, the program ends.
  */
-void options_read(enum command_number command,
-		  struct options *options, int *argc, char ***argv);
+void options_read(enum command_number command, struct options *options, int *argc, char ***argv);
 
 /*
  * Print what can be completed, for the scripts of the shells: a line for each option of a command

@@ -108,8 +108,8 @@ int check_snapshot(struct check check, const struct tdt_snapshot *snapshot)
 
 	for (size_t i = 0; i < snapshot->n_groups && !found; i++)
 		for (size_t k = 0; k < snapshot->groups[i]->n && !found; k++)
-			found = is_bad(&check, snapshot->groups[i]->tasks[k],
-				       snapshot->at_least != 0);
+			found =
+			    is_bad(&check, snapshot->groups[i]->tasks[k], snapshot->at_least != 0);
 	return found ? TDT_CHECK_FOUND : report_unexcluded(&check);
 }
 

@@ -72,8 +72,8 @@ static int print_all(const struct print_command *command, FILE *file)
 			return program_output_failed(-err);
 	}
 	return result == 0 ? EXIT_SUCCESS
-			   : program_input_failed(command->file, reader.line,
-						  (long)reader.column, reader.message);
+			   : program_input_failed(command->file, reader.line, (long)reader.column,
+						  reader.message);
 }
 
 static int print_saved(struct print_command *command)

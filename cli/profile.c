@@ -119,7 +119,7 @@ static int request_profile_watch(struct looking *looking, struct tdt__trouble *t
 	looking->result->watch_ns = watch.interval_ns;
 	if (looking->profile->watched_from == UINT64_MAX)
 		looking->profile->watched_from =
-			tdt__clock() + (uint64_t)looking->result->outside->target.clock_offset;
+		    tdt__clock() + (uint64_t)looking->result->outside->target.clock_offset;
 	return 0;
 }
 

@@ -60,7 +60,8 @@ static int merge_row(struct profile_table *table, const struct tdt__profile_plac
 	struct profile_row row = { .place = place, .ns = place->ns };
 	int error = set_texts(table, &row);
 	uint32_t key[4 + FRAMES_SHOWN] = { (uint32_t)group->state, (uint32_t)group->kind,
-					   group->name, row.more }, i;
+					   group->name, row.more },
+			 i;
 
 	if (error != 0)
 		return error;

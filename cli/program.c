@@ -43,8 +43,7 @@ void program_close(FILE *file)
 		fclose(file);
 }
 
-int program_input_failed(const char *name, unsigned long line,
-			 long column, const char *message)
+int program_input_failed(const char *name, unsigned long line, long column, const char *message)
 {
 	fprintf(stderr, "%s: %s:%lu:", program_name, name, line);
 	if (column >= 0)

@@ -33,8 +33,7 @@ void program_close(FILE *file);
  * `message` may quote the file, which may hold anything: only printable characters of ASCII reach
  * the terminal.  Returns EXIT_BAD_INPUT.
  */
-int program_input_failed(const char *name, unsigned long line,
-			 long column, const char *message);
+int program_input_failed(const char *name, unsigned long line, long column, const char *message);
 
 /*
  * Report that standard output failed with `error`, a positive errno.  A reader that has gone away,

@@ -31,9 +31,9 @@ static void count_state(struct tdt__string *string, size_t n, const char *what)
 /* The index of the task's state in `task_states`. */
 static unsigned state_index(const struct tdt__seen_task *task)
 {
-	static const unsigned char indexes[] = { [TDT_TASK_RUNNABLE] = 1,
-						 [TDT_TASK_RUNNING] = 2,
-						 [TDT_TASK_UNKNOWN] = 4 };
+	static const unsigned char indexes[] = {
+		[TDT_TASK_RUNNABLE] = 1, [TDT_TASK_RUNNING] = 2, [TDT_TASK_UNKNOWN] = 4
+	};
 
 	return task->outcome != NULL ? 3 : indexes[task->member.info.state];
 }
@@ -205,8 +205,8 @@ static int print_listing(const struct options *options, const struct listing *li
 	form_of(options)(&out, listing);
 	status = report_output(NULL, tdt__out_end(&out));
 	return status == EXIT_SUCCESS && options->check.on
-		       ? check_snapshot(options->check, &listing->found)
-		       : status;
+		   ? check_snapshot(options->check, &listing->found)
+		   : status;
 }
 
 static int list_these(struct options *options, struct listing *listing,

@@ -25,7 +25,7 @@ struct family {
 	struct relative {
 		uint32_t parent, first_child, last_child, next;
 		bool printed;
-	} *task;
+	} * task;
 };
 
 static uint64_t id_at(const struct family *family, uint32_t task)
@@ -54,7 +54,8 @@ static int family_init(struct family *family, const struct listing *listing)
 {
 	size_t n = listing->n;
 
-	*family = (struct family){ .listing = listing, .task = calloc(n + 1, sizeof *family->task) };
+	*family =
+	    (struct family){ .listing = listing, .task = calloc(n + 1, sizeof *family->task) };
 	if (family->task == NULL || n >= NO_TASK || tdt__index_reserve(&family->by_id, n) != 0) {
 		family_fini(family);
 		return -ENOMEM;
@@ -215,8 +216,7 @@ static void dot_edge(struct tdt__string *string, const struct family *family, ui
 }
 
 /* Tasks that neither wait for a task nor are waited for are left out. */
-static void dot_graph(struct tdt__string *string, const struct family *family,
-		      unsigned char *mark)
+static void dot_graph(struct tdt__string *string, const struct family *family, unsigned char *mark)
 {
 	size_t n = family->listing->n;
 	struct relative *of = family->task; /* the tasks that are printed are in the graph */

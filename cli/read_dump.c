@@ -58,7 +58,7 @@ static struct tdt_snapshot_group *add_group(struct dump *dump, enum tdt_answer a
 {
 	struct tdt_snapshot_group *group = take_zeros(dump, 1, sizeof *group);
 	const struct tdt_task_info **tasks =
-		take_zeros(dump, n, sizeof(const struct tdt_task_info *));
+	    take_zeros(dump, n, sizeof(const struct tdt_task_info *));
 
 	*infos = take_zeros(dump, n, sizeof **infos);
 	if (group == NULL || tasks == NULL || *infos == NULL)
@@ -187,7 +187,7 @@ static int read_ring(struct reader *reader, const json_t *ids, const char *key, 
 	size_t n = json_array_size(ids);
 	struct tdt_snapshot_cycle *cycle = take_zeros(dump, 1, sizeof *cycle);
 	const struct tdt_task_info **tasks =
-		take_zeros(dump, n, sizeof(const struct tdt_task_info *));
+	    take_zeros(dump, n, sizeof(const struct tdt_task_info *));
 	bool known = n != 0;
 	uint64_t id;
 
@@ -382,12 +382,12 @@ static int read_snapshot(const struct json_place *place, json_t *object, struct 
 	struct reader *reader = place->reader;
 
 	return read_summary(place, &dump->snapshot) != 0 ||
-			       read_process(reader, place->object, dump) != 0 ||
-			       read_misuse(reader, json_object_get(object, "misuse"), dump) != 0 ||
-			       read_groups(reader, object, dump) != 0 ||
-			       read_cycles(reader, object, dump) != 0
-		       ? -1
-		       : 0;
+		       read_process(reader, place->object, dump) != 0 ||
+		       read_misuse(reader, json_object_get(object, "misuse"), dump) != 0 ||
+		       read_groups(reader, object, dump) != 0 ||
+		       read_cycles(reader, object, dump) != 0
+		   ? -1
+		   : 0;
 }
 
 int reader_dump(struct reader *reader, json_t *object, struct dump **result)
@@ -445,8 +445,8 @@ static int read_list(const struct json_place *place, json_t *object, struct dump
 	dump->snapshot.outside = 1;
 	dump->snapshot.recorded = json_object_get(place->object, "recording") != NULL;
 	return read_process(place->reader, place->object, dump) != 0
-		       ? -1
-		       : read_list_entries(place->reader, json_object_get(object, "tasks"), dump);
+		   ? -1
+		   : read_list_entries(place->reader, json_object_get(object, "tasks"), dump);
 }
 
 int reader_list(struct reader *reader, json_t *object, struct dump **result)

@@ -126,8 +126,7 @@ static bool choose_file(struct recording_files *files)
 	return best >= 0;
 }
 
-static int list_directory(const char *path, DIR *dir,
-			  struct recording_files *files)
+static int list_directory(const char *path, DIR *dir, struct recording_files *files)
 {
 	const char *wrong = "there is no recording here";
 	const struct dirent *entry;
@@ -145,8 +144,7 @@ static int list_directory(const char *path, DIR *dir,
 	return recording_failed(path, err != 0 ? strerror(-err) : wrong);
 }
 
-int recordings_list(const char *path,
-		    struct recording_files *files)
+int recordings_list(const char *path, struct recording_files *files)
 {
 	DIR *dir = opendir(path);
 	int status;

@@ -45,8 +45,7 @@ struct recording_files {
  * List the recordings at `path`: those in a directory, or a file, which alone is not looked into.
  * Returns PROGRAM_GOES_ON, or an exit status after a report of what is wrong.
  */
-int recordings_list(const char *path,
-		    struct recording_files *files);
+int recordings_list(const char *path, struct recording_files *files);
 void recordings_free(struct recording_files *files);
 
 /* Print the list for a reader, or as JSON. */
@@ -72,8 +71,7 @@ int recording_read(const char *path, struct recording_read *read);
  * Read the file at `path`, or the recording in that directory that recordings_list() chooses.  Of
  * several, it is named on standard error.
  */
-int recording_read_chosen(const char *path,
-			  struct recording_read *read);
+int recording_read_chosen(const char *path, struct recording_read *read);
 void recording_read_free(struct recording_read *read);
 
 struct options;

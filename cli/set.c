@@ -52,8 +52,8 @@ static void print_in_force(const struct set_command *command, uint64_t watch_ns,
 	bool recording = command->ring_size != 0;
 
 	if (command->options.print.format == TDT_PRINT_JSON) {
-		printf("{\"tdt\":1,\"set\":{\"watch_ns\":%" PRIu64 ",\"recording\":%s}}\n", watch_ns,
-		       recording ? "true" : "false");
+		printf("{\"tdt\":1,\"set\":{\"watch_ns\":%" PRIu64 ",\"recording\":%s}}\n",
+		       watch_ns, recording ? "true" : "false");
 		return;
 	}
 	if (watch_ns != 0)

@@ -333,9 +333,11 @@ static int look_at_threads(struct round_look *looking)
 static int print_tree_of(struct round_look *looking, const struct tdt_snapshot_group *group,
 			 const struct tdt_task_info *const *task)
 {
-	const struct tdt_snapshot_group one = {
-		.size = sizeof one, .answer = group->answer, .trace = group->trace, .tasks = task, .n = 1
-	};
+	const struct tdt_snapshot_group one = { .size = sizeof one,
+						.answer = group->answer,
+						.trace = group->trace,
+						.tasks = task,
+						.n = 1 };
 	const struct tdt_snapshot_group *const groups = &one;
 	const struct tdt_snapshot snapshot = {
 		.size = sizeof snapshot, .tasks = 1, .groups = &groups, .n_groups = 1, .outside = 1

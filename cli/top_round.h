@@ -116,8 +116,8 @@ struct top_round {
 	char library[TOP_TEXT];
 
 	struct tdt_counts counts;
-	uint64_t tasks;                      /* now */
-	uint64_t with_tree;                  /* so many of them show where they wait or run */
+	uint64_t tasks;	    /* now */
+	uint64_t with_tree; /* so many of them show where they wait or run */
 	uint8_t has_rates; /* there was a round before */
 	double spawn_rate, end_rate, poll_rate;
 

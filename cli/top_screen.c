@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The lines of tdt top: see top_screen.h, and docs/top.md for a screen.  A low screen has fewer lines
- * at the top, and no places above the tasks.
+ * The lines of tdt top: see top_screen.h, and docs/top.md for a screen.  A low screen has fewer
+ * lines at the top, and no places above the tasks.
  */
 
 #include "cli/top_screen.h"

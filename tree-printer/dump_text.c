@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The text of a dump, for a reader who has just been woken by a pager: what is wrong comes first, and
- * the last tasks that panicked come last; tdt/dump.h has an example.  An empty line ends every group,
- * also the last one, so that the next text in the stream stands apart.  There is none between the
- * line of a deadlock and its first group.
+ * The text of a dump, for a reader who has just been woken by a pager: what is wrong comes first,
+ * and the last tasks that panicked come last; tdt/dump.h has an example.  An empty line ends every
+ * group, also the last one, so that the next text in the stream stands apart.  There is none
+ * between the line of a deadlock and its first group.
  */
 
 #include "dumps.h"
@@ -212,9 +212,9 @@ static void tell_apart(struct dump_text *text, const struct printed *printed)
 	uint32_t hash = tdt__hash_fold(printed->reading.hash), i;
 	struct tdt_task_info other;
 
-	TDT__INDEX_EACH (i, &text->printed_table.index, hash)
-		if (read_same(&text->printed[i], printed))
-			break;
+	TDT__INDEX_EACH(i, &text->printed_table.index, hash)
+	if (read_same(&text->printed[i], printed))
+		break;
 	if (i == TDT__INDEX_NONE) {
 		i = tdt__table_add(&text->printed_table, hash, printed, sizeof *printed);
 		text->out->no_memory |= i == TDT__INDEX_NONE;

@@ -213,8 +213,7 @@ static void look_down(const struct folding *folding)
 
 static bool has_function_of(const struct knot *a, const struct knot *b)
 {
-	return a->frame->function != NULL &&
-	       tdt__same_text(a->frame->function, b->frame->function);
+	return a->frame->function != NULL && tdt__same_text(a->frame->function, b->frame->function);
 }
 
 static void find_twins(const struct folding *folding)

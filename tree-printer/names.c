@@ -28,8 +28,8 @@ static uint32_t find_named(const struct tdt__names *names, uint64_t id)
 	uint32_t i;
 
 	TDT__INDEX_EACH (i, &names->by_id, tdt__hash_id(id))
-		if (names->task[i].info->id == id)
-			break;
+	if (names->task[i].info->id == id)
+		break;
 	return i;
 }
 

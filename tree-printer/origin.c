@@ -211,8 +211,9 @@ static bool is_language(const struct tdt_frame *frame)
 	const char *file = frame->file;
 
 	return (frame->module != NULL && is_language_module(frame->module)) ||
-	       (file != NULL && (in_rust_library(file) != NULL || strstr(file, "/rust/deps/") != NULL ||
-				 strstr(file, "/include/c++/") != NULL));
+	       (file != NULL &&
+		(in_rust_library(file) != NULL || strstr(file, "/rust/deps/") != NULL ||
+		 strstr(file, "/include/c++/") != NULL));
 }
 
 bool tdt__clones_waker(const struct tdt_frame *frame)
@@ -267,8 +268,8 @@ enum tdt__origin tdt__origin(const struct tdt_frame *frame)
 	if (tdt__in_package(frame->file) != NULL || is_of_system(frame))
 		return TDT__ORIGIN_PACKAGE;
 	return frame->module != NULL && strstr(file_name(frame->module), ".so") != NULL
-		       ? TDT__ORIGIN_LIBRARY
-		       : TDT__ORIGIN_PROGRAM;
+		   ? TDT__ORIGIN_LIBRARY
+		   : TDT__ORIGIN_PROGRAM;
 }
 
 /* The length of the path of the innermost directory in which both paths lie. */

@@ -117,8 +117,8 @@ size_t tdt__packets_frames(const struct tdt__packets *packets, uint64_t pc,
 
 	memset(frames, 0, TDT__PERFETTO_INLINED_MAX * sizeof frames[0]);
 	return options->names != NULL
-		       ? options->names(options->data, pc, frames, TDT__PERFETTO_INLINED_MAX)
-		       : 0;
+		   ? options->names(options->data, pc, frames, TDT__PERFETTO_INLINED_MAX)
+		   : 0;
 }
 
 /* Add the frames of one return address, the outermost of them first. */

@@ -352,8 +352,9 @@ static size_t begin_annotation(struct tdt__packets *packets, struct tdt__string 
 {
 	size_t start = annotations->n;
 
-	tdt__proto_add_uint(annotations, ANNOTATION_NAME,
-			    tdt__packets_intern(packets, TDT__ANNOTATION_NAMES, name, strlen(name)));
+	tdt__proto_add_uint(
+	    annotations, ANNOTATION_NAME,
+	    tdt__packets_intern(packets, TDT__ANNOTATION_NAMES, name, strlen(name)));
 	return start;
 }
 

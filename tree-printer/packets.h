@@ -59,7 +59,8 @@ struct tdt__packets {
 	struct tdt__string scratch;
 	struct tdt__string packet; /* that is made */
 
-	struct tdt__texts texts[TDT__INTERNED]; /* of each field; numbers in the trace are from 1 on */
+	struct tdt__texts
+	    texts[TDT__INTERNED]; /* of each field; numbers in the trace are from 1 on */
 	TDT__TABLE(struct tdt__interned_stack, stack,
 		   n_stacks); /* by the number in the recording */
 	const struct tdt__perfetto_options *options;

@@ -268,8 +268,7 @@ static void export_put(struct exporter *exporter, uint64_t ns, enum tdt__packet_
 
 static void export_mark(struct exporter *exporter, uint64_t ns, uint64_t track, const char *name)
 {
-	export_put(exporter, ns, TDT__PACKET_INSTANT, track,
-		   event_name(exporter, name));
+	export_put(exporter, ns, TDT__PACKET_INSTANT, track, event_name(exporter, name));
 }
 
 static void export_annotate(struct exporter *exporter, const char *name, uint64_t value)
@@ -340,7 +339,8 @@ static uint32_t name_wait(struct exporter *exporter, uint32_t number,
 	waited.sure = sure;
 	waited.printed = last->printed;
 	if (last->printed == 0 || memcmp(last, &waited, sizeof(waited)) != 0)
-		waited.printed = print_wait(exporter, &waits, sure, exporter->recording->task[number].id);
+		waited.printed =
+		    print_wait(exporter, &waits, sure, exporter->recording->task[number].id);
 	*last = waited;
 	return waited.printed;
 }

@@ -33,7 +33,7 @@ static bool add_waits(struct tdt__stuck_locks *locks, size_t *room,
 		if (!tdt__array_grow(&locks->lock, locks->n, room, sizeof *locks->lock))
 			return false;
 		locks->lock[locks->n++] =
-			(struct tdt__stuck_lock){ .wait = *info->waits[i], .waits = 1 };
+		    (struct tdt__stuck_lock){ .wait = *info->waits[i], .waits = 1 };
 	}
 	return true;
 }

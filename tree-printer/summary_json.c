@@ -228,9 +228,9 @@ static void lists_json(const struct summary_json *of)
 void tdt__summary_json(struct tdt__out *out, const struct tdt__summary_form *form)
 {
 	struct tdt__json json = tdt__json_document(out);
-	struct summary_json all = {
-		.json = &json, .form = form, .recording = form->summary->recording
-	};
+	struct summary_json all = { .json = &json,
+				    .form = form,
+				    .recording = form->summary->recording };
 
 	tdt__json_begin(&json, "summary", '{');
 	head_json(&all);

@@ -391,8 +391,9 @@ static void slow_polls(struct summary_lines *text)
 static void wait_parts(struct summary_lines *text, const struct tdt__summary_wait *wait)
 {
 	struct tdt_wait what = wait->what;
-	const char *owner =
-	    wait->owner != TDT__NO_TASK ? name_or_null(text->summary->recording->task[wait->owner].name) : NULL;
+	const char *owner = wait->owner != TDT__NO_TASK
+				? name_or_null(text->summary->recording->task[wait->owner].name)
+				: NULL;
 
 	if (what.kind == TDT_WAIT_UNKNOWN && what.object == 0 && what.owner == 0)
 		return;

@@ -58,7 +58,7 @@ struct text {
 	struct tdt__view view;
 	struct line *line;   /* of each row */
 	struct shape *shape; /* by number; at most one for each row */
-	struct tdt__texts texts;   /* of the shapes: what the line says, then the children's shapes */
+	struct tdt__texts texts; /* of the shapes: what the line says, then the children's shapes */
 	struct tdt__string string; /* the text that is made */
 };
 
@@ -151,8 +151,7 @@ static void do_row(struct text *text, uint32_t row)
 		tdt__string_add(&text->string, &text->line[child].times, sizeof(line->times));
 	}
 	if (!text->string.failed)
-		line->shape =
-			tdt__texts_number(&text->texts, text->string.bytes, text->string.n);
+		line->shape = tdt__texts_number(&text->texts, text->string.bytes, text->string.n);
 	text->string.failed |= line->shape == TDT__INDEX_NONE;
 }
 

@@ -163,7 +163,8 @@ void tdt__task_line(struct tdt__string *string, const struct tdt_task_info *info
 void tdt__headline(struct tdt__string *string, const char *what, uint64_t id, const char *name);
 
 /*
- * `busy loop: task 6 "x" woke itself 406,000 times in 0.1 s`: the line about a task with `busy_polls`.
+ * `busy loop: task 6 "x" woke itself 406,000 times in 0.1 s`: the line about a task with
+ * `busy_polls`.
  */
 void tdt__busy_line(struct tdt__string *string, const struct tdt_task_info *info);
 
