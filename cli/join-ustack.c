@@ -63,6 +63,7 @@ static bool add_task(struct tasks *tasks, struct tdt_trace *trace)
 		tdt_trace_free(trace);
 		return false;
 	}
+	tasks->task[tasks->n].number = tasks->n;
 	tasks->n++;
 	return true;
 }
@@ -122,40 +123,28 @@ static uint64_t id_of(const struct joined *joined)
 
 static int compare_by_id(const void *a, const void *b)
 {
-	const struct joined *const *first = a, *const *second = b;
+	const struct joined *first = a, *second = b;
 
-	if (id_of(*first) != id_of(*second))
-		return id_of(*first) < id_of(*second) ? -1 : 1;
-	return *first < *second ? -1 : *first > *second; /* in the order of reading */
+	if (id_of(first) != id_of(second))
+		return id_of(first) < id_of(second) ? -1 : 1;
+	return (first->number > second->number) - (first->number < second->number);
 }
 
-/* Sort the tasks by id, and keep the last trace of each task.  False: no memory. */
-static bool sort_tasks(struct tasks *tasks)
+/* Sort the tasks by id, and keep the last trace of each task. */
+static void sort_tasks(struct tasks *tasks)
 {
-	const struct joined **order = calloc(tasks->n + 1, sizeof(const struct joined *));
-	struct joined *sorted = calloc(tasks->n + 1, sizeof(*sorted));
 	size_t n = 0;
 
-	if (order == NULL || sorted == NULL) {
-		free(order);
-		free(sorted);
-		return false;
-	}
-	for (size_t i = 0; i < tasks->n; i++)
-		order[i] = &tasks->task[i];
-	qsort(order, tasks->n, sizeof(const struct joined *), compare_by_id);
+	if (tasks->n != 0)
+		qsort(tasks->task, tasks->n, sizeof(*tasks->task), compare_by_id);
 	for (size_t i = 0; i < tasks->n; i++) {
-		if (n > 0 && id_of(&sorted[n - 1]) == id_of(order[i])) {
-			joined_fini(&sorted[--n]);
+		if (n > 0 && id_of(&tasks->task[n - 1]) == id_of(&tasks->task[i])) {
+			joined_fini(&tasks->task[--n]);
 			tasks->replaced++;
 		}
-		sorted[n++] = *order[i];
+		tasks->task[n++] = tasks->task[i];
 	}
-	free(order);
-	free(tasks->task);
-	tasks->task = sorted;
 	tasks->n = n;
-	return true;
 }
 
 static int read_traces(struct tasks *tasks, const char *name)
@@ -178,7 +167,8 @@ static int read_traces(struct tasks *tasks, const char *name)
 		return program_input_failed(name, reader.line,
 					    reader.column != 0 ? (long)reader.column : -1,
 					    reader.message);
-	return sort_tasks(tasks) ? 0 : no_memory();
+	sort_tasks(tasks);
+	return 0;
 }
 
 static int compare_id(const void *id, const void *joined)

@@ -77,18 +77,16 @@ void top_terminal_size(struct top_size *size)
 
 static void set_look(const char *sequence, size_t n)
 {
-	if (n == strlen(TDT__PLAIN) && memcmp(sequence, TDT__PLAIN, n) == 0) {
-		attrset(A_NORMAL);
-		return;
-	}
-	for (size_t i = 0; i < COLOR_LOOKS; i++) {
-		if (strlen(looks[i].sequence) != n || memcmp(looks[i].sequence, sequence, n) != 0)
-			continue;
-		if (looks[i].color < 0)
-			attron((int)looks[i].attribute);
-		else if (colors)
-			attron(COLOR_PAIR((int)i + 1));
-	}
+	size_t i = 0;
+
+	while (i < COLOR_LOOKS && memcmp(looks[i].sequence, sequence, n) != 0)
+		i++;
+	if (i == COLOR_LOOKS)
+		attrset(A_NORMAL); /* TDT__PLAIN */
+	else if (looks[i].color < 0)
+		attron((int)looks[i].attribute);
+	else if (colors)
+		attron(COLOR_PAIR((int)i + 1));
 }
 
 static size_t plain_text(const char *text, size_t n)

@@ -19,15 +19,6 @@
 
 /* ---- The summary ---- */
 
-static void summary_part(struct tdt__string *string, size_t n, const char *what,
-			 const char **before)
-{
-	if (n == 0)
-		return;
-	tdt__string_printf(string, "%s%s%s", *before, TDT__NUMBER(n), what);
-	*before = ", ";
-}
-
 static void finding(struct tdt__string *string, size_t n, const char *what)
 {
 	if (n == 0)
@@ -68,44 +59,49 @@ static size_t count_asked(const struct tdt_snapshot *snapshot)
 	return n;
 }
 
-static void summary_fresh(struct tdt__string *string, const struct tdt_snapshot *snapshot,
-			  const char **before)
+static void summary_parts(struct tdt__string *string, const struct tdt__dump *dump)
 {
-	size_t fresh = snapshot->fresh;
-	size_t asked = snapshot->outside ? count_asked(snapshot) : fresh;
+	const struct tdt_snapshot *of = dump->snapshot;
+	size_t asked = of->outside ? count_asked(of) : of->fresh;
+	const struct {
+		uint64_t n;
+		const char *what;
+	} parts[] = {
+		{ asked, " answered" },
+		{ of->fresh > asked ? of->fresh - asked : 0, " suspended" },
+		{ of->running, " running" },
+		{ of->last, of->recorded ? " as last recorded" : " as last watched" },
+		{ of->unanswered, " without a tree" },
+		{ of->panicked, " panicked since the start" },
+		{ of->held, " ended, still held" },
+		{ of->n_unsure_lost, " may have lost a wake-up (another dump tells in a second)" },
+		{ of->lost, " left out for want of memory" },
+		{ dump->unnamed, dump->unnamed == 1 ? " frame not named in time"
+						    : " frames not named in time" },
+	};
+	const char *before = ": ";
 
-	summary_part(string, asked, " answered", before);
-	summary_part(string, fresh > asked ? fresh - asked : 0, " suspended", before);
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+		if (parts[i].n == 0)
+			continue;
+		tdt__string_printf(string, "%s%s%s", before, TDT__NUMBER(parts[i].n), parts[i].what);
+		before = ", ";
+	}
 }
 
 static void summary(struct tdt__string *string, const struct tdt__stuck_locks *locks,
 		    const struct tdt__dump *dump)
 {
 	const struct tdt_snapshot *snapshot = dump->snapshot;
-	const char *before = ": ";
 
-	if (snapshot->tasks == 0)
-		tdt__string_puts(string, "no tasks");
-	else
-		tdt__string_puts(string, TDT__COUNTED(snapshot->tasks, "task"));
+	tdt__string_puts(string,
+			 snapshot->tasks == 0 ? "no tasks" : TDT__COUNTED(snapshot->tasks, "task"));
 	finding(string, tdt__stuck_orphans(locks), "orphaned lock");
 	finding(string, locks->n - tdt__stuck_orphans(locks), "futurelock");
 	finding(string, deadlocks_of(snapshot), "deadlock");
 	finding(string, count_busy(snapshot), "busy loop");
 	finding(string, snapshot->n_lost_wakeups, "lost wake-up");
-	summary_fresh(string, snapshot, &before);
-	summary_part(string, snapshot->running, " running", &before);
-	summary_part(string, snapshot->last,
-		     snapshot->recorded ? " as last recorded" : " as last watched", &before);
-	summary_part(string, snapshot->unanswered, " without a tree", &before);
-	summary_part(string, snapshot->panicked, " panicked since the start", &before);
-	summary_part(string, snapshot->held, " ended, still held", &before);
-	summary_part(string, snapshot->n_unsure_lost,
-		     " may have lost a wake-up (another dump tells in a second)", &before);
-	summary_part(string, snapshot->lost, " left out for want of memory", &before);
-	summary_part(string, dump->unnamed,
-		     dump->unnamed == 1 ? " frame not named in time" : " frames not named in time",
-		     &before);
+	summary_parts(string, dump);
 	if (snapshot->took_ns != 0)
 		tdt__string_printf(string, " (took %s)", TDT__DURATION(snapshot->took_ns));
 	tdt__string_puts(string, "\n");
