@@ -91,11 +91,13 @@ static int stay(const struct set_command *command, const struct set_doors *doors
 	uint64_t ns = command->options.duration;
 	const struct timespec time = { .tv_sec = (time_t)(ns / TDT__SECOND),
 				       .tv_nsec = (long)(ns % TDT__SECOND) };
-	struct pollfd wait[TDT__REGISTRIES_MAX + 1] = { { .fd = wait_descriptor(),
-							  .events = POLLIN } };
+	struct pollfd wait[TDT__REGISTRIES_MAX + 1];
 	int ready;
 
+	if (wait_begin() != 0)
+		return report_no_memory();
 	bound_time(0);
+	wait[0] = (struct pollfd){ .fd = wait_descriptor(), .events = POLLIN };
 	for (nfds_t i = 0; i < doors->n; i++)
 		wait[1 + i] = (struct pollfd){ .fd = doors->door[i].connection, .events = POLLIN };
 	ready = ppoll(wait, 1 + doors->n, ns != 0 ? &time : NULL, NULL);
@@ -137,8 +139,6 @@ int command_set(int argc, char **argv)
 		bad_usage("what is to be set is missing: watch=TIME or record=SIZE", "");
 	for (int i = 0; i < argc; i++)
 		set_setting(&command, argv[i]);
-	if (wait_begin() != 0)
-		return report_no_memory();
 	outside_bound(&command.options, 0);
 	status = outside_open(&outside, &command.options);
 	if (status != PROGRAM_GOES_ON)
