@@ -47,6 +47,7 @@ struct compare_group {
 };
 
 struct comparison {
+	const struct tdt_snapshot *before, *after;
 	bool same_process; /* otherwise there are places, and no groups */
 	/* Places can be compared: both snapshots have trees of tasks that wait, or none has. */
 	bool has_grown;
@@ -71,12 +72,7 @@ void comparison_fini(struct comparison *comparison);
 
 struct tdt__out;
 
-struct diff_result {
-	const struct comparison *comparison;
-	const struct tdt_snapshot *before, *after;
-	const struct tdt_print_options *print; /* without TDT_PRINT_AUTO */
-};
-
-/* Errors are kept in `out`. */
-void diff_text(struct tdt__out *out, const struct diff_result *result);
-void diff_json(struct tdt__out *out, const struct diff_result *result);
+/* In `print`, nothing is TDT_PRINT_AUTO.  Errors are kept in `out`. */
+void diff_text(struct tdt__out *out, const struct comparison *comparison,
+	       const struct tdt_print_options *print);
+void diff_json(struct tdt__out *out, const struct comparison *comparison);

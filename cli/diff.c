@@ -169,10 +169,6 @@ static int print_comparison(const struct options *options, FILE *file,
 			    const struct tdt_snapshot *before, const struct tdt_snapshot *after)
 {
 	struct comparison comparison;
-	const struct diff_result result = { .comparison = &comparison,
-					    .before = before,
-					    .after = after,
-					    .print = &options->print };
 	uint64_t start = tdt__clock();
 	struct tdt__out out = { .file = file };
 	int error = compare(&comparison, before, after);
@@ -183,9 +179,9 @@ static int print_comparison(const struct options *options, FILE *file,
 	if (error != 0)
 		return report_no_memory();
 	if (options->print.format == TDT_PRINT_JSON)
-		diff_json(&out, &result);
+		diff_json(&out, &comparison);
 	else
-		diff_text(&out, &result);
+		diff_text(&out, &comparison, &options->print);
 	comparison_fini(&comparison);
 	return output_status(tdt__out_end(&out));
 }

@@ -6,10 +6,10 @@
 
 #include "names.h"
 
-#include <stddef.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
-#include "base/index.h"
+#include "base/array.h"
 
 struct task {
 	const struct tdt_task_info *info;
@@ -17,9 +17,7 @@ struct task {
 };
 
 struct tdt__names {
-	struct tdt__index by_id;
-	uint32_t n;
-	struct task task[];
+	TDT__TABLE(struct task, task, n); /* by their ids */
 };
 
 /* The task with this id, or TDT__INDEX_NONE. */
@@ -27,57 +25,43 @@ static uint32_t find_named(const struct tdt__names *names, uint64_t id)
 {
 	uint32_t i;
 
-	TDT__INDEX_EACH (i, &names->by_id, tdt__hash_id(id))
-	if (names->task[i].info->id == id)
-		break;
+	TDT__INDEX_EACH (i, &names->task_table.index, tdt__hash_id(id))
+		if (names->task[i].info->id == id)
+			break;
 	return i;
 }
 
-static void add_named(struct tdt__names *names, const struct tdt_task_info *task, uint32_t group)
+/* Add a task, unless there is one with its id.  False: no memory. */
+static bool add_named(struct tdt__names *names, const struct tdt_task_info *info, uint32_t group)
 {
-	if (find_named(names, task->id) != TDT__INDEX_NONE)
-		return;
-	tdt__index_add(&names->by_id, tdt__hash_id(task->id), names->n);
-	names->task[names->n++] = (struct task){ task, group };
-}
+	const struct task new = { info, group };
 
-/* Names without a task yet, with room for `n` tasks.  NULL: no memory. */
-static struct tdt__names *names_with_room(size_t n)
-{
-	struct tdt__names *names = malloc(sizeof(*names) + n * sizeof(names->task[0]));
-
-	if (names == NULL)
-		return NULL;
-	*names = (struct tdt__names){ 0 };
-	if (tdt__index_reserve(&names->by_id, n) == 0)
-		return names;
-	free(names);
-	return NULL;
+	return find_named(names, info->id) != TDT__INDEX_NONE ||
+	       tdt__table_add(&names->task_table, tdt__hash_id(info->id), &new, sizeof new) !=
+		       TDT__INDEX_NONE;
 }
 
 struct tdt__names *tdt__names_new(const struct tdt_snapshot *snapshot)
 {
-	struct tdt__names *names;
-	size_t n = 0;
+	struct tdt__names *names = calloc(1, sizeof *names);
+	bool enough = names != NULL;
 
 	for (size_t i = 0; i < snapshot->n_groups; i++)
-		n += snapshot->groups[i]->n;
-	names = names_with_room(n + snapshot->n_orphans);
-	if (names == NULL)
-		return NULL;
-	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t j = 0; j < snapshot->groups[i]->n; j++)
-			add_named(names, snapshot->groups[i]->tasks[j], (uint32_t)i);
-	for (size_t i = 0; i < snapshot->n_orphans; i++)
-		add_named(names, snapshot->orphans[i]->tasks[0], UINT32_MAX);
-	return names;
+		for (size_t j = 0; j < snapshot->groups[i]->n && enough; j++)
+			enough = add_named(names, snapshot->groups[i]->tasks[j], (uint32_t)i);
+	for (size_t i = 0; i < snapshot->n_orphans && enough; i++)
+		enough = add_named(names, snapshot->orphans[i]->tasks[0], UINT32_MAX);
+	if (enough)
+		return names;
+	tdt__names_free(names);
+	return NULL;
 }
 
 void tdt__names_free(struct tdt__names *names)
 {
 	if (names == NULL)
 		return;
-	tdt__index_fini(&names->by_id);
+	tdt__table_fini(&names->task_table);
 	free(names);
 }
 
