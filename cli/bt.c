@@ -24,34 +24,27 @@ struct bt_printing {
 	const struct last *last;
 };
 
-/* The lines above the text of a dump that say of which recording it is.  0 or -ENOMEM. */
-static int print_last_title(FILE *file, const struct bt_printing *printing)
-{
-	struct tdt__out out = { .file = file };
-	struct tdt__string string = { .options = printing->print };
-
-	last_title(&string, printing->last);
-	tdt__string_puts(&string, "\n");
-	last_missing(&string, printing->last);
-	tdt__out_take(&out, &string);
-	return tdt__out_end(&out);
-}
-
-static int print_snapshot(FILE *out, void *arg)
+static int print_snapshot(FILE *file, void *arg)
 {
 	const struct bt_printing *printing = arg;
 	const struct tdt_dump_options options = { .size = sizeof options,
 						  .print = printing->print };
-	int error = 0;
+	struct tdt__string title = { .options = printing->print };
+	struct tdt__out out = { .file = file };
+	int error;
 
 	if (printing->tasks != NULL)
 		tdt__tasks_name(printing->tasks);
-	if (printing->last != NULL && printing->print->format == TDT_PRINT_TEXT)
-		error = print_last_title(out, printing);
-	if (error != 0)
-		return error;
-	return tdt__snapshot_print_by(printing->snapshot, out, &options,
-				      tdt__clock() + NAMING_TIME);
+	if (printing->last != NULL && printing->print->format == TDT_PRINT_TEXT) {
+		last_title(&title, printing->last);
+		tdt__string_puts(&title, "\n");
+		last_missing(&title, printing->last);
+		tdt__out_take(&out, &title);
+	}
+	error = tdt__out_end(&out);
+	return error != 0 ? error
+			  : tdt__snapshot_print_by(printing->snapshot, file, &options,
+						   tdt__clock() + NAMING_TIME);
 }
 
 static int dump_registry(void *arg, struct outside *outside, size_t registry)

@@ -49,7 +49,6 @@ static void open_files(struct diff_command *command, int argc, char **argv)
 struct diff_side {
 	const struct diff_command *command;
 	unsigned number; /* 0 or 1 */
-	FILE *file;
 	struct reader reader;
 	struct stacks_side stacks;
 	struct dump *dump; /* the answer that was read; NULL: none */
@@ -95,7 +94,7 @@ static int rest_of_profile(struct diff_side *side)
 
 static int read_folded(struct diff_side *side)
 {
-	int error = stacks_read_folded(&side->stacks, side->file, &side->reader.line);
+	int error = stacks_read_folded(&side->stacks, side->reader.file, &side->reader.line);
 	char text[128];
 
 	side->profile = true;
@@ -328,7 +327,6 @@ static struct diff_side side_of(const struct diff_command *command, struct stack
 {
 	return (struct diff_side){ .command = command,
 				   .number = number,
-				   .file = command->file[number],
 				   .reader = { .file = command->file[number],
 					       .lists = true,
 					       .profile = stacks_read_profile },

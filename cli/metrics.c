@@ -102,15 +102,6 @@ static int count_registry(struct metrics_page *page, struct outside *outside, si
 	return PROGRAM_GOES_ON;
 }
 
-/* From when on all events are in the recording. */
-static uint64_t recorded_from(const struct tdt__recording *recording)
-{
-	uint64_t start = recording->header.start,
-		 whole = recording->sure_from;
-
-	return whole > start ? whole : start;
-}
-
 /* A page of a single scrape says of which time its durations are. */
 static int count_durations(struct metrics_page *page, struct scrape *scrape,
 			   const struct tdt__recording *recording)
@@ -119,8 +110,10 @@ static int count_durations(struct metrics_page *page, struct scrape *scrape,
 	struct tdt__recorded_span span = { .from = totals->until, .until = scrape->until };
 	uint64_t end = recording->until;
 
-	if (span.from == 0)
-		span.from = recorded_from(recording);
+	if (span.from == 0) { /* from when on all events are in the recording */
+		span.from = recording->header.start;
+		keep_larger(&span.from, recording->sure_from);
+	}
 	if (scrape->after == NULL && end > span.from)
 		keep_larger(&page->recorded_ns, tdt__recording_time(recording, span.from, end));
 	if (tdt__durations_count(recording, &span, &totals->polls, &totals->latencies) != 0)

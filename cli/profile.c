@@ -57,13 +57,17 @@ struct looking {
 	unsigned short random[3];
 };
 
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * TDT__SECOND + (uint64_t)now.tv_nsec;
+}
+
 static void begin_looking(struct looking *looking)
 {
-	struct timespec real;
-
-	clock_gettime(CLOCK_REALTIME, &real);
-	looking->result->real =
-		(uint64_t)real.tv_sec * TDT__SECOND + (uint64_t)real.tv_nsec;
+	looking->result->real = clock_ns(CLOCK_REALTIME);
 	looking->start = tdt__clock();
 	looking->end = looking->start + looking->options->duration;
 	memcpy(looking->random, &looking->start, sizeof looking->random);
@@ -241,18 +245,10 @@ static void report_looks(const struct tdt__profile *profile, const struct profil
 		       strerror(profile->sampling.refused));
 }
 
-static uint64_t cpu_time(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * TDT__SECOND + (uint64_t)now.tv_nsec;
-}
-
-/* The cost of the looks since `cpu` (cpu_time()), as a share of one CPU. */
+/* The cost of the looks since `cpu`, the CPU time then, as a share of one CPU. */
 static void report_cost(const struct looking *looking, uint64_t cpu)
 {
-	uint64_t used = cpu_time() - cpu, passed = tdt__clock() - looking->start;
+	uint64_t used = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu, passed = tdt__clock() - looking->start;
 
 	if (looking->options->verbose)
 		fprintf(stderr, "%s: the looks took %.2f %% of one CPU\n", program_name,
@@ -271,7 +267,7 @@ static int look_and_print(const struct options *options, struct outside *outside
 
 	make_requests(&looking);
 	begin_looking(&looking);
-	cpu = cpu_time();
+	cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	error = look_in_periods(&looking);
 	report_cost(&looking, cpu);
 	if (read_recorded_times(&looking, outside, &times))

@@ -152,14 +152,6 @@ static bool count_group(struct top_places *places, size_t group)
 	return true;
 }
 
-static bool count_groups(struct top_places *places)
-{
-	for (size_t i = 0; i < places->snapshot->n_groups; i++)
-		if (!count_group(places, i))
-			return false;
-	return true;
-}
-
 /* The only row below `row`; 0: there is none, or there are several. */
 static uint32_t only_child(const struct tdt__view *view, uint32_t row)
 {
@@ -324,16 +316,16 @@ static bool name_top_places(struct top_places *places)
 
 	if (sorted == NULL)
 		return false;
-	for (uint32_t i = 0; i < places->n; i++)
+	for (uint32_t i = 0; i < places->n; i++) {
 		sorted[i] = &places->place[i];
+		round->places += places->place[i].n > 0;
+	}
 	qsort(sorted, places->n, sizeof *sorted, by_tasks);
 	for (uint32_t i = 0; i < places->n && i < TOP_PLACES; i++) {
 		name_top_place(places, sorted[i], deadline);
 		if (sorted[i]->n > 0)
 			list_place(round, sorted[i]);
 	}
-	for (uint32_t i = 0; i < places->n; i++)
-		round->places += places->place[i].n > 0;
 	qsort(round->place, round->n_places, sizeof round->place[0], by_waiting);
 	free(sorted);
 	return true;
@@ -343,6 +335,7 @@ struct top_places *top_places_find(const struct top_look *look, const struct out
 				   const struct tdt_snapshot *snapshot)
 {
 	struct top_places *places = calloc(1, sizeof *places);
+	bool enough;
 
 	if (places == NULL)
 		return NULL;
@@ -351,7 +344,10 @@ struct top_places *top_places_find(const struct top_look *look, const struct out
 	tdt__target_read(&outside->target, outside->found[0].registry.unloads, &places->unloads,
 			 sizeof places->unloads);
 	places->of_group = calloc(snapshot->n_groups + 1, sizeof *places->of_group);
-	if (places->of_group == NULL || !count_groups(places) || !name_top_places(places)) {
+	enough = places->of_group != NULL;
+	for (size_t i = 0; i < snapshot->n_groups && enough; i++)
+		enough = count_group(places, i);
+	if (!enough || !name_top_places(places)) {
 		top_places_free(places);
 		return NULL;
 	}
