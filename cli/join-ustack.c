@@ -23,21 +23,6 @@
 #include "tree-printer/terminal.h"
 #include "tree-printer/view.h"
 
-struct join_command {
-	struct options options;
-	const char *traces;
-	char **stacks;
-};
-
-static void parse_join_options(struct join_command *command, int argc, char **argv)
-{
-	options_read(COMMAND_JOIN, &command->options, &argc, &argv);
-	if (argc < 2)
-		bad_usage("a file of traces and one of stacks are wanted", "");
-	command->traces = argv[0];
-	command->stacks = argv + 1;
-}
-
 struct tasks {
 	struct joined *task; /* sorted by id as soon as all traces are read */
 	size_t n, room;
@@ -243,14 +228,15 @@ static void report_left_out(const struct tasks *tasks)
 			program_name, tasks->strangers, tasks->stranger);
 }
 
-static int join(struct tasks *tasks, const struct join_command *command)
+/* `names`: of the file of traces, and of those of stacks. */
+static int join(struct tasks *tasks, char **names, const struct tdt_print_options *print)
 {
-	int status = read_traces(tasks, command->traces);
+	int status = read_traces(tasks, *names++);
 
-	for (char **stacks = command->stacks; status == 0 && *stacks != NULL; stacks++)
-		status = read_stacks(tasks, *stacks);
+	for (; status == 0 && *names != NULL; names++)
+		status = read_stacks(tasks, *names);
 	if (status == 0)
-		status = print_tasks(tasks, &command->options.print);
+		status = print_tasks(tasks, print);
 	if (status == 0)
 		report_left_out(tasks);
 	return status;
@@ -258,15 +244,17 @@ static int join(struct tasks *tasks, const struct join_command *command)
 
 int main(int argc, char **argv)
 {
-	struct join_command command = { .traces = NULL };
+	struct options options = { .verbose = false };
 	struct tasks tasks = { 0 };
 	int status;
 
 	setlocale(LC_ALL, "");
 	program_name = "tdt-join-ustack";
-	parse_join_options(&command, argc, argv);
-	tdt__terminal_choose(&command.options.print, stdout);
-	status = join(&tasks, &command);
+	options_read(COMMAND_JOIN, &options, &argc, &argv);
+	if (argc < 2)
+		bad_usage("a file of traces and one of stacks are wanted", "");
+	tdt__terminal_choose(&options.print, stdout);
+	status = join(&tasks, argv, &options.print);
 	for (size_t i = 0; i < tasks.n; i++)
 		joined_fini(&tasks.task[i]);
 	free(tasks.task);

@@ -38,31 +38,22 @@ static size_t deadlocks_of(const struct tdt_snapshot *snapshot)
 	return n;
 }
 
-static size_t count_busy(const struct tdt_snapshot *snapshot)
+/* How many tasks are in busy loops, and how many have answered a request. */
+static void count_tasks_that(const struct tdt_snapshot *snapshot, size_t *busy, size_t *asked)
 {
-	size_t n = 0;
-
+	*busy = *asked = 0;
 	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t k = 0; k < snapshot->groups[i]->n; k++)
-			n += tdt__dump_task(snapshot->groups[i], k).busy_polls != 0;
-	return n;
+		for (size_t k = 0; k < snapshot->groups[i]->n; k++) {
+			const struct tdt_task_info info = tdt__dump_task(snapshot->groups[i], k);
+
+			*busy += info.busy_polls != 0;
+			*asked += snapshot->groups[i]->answer == TDT_ANSWER_FRESH && info.asked != 0;
+		}
 }
 
-static size_t count_asked(const struct tdt_snapshot *snapshot)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t k = 0; k < snapshot->groups[i]->n; k++)
-			n += snapshot->groups[i]->answer == TDT_ANSWER_FRESH &&
-			     tdt__dump_task(snapshot->groups[i], k).asked != 0;
-	return n;
-}
-
-static void summary_parts(struct tdt__string *string, const struct tdt__dump *dump)
+static void summary_parts(struct tdt__string *string, const struct tdt__dump *dump, size_t asked)
 {
 	const struct tdt_snapshot *of = dump->snapshot;
-	size_t asked = of->outside ? count_asked(of) : of->fresh;
 	const struct {
 		uint64_t n;
 		const char *what;
@@ -93,15 +84,17 @@ static void summary(struct tdt__string *string, const struct tdt__stuck_locks *l
 		    const struct tdt__dump *dump)
 {
 	const struct tdt_snapshot *snapshot = dump->snapshot;
+	size_t busy, asked;
 
+	count_tasks_that(snapshot, &busy, &asked);
 	tdt__string_puts(string,
 			 snapshot->tasks == 0 ? "no tasks" : TDT__COUNTED(snapshot->tasks, "task"));
 	finding(string, tdt__stuck_orphans(locks), "orphaned lock");
 	finding(string, locks->n - tdt__stuck_orphans(locks), "futurelock");
 	finding(string, deadlocks_of(snapshot), "deadlock");
-	finding(string, count_busy(snapshot), "busy loop");
+	finding(string, busy, "busy loop");
 	finding(string, snapshot->n_lost_wakeups, "lost wake-up");
-	summary_parts(string, dump);
+	summary_parts(string, dump, snapshot->outside ? asked : snapshot->fresh);
 	if (snapshot->took_ns != 0)
 		tdt__string_printf(string, " (took %s)", TDT__DURATION(snapshot->took_ns));
 	tdt__string_puts(string, "\n");

@@ -174,40 +174,29 @@ static void head_counts(struct summary_lines *text)
 	end_lines(text);
 }
 
-static void head_missed(struct summary_lines *text)
-{
-	const struct tdt_recording *header = &text->summary->recording->header;
-
-	if (header->missed == 0)
-		return;
-	WRITE_LINE(text, "%s %s not recorded, %s among them: no ring was left",
-		   TDT__COUNTED(header->missed, "event"), header->missed == 1 ? "was" : "were",
-		   TDT__COUNTED(header->missed_polls, "poll"));
-}
-
-static void head_lost_stacks(struct summary_lines *text)
-{
-	uint32_t lost = tdt__recording_stacks_lost(text->summary->recording);
-
-	if (lost == 0)
-		return;
-	WRITE_LINE(text, "%s %s not recorded: their table was full, or no capture was left",
-		   TDT__COUNTED(lost, "stack"), lost == 1 ? "was" : "were");
-}
-
-static void head_reach(struct summary_lines *text)
+/* What is not in the recording. */
+static void head_gaps(struct summary_lines *text)
 {
 	const struct tdt__summary *summary = text->summary;
+	const struct tdt_recording *header = &summary->recording->header;
+	uint32_t lost = tdt__recording_stacks_lost(summary->recording);
 
-	if (summary->whole <= summary->start)
-		return;
-	if (summary->whole < summary->end)
+	if (summary->whole > summary->start && summary->whole < summary->end)
 		WRITE_LINE(
-		    text, "Waits and latencies are those of the last %s: older events are missing.",
+		    text,
+		    "Waits and latencies are those of the last %s: older events are missing.",
 		    TDT__DURATION(summary->end - summary->whole));
-	else
+	else if (summary->whole > summary->start)
 		WRITE_LINE(text, "Waits and latencies are not known: events are missing up to the "
 				 "end.");
+	if (header->missed != 0)
+		WRITE_LINE(text, "%s %s not recorded, %s among them: no ring was left",
+			   TDT__COUNTED(header->missed, "event"),
+			   header->missed == 1 ? "was" : "were",
+			   TDT__COUNTED(header->missed_polls, "poll"));
+	if (lost != 0)
+		WRITE_LINE(text, "%s %s not recorded: their table was full, or no capture was left",
+			   TDT__COUNTED(lost, "stack"), lost == 1 ? "was" : "were");
 }
 
 static void summary_head(struct summary_lines *text)
@@ -229,9 +218,7 @@ static void summary_head(struct summary_lines *text)
 		tdt__string_puts(line, "\nThe recorder was stopped then.");
 	end_lines(text);
 	head_counts(text);
-	head_reach(text);
-	head_missed(text);
-	head_lost_stacks(text);
+	head_gaps(text);
 }
 
 /* ---- Parts of an entry ---- */
