@@ -57,19 +57,15 @@ static bool known_before_end(const struct last *last, uint64_t *ns)
 	return whole_from != 0;
 }
 
-static bool has_unknown(const struct tdt__tasks *tasks)
-{
-	for (size_t i = 0; i < tasks->n; i++)
-		if (tasks->task[i].member.info.state == TDT_TASK_UNKNOWN)
-			return true;
-	return false;
-}
-
 void last_missing(struct tdt__string *string, const struct last *last)
 {
+	const struct tdt__tasks *tasks = &last->states.tasks;
 	uint64_t ns;
+	size_t i = 0;
 
-	if (!has_unknown(&last->states.tasks))
+	while (i < tasks->n && tasks->task[i].member.info.state != TDT_TASK_UNKNOWN)
+		i++;
+	if (i == tasks->n)
 		return;
 	if (!known_before_end(last, &ns)) {
 		tdt__string_puts(string, "a task that is unknown has done nothing that was "

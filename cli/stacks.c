@@ -252,38 +252,31 @@ static void add_stack_row(struct text_table *table, const struct stacks *stacks,
 	text_table_cell(table);
 }
 
-static void stacks_table(struct tdt__out *out, const struct stacks *stacks,
-			 const struct stack *const *sorted, size_t n,
-			 const struct tdt_print_options *options)
+void stacks_text(struct tdt__out *out, const struct stacks *stacks,
+		 const struct tdt_print_options *options)
 {
 	static const struct text_column columns[] = {
 		{ "CHANGE", true }, { "BEFORE", true }, { "AFTER", true }, { "STACK", false }
 	};
-	struct text_table table;
-
-	text_table_begin(&table, columns, 4, n);
-	table.text.options = options;
-	for (size_t i = 0; i < n && !table.text.failed; i++)
-		add_stack_row(&table, stacks, sorted[i]);
-	text_table_end(&table, out);
-}
-
-void stacks_text(struct tdt__out *out, const struct stacks *stacks,
-		 const struct tdt_print_options *options)
-{
 	const struct stack **sorted = calloc(stacks->n + 1, sizeof *sorted);
+	size_t rows = stacks->n < MOST_STACKS ? stacks->n : MOST_STACKS;
 	struct tdt__string string = { 0 };
+	struct text_table table;
 
 	stacks_heading(&string, stacks);
 	tdt__out_take(out, &string);
-	out->no_memory |= sorted == NULL;
-	for (size_t i = 0; i < stacks->n && sorted != NULL; i++)
-		sorted[i] = &stacks->stack[i];
-	if (sorted != NULL) {
-		qsort_r(sorted, stacks->n, sizeof *sorted, by_change, (void *)(uintptr_t)stacks);
-		stacks_table(out, stacks, sorted, stacks->n < MOST_STACKS ? stacks->n : MOST_STACKS,
-			     options);
+	if (sorted == NULL) {
+		out->no_memory = true;
+		return;
 	}
+	for (size_t i = 0; i < stacks->n; i++)
+		sorted[i] = &stacks->stack[i];
+	qsort_r(sorted, stacks->n, sizeof *sorted, by_change, (void *)(uintptr_t)stacks);
+	text_table_begin(&table, columns, 4, rows);
+	table.text.options = options;
+	for (size_t i = 0; i < rows && !table.text.failed; i++)
+		add_stack_row(&table, stacks, sorted[i]);
+	text_table_end(&table, out);
 	free(sorted);
 }
 

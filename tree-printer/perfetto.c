@@ -902,7 +902,7 @@ static void put_all_steps(struct exporter *exporter)
 		       exporter->recording->until + exporter->sampler.every);
 }
 
-static void write_packets(struct exporter *exporter)
+static int write_packets(struct exporter *exporter)
 {
 	const struct tdt__recorded_clock *clock = exporter->recording->clock;
 	uint64_t from = exporter->recording->from;
@@ -917,6 +917,9 @@ static void write_packets(struct exporter *exporter)
 	export_counters(exporter);
 	export_losses(exporter);
 	put_all_steps(exporter);
+	if (exporter->text.failed)
+		tdt__packets_fail(&exporter->packets);
+	return tdt__packets_end(&exporter->packets);
 }
 
 static int prepare_export(struct exporter *exporter, const struct tdt__recording *recording)
@@ -934,34 +937,24 @@ static uint64_t seed(const struct tdt_recording *header)
 	return tdt__mix(tdt__mix(tdt__mix(0, header->pid), header->start), header->start_real);
 }
 
-static int write_trace(struct exporter *exporter, const struct tdt__perfetto_options *options,
-		       FILE *out)
-{
-	const struct tdt_recording *header = &exporter->recording->header;
-	int err = tdt__packets_begin(&exporter->packets, options, out, seed(header));
-
-	if (err != 0)
-		return err;
-	exporter->flows = seed(header) << 32;
-	write_packets(exporter);
-	if (exporter->text.failed)
-		tdt__packets_fail(&exporter->packets);
-	return tdt__packets_end(&exporter->packets);
-}
-
 int tdt__perfetto_write(const struct tdt__recording *recording,
 			const struct tdt__perfetto_options *options, FILE *out)
 {
 	static const struct tdt__perfetto_options none;
 	struct exporter *exporter = calloc(1, sizeof(*exporter));
+	uint64_t number = seed(&recording->header);
 	int err = exporter == NULL ? -ENOMEM : prepare_export(exporter, recording);
 
-	if (err == 0) {
-		err = write_trace(exporter, options == NULL ? &none : options, out);
-		tdt__timeline_end(&exporter->timeline);
-	}
 	if (exporter == NULL)
 		return err;
+	if (err == 0) {
+		exporter->flows = number << 32;
+		err = tdt__packets_begin(&exporter->packets, options == NULL ? &none : options, out,
+					 number);
+		if (err == 0)
+			err = write_packets(exporter);
+		tdt__timeline_end(&exporter->timeline);
+	}
 	tdt__string_free(&exporter->track);
 	tdt__string_free(&exporter->annotations);
 	tdt__string_free(&exporter->text);
