@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "cli/tdt.h"
 #include "reader/core.h"
 #include "symbolize/debugfile.h"
@@ -208,13 +209,6 @@ static size_t read_of_process(const char *pid, const char *name, char *text, siz
 	return n;
 }
 
-static bool is_path_of(const char *path, const char *name)
-{
-	const char *slash = strrchr(path, '/');
-
-	return strcmp(slash != NULL ? slash + 1 : path, name) == 0;
-}
-
 /* Whether the file that the process runs has this name, even if it was deleted. */
 static bool runs_file(const char *pid, const char *name)
 {
@@ -226,7 +220,7 @@ static bool runs_file(const char *pid, const char *name)
 	deleted = strstr(path, " (deleted)");
 	if (deleted != NULL)
 		*deleted = '\0';
-	return is_path_of(path, name);
+	return strcmp(tdt__file_name(path), name) == 0;
 }
 
 /*
@@ -242,14 +236,14 @@ static bool runs_under(const char *pid, const char *name)
 
 	if (n == 0) /* a thread of the kernel, or a zombie */
 		return false;
-	if (is_path_of(arguments, name) || runs_file(pid, name))
+	if (strcmp(tdt__file_name(arguments), name) == 0 || runs_file(pid, name))
 		return true;
 	read_of_process(pid, "comm", comm, sizeof comm);
 	comm[strcspn(comm, "\n")] = '\0';
 	if (strlen(name) <= COMM_MAX)
 		return strcmp(comm, name) == 0;
 	return strncmp(comm, name, COMM_MAX) == 0 && second < arguments + n &&
-	       is_path_of(second, name);
+	       strcmp(tdt__file_name(second), name) == 0;
 }
 
 #define NAMESAKES 8 /* so many are listed */

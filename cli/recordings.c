@@ -16,6 +16,7 @@
 #include <tdt/layout/recording.h>
 
 #include "base/regular_file.h"
+#include "base/text.h"
 #include "recording/copy.h"
 #include "recording/module_table.h"
 #include "recording/process.h"
@@ -191,7 +192,6 @@ void recordings_free(struct recording_files *files)
 
 static void file_line(struct tdt__string *line, const struct recording_file *file, bool chosen)
 {
-	const char *name = strrchr(file->path, '/');
 	char words[OWNER_WORDS];
 
 	tdt__string_printf(line, "%s %.19s  ", chosen ? "->" : "  ",
@@ -202,7 +202,7 @@ static void file_line(struct tdt__string *line, const struct recording_file *fil
 			   : file->exited ? "which has exited"
 					  : "which has ended, not by exit()",
 			   owner_words(file, words), file->strange ? ", passed over: " : ": ");
-	tdt__string_text(line, name != NULL ? name + 1 : file->path);
+	tdt__string_text(line, tdt__file_name(file->path));
 	tdt__string_puts(line, "\n");
 }
 

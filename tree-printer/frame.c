@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "origin.h"
 #include "terminal.h"
 
@@ -28,9 +29,7 @@ static const char *cut_text(enum tdt_cut cut)
 
 static void module_offset(struct tdt__string *string, const struct tdt_frame *frame)
 {
-	const char *slash = strrchr(frame->module, '/');
-
-	tdt__string_text(string, slash == NULL ? frame->module : slash + 1);
+	tdt__string_text(string, tdt__file_name(frame->module));
 	if (frame->module_offset != 0)
 		tdt__string_printf(string, "+0x%" PRIx64, frame->module_offset);
 }

@@ -183,13 +183,6 @@ bool tdt__same_package(struct tdt__package a, struct tdt__package b)
 
 /* --- Languages ----------------------------------------------------------------------------- */
 
-static const char *file_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
-}
-
 /* The libraries that the standard libraries are made of. */
 static bool is_language_module(const char *module)
 {
@@ -197,7 +190,7 @@ static bool is_language_module(const char *module)
 					     "libm.so",   "libstdc++.so", "libgcc_s.so",
 					     "ld-linux",  "libpthread",   "ld-musl",
 					     "[vdso]" };
-	const char *name = file_name(module);
+	const char *name = tdt__file_name(module);
 
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (tdt__starts_with(name, names[i]))
@@ -225,7 +218,7 @@ bool tdt__clones_waker(const struct tdt_frame *frame)
 
 bool tdt__is_plumbing(const struct tdt_frame *frame)
 {
-	const char *name = file_name(frame->module == NULL ? "" : frame->module);
+	const char *name = tdt__file_name(frame->module == NULL ? "" : frame->module);
 
 	if (frame->kind != TDT_NODE_FRAME)
 		return false;
@@ -240,7 +233,7 @@ static bool is_binding(const struct tdt_frame *frame)
 	const char *function = frame->function != NULL ? frame->function : "";
 
 	return tdt__starts_with(function, "tdt::") || tdt__starts_with(function, "<tdt::") ||
-	       (frame->file != NULL && strcmp(file_name(frame->file), "tdt.rs") == 0);
+	       (frame->file != NULL && strcmp(tdt__file_name(frame->file), "tdt.rs") == 0);
 }
 
 bool tdt__is_crates_wrapper(const struct tdt_frame *frame)
@@ -267,7 +260,7 @@ enum tdt__origin tdt__origin(const struct tdt_frame *frame)
 		return frame->module == NULL ? TDT__ORIGIN_PROGRAM : TDT__ORIGIN_PACKAGE;
 	if (tdt__in_package(frame->file) != NULL || is_of_system(frame))
 		return TDT__ORIGIN_PACKAGE;
-	return frame->module != NULL && strstr(file_name(frame->module), ".so") != NULL
+	return frame->module != NULL && strstr(tdt__file_name(frame->module), ".so") != NULL
 		   ? TDT__ORIGIN_LIBRARY
 		   : TDT__ORIGIN_PROGRAM;
 }

@@ -171,13 +171,6 @@ static size_t join_waits(struct joined_wait *joined, const struct tdt_task_info 
 	return n;
 }
 
-static void several_leaves(struct tdt__string *string, uint64_t n)
-{
-	tdt__string_puts(string, " (");
-	tdt__count_leaves(string, n);
-	tdt__string_puts(string, ")");
-}
-
 void tdt__wait_lines(struct tdt__string *string, const struct tdt_task_info *info,
 		     const struct tdt__names *names)
 {
@@ -194,12 +187,12 @@ void tdt__wait_lines(struct tdt__string *string, const struct tdt_task_info *inf
 									 : "   waits ");
 		tdt__wait_for(string, &joined[i].wait, info->id, owner);
 		if (joined[i].leaves > 1)
-			several_leaves(string, joined[i].leaves);
+			tdt__leaves_aside(string, joined[i].leaves);
 		tdt__string_puts(string, "\n");
 	}
 	if (others != 0) {
 		tdt__string_puts(string, "   and for others");
-		several_leaves(string, others);
+		tdt__leaves_aside(string, others);
 		tdt__string_puts(string, "\n");
 	}
 }

@@ -106,11 +106,8 @@ static void add_saying(struct tdt__string *line, const struct tdt__frames *frame
 		tdt__string_puts(line, " (callers may be missing)");
 	if (saying->hides_futures)
 		tdt__string_puts(line, " (futures that wait in it are not shown)");
-	if (saying->leaves != 0) {
-		tdt__string_puts(line, " (");
-		tdt__count_leaves(line, saying->leaves);
-		tdt__string_puts(line, ")");
-	}
+	if (saying->leaves != 0)
+		tdt__leaves_aside(line, saying->leaves);
 }
 
 /* Leave out each child of `row` that reads the same as a child before it. */

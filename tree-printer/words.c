@@ -40,6 +40,13 @@ void tdt__count_leaves(struct tdt__string *string, uint64_t n)
 	tdt__string_printf(string, "%" PRIu64 " lea%s", n, n == 1 ? "f" : "ves");
 }
 
+void tdt__leaves_aside(struct tdt__string *string, uint64_t n)
+{
+	tdt__string_puts(string, " (");
+	tdt__count_leaves(string, n);
+	tdt__string_puts(string, ")");
+}
+
 /*
  * Four digits and a unit.  Printed as integers, because the decimal point of a floating-point
  * number depends on the locale.
