@@ -167,13 +167,6 @@ static int same_moment(const struct comparing *comparing, uint64_t before_ns, ui
 	       comparing->after.snapshot->process->now_ns - after_ns;
 }
 
-static bool is_same_task(const struct comparing *comparing, const struct tdt_task_info *before,
-			 const struct tdt_task_info *after)
-{
-	return before->id == after->id &&
-	       same_moment(comparing, before->spawned_ns, after->spawned_ns) != 0;
-}
-
 /*
  * Whether all polls between the two were made only for requests.  Their number is known modulo 128:
  * the moment of the last poll tells 128 polls from none.
@@ -279,7 +272,8 @@ static int match(struct comparing *comparing)
 
 		member->fate = FATE_CAME;
 		if (k != NO_MEMBER && !before->member[k].matched &&
-		    is_same_task(comparing, before->member[k].info, member->info))
+		    same_moment(comparing, before->member[k].info->spawned_ns,
+				member->info->spawned_ns) != 0)
 			match_task(comparing, &before->member[k], member);
 	}
 	tdt__index_fini(&by_id);

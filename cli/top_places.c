@@ -63,19 +63,16 @@ static uint64_t key_of_stacks(const struct tdt__stacks *stacks, uint64_t unloads
 	return key;
 }
 
-static uint64_t key_of_text(uint64_t key, const char *text)
-{
-	return tdt__hash_bytes(key, text, strlen(text));
-}
-
 static uint64_t key_of_record(const struct tdt_task_info *info)
 {
+	const struct tdt_wait *wait = info->n_waits != 0 ? info->waits[0] : NULL;
+	const char *file = info->file != NULL ? info->file : "";
 	uint64_t key = tdt__mix(TDT__HASH_START, info->line);
 
-	if (info->n_waits != 0)
-		key = key_of_text(tdt__mix(key, (uint64_t)info->waits[0]->kind),
-				  info->waits[0]->name);
-	return info->file != NULL ? key_of_text(key, info->file) : key;
+	if (wait != NULL)
+		key = tdt__hash_bytes(tdt__mix(key, (uint64_t)wait->kind), wait->name,
+				      strlen(wait->name));
+	return tdt__hash_bytes(key, file, strlen(file));
 }
 
 static uint32_t place_with_key(const struct top_places *places, uint64_t key)
@@ -284,7 +281,7 @@ static int by_tasks(const void *a, const void *b)
 /* Count a place in: trees that differ may have places that read the same. */
 static void list_place(struct top_round *round, const struct spot *place)
 {
-	uint64_t key = key_of_text(TDT__HASH_START, place->text);
+	uint64_t key = tdt__hash_bytes(TDT__HASH_START, place->text, strlen(place->text));
 	struct top_place *to = round->place;
 
 	while (to < round->place + round->n_places && to->key != key)

@@ -932,17 +932,14 @@ static int prepare_export(struct exporter *exporter, const struct tdt__recording
 	return tdt__timeline_begin(&exporter->timeline, recording);
 }
 
-static uint64_t seed(const struct tdt_recording *header)
-{
-	return tdt__mix(tdt__mix(tdt__mix(0, header->pid), header->start), header->start_real);
-}
-
 int tdt__perfetto_write(const struct tdt__recording *recording,
 			const struct tdt__perfetto_options *options, FILE *out)
 {
 	static const struct tdt__perfetto_options none;
 	struct exporter *exporter = calloc(1, sizeof(*exporter));
-	uint64_t number = seed(&recording->header);
+	const struct tdt_recording *header = &recording->header;
+	uint64_t number = tdt__mix(tdt__mix(tdt__mix(0, header->pid), header->start),
+				   header->start_real);
 	int err = exporter == NULL ? -ENOMEM : prepare_export(exporter, recording);
 
 	if (exporter == NULL)

@@ -11,7 +11,6 @@
 
 #include "forms.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -205,13 +204,6 @@ static void draw(struct tdt__out *out, const struct text *text)
 	tdt__string_free(&line);
 }
 
-static int allocate_lines(struct text *text)
-{
-	text->line = calloc(text->view.n, sizeof(*text->line));
-	text->shape = calloc(text->view.n, sizeof(*text->shape));
-	return text->line != NULL && text->shape != NULL ? 0 : -ENOMEM;
-}
-
 /*
  * The hash of the text of a tree.  The shapes have numbers in the order of their texts, and texts
  * of frames have the same numbers for all trees of a dump.
@@ -239,8 +231,12 @@ void tdt__print_tree(struct tdt__out *out, const struct tdt__string *head,
 
 	text.folded = tdt__fold(root, frames, options->full != 0);
 	enough = text.folded != NULL &&
-		 tdt__view_make(&text.view, root, options, text.folded) == 0 &&
-		 allocate_lines(&text) == 0;
+		 tdt__view_make(&text.view, root, options, text.folded) == 0;
+	if (enough) {
+		text.line = calloc(text.view.n, sizeof(*text.line));
+		text.shape = calloc(text.view.n, sizeof(*text.shape));
+		enough = text.line != NULL && text.shape != NULL;
+	}
 	if (enough)
 		do_rows(&text);
 	if (enough && !text.string.failed) {
