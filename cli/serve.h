@@ -8,8 +8,9 @@
  * answer, a request has a limited length, and if there are too many clients, the oldest one has to
  * go.  While a page is made, all clients wait.
  *
- * This is less than any HTTP library does: of a request only the first line and the header Accept
- * are looked at, and each connection gets one answer.
+ * This is less than any HTTP library does: of a request only the first line and the headers Accept
+ * and Host are looked at, and each connection gets one answer.  A request is refused if its Host is
+ * neither an address, nor localhost, nor the machine's own name.
  */
 
 #include <stdbool.h>

@@ -177,6 +177,35 @@ TEST(a_request_for_something_else_is_refused)
 	}
 }
 
+/* The status of the answer to a request with this header. */
+static int status_for(const char *host)
+{
+	char request[512];
+
+	snprintf(request, sizeof request, "GET /metrics HTTP/1.1\r\n%s\r\n\r\n", host);
+	return atoi(answer_to(request) + strlen("HTTP/1.1 "));
+}
+
+TEST(only_names_of_this_machine_are_answered)
+{
+	static const char *const own[] = { "Host: localhost", "host:LocalHost:9777",
+					   "Host: 127.0.0.1:9777", "Host: 10.1.2.3",
+					   "Host: [::1]:9777", "Host: [fe80::1]", "X: y" };
+	static const char *const others[] = { "Host: evil.example", "Host: evil.example:9777",
+					      "Host: localhost.evil.example", "Host:",
+					      "Host: 127.0.0.1.evil.example",
+					      "Host: [evil.example]:9777", "Host: [", "Host: []" };
+	char name[300] = "Host: ";
+
+	start_server();
+	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+		ck_assert_int_eq(status_for(own[i]), 200);
+	gethostname(name + strlen(name), 256);
+	ck_assert_int_eq(status_for(name), 200);
+	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+		ck_assert_int_eq(status_for(others[i]), 403);
+}
+
 TEST(what_is_no_request_is_refused)
 {
 	static const char *const requests[] = {
