@@ -96,10 +96,10 @@ int command_bt(int argc, char **argv)
 			     .again = true };
 	int status;
 
-	read_command_line(COMMAND_BT, &command.options, &argc, &argv, true);
+	read_command_line(COMMAND_BT, &command.options, &argc, &argv, TARGETS_AND_MORE);
 	read_choice(&command.choice, argc, argv);
 	tdt__terminal_choose(&command.options.print, stdout);
-	status = work_apart(&work);
+	status = work_on_each(&work);
 	free((void *)(uintptr_t)command.choice.ids);
 	return status;
 }

@@ -371,7 +371,7 @@ static int diff_twice(struct diff_command *command, int argc, char **argv)
 {
 	int status;
 
-	take_target(&command->options, &argc, &argv, true);
+	take_target(&command->options, &argc, &argv, TARGET_AND_MORE);
 	read_choice(&command->choice, argc, argv);
 	outside_bound(&command->options, command->options.after);
 	status = outside_apart(compare_twice, command, &command->options, true);

@@ -133,3 +133,36 @@ int work_apart(struct work *work)
 	return outside_apart(recording ? do_recording : do_registries, work, work->options,
 			     work->again);
 }
+
+/* The forms for programs say by themselves which process they are of, or need not know. */
+static int put_heading(const struct options *options)
+{
+	struct tdt__string heading = { .options = &options->print };
+	struct tdt__out out = { .file = stdout };
+
+	if (options->print.format != TDT_PRINT_TEXT || options->dot)
+		return EXIT_SUCCESS;
+	tdt__string_puts(&heading, "target ");
+	tdt__string_text(&heading, options->target);
+	tdt__string_puts(&heading, "\n\n");
+	tdt__out_take(&out, &heading);
+	return report_output(NULL, tdt__out_end(&out));
+}
+
+int work_on_each(struct work *work)
+{
+	const struct options given = *work->options;
+	int worst = EXIT_SUCCESS, status = EXIT_SUCCESS;
+
+	if (given.n_targets <= 1)
+		return work_apart(work);
+	for (unsigned i = 0; i < given.n_targets; i++) {
+		*work->options = given; /* without what was changed for the target before */
+		work->options->target = given.targets[i];
+		status = put_heading(work->options);
+		if (status == EXIT_SUCCESS)
+			status = work_apart(work);
+		worst = worse_status(worst, status);
+	}
+	return worst;
+}

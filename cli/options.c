@@ -201,6 +201,13 @@ static void read_words(const struct option_row *row, unsigned *to, const char *v
 	}
 }
 
+void options_add_target(struct options *options, const char *target)
+{
+	if (options->n_targets == TARGETS_MAX)
+		bad_usage("too many targets: ", target);
+	options->target = options->targets[options->n_targets++] = target;
+}
+
 static void take_option(enum command_number command, const struct option_row *row,
 			struct options *options, const char *value)
 {
@@ -215,6 +222,9 @@ static void take_option(enum command_number command, const struct option_row *ro
 		break;
 	case KIND_TEXT:
 		*(const char **)field = value;
+		break;
+	case KIND_TARGET:
+		options_add_target(options, value);
 		break;
 	case KIND_TIME:
 	case KIND_SECONDS:

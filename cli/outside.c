@@ -158,8 +158,10 @@ static void set_debug_dir(const char *directory)
 	tdt__debugfile_path = list;
 }
 
-void take_target(struct options *options, int *argc, char ***argv, bool more)
+void take_target(struct options *options, int *argc, char ***argv, enum targets targets)
 {
+	bool several = targets == TARGETS_ANY || targets == TARGETS_AND_MORE;
+	bool more = targets == TARGET_AND_MORE || targets == TARGETS_AND_MORE;
 	int given = (options->core != NULL) + (options->dir != NULL) + (options->target != NULL);
 
 	if (given > 1)
@@ -170,12 +172,15 @@ void take_target(struct options *options, int *argc, char ***argv, bool more)
 		bad_usage("a recording proves no deadlock, so --check and its limits need "
 			  "a process or a core file",
 			  "");
-	if (given == 0 && *argc == 0)
+	if (given == 0 && *argc == 0 && targets != TARGETS_ANY && targets != TARGET_OR_NONE)
 		bad_usage("the target is missing", "");
-	if (given == 0) {
-		options->target = *(*argv)++;
-		(*argc)--;
-	}
+	for (; *argc > 0 && (targets == TARGETS_ANY || given == 0); given++, (*argc)--)
+		options_add_target(options, *(*argv)++);
+	if (targets == TARGETS_ANY && (options->core != NULL || options->dir != NULL) &&
+	    options->n_targets != 0)
+		bad_usage("either a process, a core file, or a directory", "");
+	if (options->n_targets > 1 && !several)
+		bad_usage("more than one target: ", options->targets[1]);
 	if (*argc > 0 && !more)
 		bad_usage("more than one target: ", (*argv)[0]);
 	if (options->debug_dir != NULL)
@@ -183,10 +188,10 @@ void take_target(struct options *options, int *argc, char ***argv, bool more)
 }
 
 void read_command_line(enum command_number command, struct options *options, int *argc,
-		       char ***argv, bool more)
+		       char ***argv, enum targets targets)
 {
 	options_read(command, options, argc, argv);
-	take_target(options, argc, argv, more);
+	take_target(options, argc, argv, targets);
 }
 
 /* --- Processes by name -------------------------------------------------------------- */

@@ -335,7 +335,7 @@ int command_profile(int argc, char **argv)
 				   .rows = 20,
 				   .max_requests = 10000 };
 
-	read_command_line(COMMAND_PROFILE, &options, &argc, &argv, false);
+	read_command_line(COMMAND_PROFILE, &options, &argc, &argv, TARGET_ONE);
 	choose_form(&options);
 	if (options.states == 0)
 		options.states = (1u << TDT__PROFILE_STATES) - 1;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/last.h"
+#include "cli/processes.h"
 #include "facts/record.h"
 #include "reader/dump.h"
 #include "reader/history.h"
@@ -96,6 +97,117 @@ uint32_t ps_pid(const struct listing *listing)
 
 	return target != NULL && target->core == NULL ? (uint32_t)target->pid
 						      : listing->tasks->registry.pid;
+}
+
+/* The task that has been longest in its state; NULL: there is none. */
+static const struct tdt__seen_task *oldest_task(const struct tdt__tasks *tasks)
+{
+	const struct tdt__seen_task *oldest = NULL;
+
+	for (size_t i = 0; i < tasks->n; i++) {
+		const struct tdt__seen_task *task = &tasks->task[i];
+
+		if (task->outcome == NULL && (oldest == NULL || task->member.info.state_ns >
+									oldest->member.info.state_ns))
+			oldest = task;
+	}
+	return oldest;
+}
+
+/* What is wrong first of all. */
+static void add_verdict(struct tdt__string *string, const struct listing *listing)
+{
+	const struct tdt_snapshot *found = &listing->found;
+	struct tdt__stuck_locks locks;
+	size_t i = 0;
+
+	while (i < found->n_cycles && !found->cycles[i]->deadlock)
+		i++;
+	string->failed |= tdt__stuck_locks_collect(&locks, found) != 0;
+	if (i < found->n_cycles)
+		tdt__ring_line(string, found->cycles[i], 200);
+	else if (locks.n != 0)
+		tdt__stuck_lock_line(string, &locks.lock[0], NULL);
+	else if (found->n_lost_wakeups != 0)
+		tdt__lost_line(string, found->lost_wakeups[0]->tasks[0], 0, NULL);
+	if (string->n != 0 && string->bytes[string->n - 1] == '\n')
+		string->n--;
+	free(locks.lock);
+}
+
+/* "task 5 "a" waiting 4.003 s for a mutex "db"" */
+static void add_oldest(struct tdt__string *string, const struct listing *listing)
+{
+	const struct tdt__seen_task *task = oldest_task(listing->tasks);
+
+	if (task == NULL)
+		return;
+	tdt__string_puts(string, "task ");
+	tdt__task_name(string, task->member.info.id, task->member.info.name);
+	tdt__string_puts(string, " ");
+	ps_state(string, task);
+	tdt__string_printf(string, " %s", TDT__DURATION_CELL(task->member.info.state_ns));
+	if (task->member.info.n_waits != 0) {
+		tdt__string_puts(string, " ");
+		tdt__wait_for(string, &task->wait, task->member.info.id, NULL);
+	}
+}
+
+static void process_json(struct tdt__out *out, const struct listing *listing, const char *program)
+{
+	struct tdt__json json = { .out = out };
+	struct tdt__string verdict = { .options = listing->print };
+	struct tdt__string oldest = { .options = listing->print };
+	struct tdt_counts counts;
+
+	tdt__history_counts(listing->tasks, &counts);
+	add_verdict(&verdict, listing);
+	add_oldest(&oldest, listing);
+	tdt__string_add(&verdict, "", 1);
+	tdt__string_add(&oldest, "", 1);
+	tdt__json_begin(&json, NULL, '{');
+	tdt__json_u64(&json, "pid", ps_pid(listing));
+	tdt__json_string(&json, "program", program);
+	tdt__json_string(&json, "library", listing->tasks->registry.library);
+	tdt__json_u64(&json, "tasks", listing->tasks->n);
+	tdt__json_u64(&json, "waiting", counts.waiting);
+	tdt__json_u64(&json, "runnable", counts.runnable);
+	tdt__json_u64(&json, "polling", counts.running);
+	tdt__json_u64(&json, "longest_wait_ns", counts.longest_wait_ns);
+	tdt__json_u64(&json, "longest_poll_ns", counts.longest_poll_ns);
+	if (!verdict.failed && !oldest.failed) {
+		tdt__json_known_string(&json, "verdict", verdict.bytes);
+		tdt__json_known_string(&json, "oldest", oldest.bytes);
+	}
+	tdt__json_end(&json, '}');
+	tdt__out_add(out, "\n", 1);
+	tdt__string_free(&verdict);
+	tdt__string_free(&oldest);
+}
+
+void ps_process(struct tdt__out *out, const struct listing *listing)
+{
+	struct tdt__string string = { .options = listing->print };
+	char program[64] = "";
+	size_t before;
+
+	tdt__target_proc_text(listing->tasks->target, "comm", program, sizeof program);
+	program[strcspn(program, "\n")] = '\0';
+	if (listing->print->format == TDT_PRINT_JSON) {
+		process_json(out, listing, program);
+		return;
+	}
+	tdt__string_printf(&string, "%" PRIu32 "\t", ps_pid(listing));
+	tdt__string_text(&string, program);
+	tdt__string_printf(&string, "\t%zu\t", listing->tasks->n);
+	before = string.n;
+	add_verdict(&string, listing);
+	if (string.n <= before) {
+		string.n = before;
+		add_oldest(&string, listing);
+	}
+	tdt__string_puts(&string, "\n");
+	tdt__out_take(out, &string);
 }
 
 void ps_summary(struct tdt__out *out, const struct listing *listing)
@@ -190,7 +302,8 @@ static int choose_shown(struct options *options, struct listing *listing)
 
 static void (*form_of(const struct options *options))(struct tdt__out *, const struct listing *)
 {
-	return options->print.format == TDT_PRINT_JSON ? ps_json
+	return options->each_process			 ? ps_process
+	       : options->print.format == TDT_PRINT_JSON ? ps_json
 	       : options->threads		       ? ps_threads
 	       : options->dot			       ? ps_dot
 	       : options->tree			       ? ps_tree
@@ -277,7 +390,7 @@ static void report_recording(const struct outside *outside, size_t registry)
 		report_trouble("TDT_RECORD_DIR=%.256s: the process records in memory only", dir);
 }
 
-static int list_registry(void *arg, struct outside *outside, size_t registry)
+int ps_registry(void *arg, struct outside *outside, size_t registry)
 {
 	struct options *options = arg;
 	struct listing listing = { .several = outside->n_found > 1 };
@@ -314,13 +427,15 @@ int command_ps(int argc, char **argv)
 	struct options options = { .max_requests = 0 };
 	struct work work = { .options = &options,
 			     .command = &options,
-			     .registry = list_registry,
+			     .registry = ps_registry,
 			     .recording = list_recording };
 
-	read_command_line(COMMAND_PS, &options, &argc, &argv, false);
+	read_command_line(COMMAND_PS, &options, &argc, &argv, TARGETS_ANY);
 	if (options.dir != NULL && options.threads)
 		bad_usage("a recording has no list of threads: see tdt record --summary", "");
 	tdt__terminal_choose(&options.print, stdout);
 	options.width = terminal_width();
-	return work_apart(&work);
+	if (options.target == NULL && options.core == NULL && options.dir == NULL)
+		return processes_list(&options);
+	return work_on_each(&work);
 }

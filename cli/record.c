@@ -24,7 +24,7 @@
 
 static void record_options(struct options *options, int argc, char **argv)
 {
-	read_command_line(COMMAND_RECORD, options, &argc, &argv, false);
+	read_command_line(COMMAND_RECORD, options, &argc, &argv, TARGET_ONE);
 	options->summary |= options->print.format == TDT_PRINT_JSON;
 	if (options->output == NULL && !options->summary)
 		bad_usage("-o OUT or --summary is missing", "");

@@ -134,7 +134,7 @@ int command_set(int argc, char **argv)
 	struct outside outside;
 	int status;
 
-	read_command_line(COMMAND_SET, &command.options, &argc, &argv, true);
+	read_command_line(COMMAND_SET, &command.options, &argc, &argv, TARGET_AND_MORE);
 	if (argc == 0)
 		bad_usage("what is to be set is missing: watch=TIME or record=SIZE", "");
 	for (int i = 0; i < argc; i++)

@@ -38,16 +38,24 @@ int print_as_tdt_tree(int argc, char **argv);
 
 /* --- Options ---------------------------------------------------------------------------- */
 
+/* What may stand behind the options. */
+enum targets {
+	TARGET_ONE,
+	TARGET_AND_MORE,  /* the target, and arguments, which are left in `*argc` and `*argv` */
+	TARGETS_AND_MORE, /* the same; several targets may be given by options */
+	TARGETS_ANY,      /* any number of targets */
+	TARGET_OR_NONE
+};
+
 /*
  * Read the command line of a command that has a target: options_read(), and the target from the
- * arguments behind the options, unless an option gave it.  `more`: arguments may follow the target;
- * they are left in `*argc` and `*argv`.
+ * arguments behind the options, unless an option gave it.
  */
 void read_command_line(enum command_number command, struct options *options, int *argc,
-		       char ***argv, bool more);
+		       char ***argv, enum targets targets);
 
 /* The part of read_command_line() behind options_read(). */
-void take_target(struct options *options, int *argc, char ***argv, bool more);
+void take_target(struct options *options, int *argc, char ***argv, enum targets targets);
 
 /* --- Checks ---------------------------------------------------------------------------- */
 

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cli/processes.h"
 #include "cli/tdt.h"
 #include "cli/top_look.h"
 #include "cli/top_screen.h"
@@ -55,7 +56,7 @@ static void top_options(struct top_command *command, int argc, char **argv)
 	struct options *options = &command->options;
 	struct top_question *question = &command->choice.question;
 
-	read_command_line(COMMAND_TOP, options, &argc, &argv, false);
+	read_command_line(COMMAND_TOP, options, &argc, &argv, TARGET_OR_NONE);
 	if (options->name != NULL && strlen(options->name) >= sizeof question->filter)
 		bad_usage("too long a name: ", options->name);
 	if (options->name != NULL)
@@ -457,6 +458,10 @@ int command_top(int argc, char **argv)
 	int status;
 
 	top_options(&command, argc, argv);
+	if (command.options.target == NULL) {
+		tdt__terminal_choose(&command.options.print, stdout);
+		return processes_list(&command.options);
+	}
 	status = open_process(&command);
 	if (status != PROGRAM_GOES_ON)
 		return status;
