@@ -436,10 +436,10 @@ int compare(struct comparison *comparison, const struct tdt_snapshot *before,
 				       .after.snapshot = after };
 	int error;
 
-	*comparison = (struct comparison){ .before = before,
-					   .after = after,
-					   .same_process = is_same_process(before->process,
-									   after->process) };
+	*comparison =
+	    (struct comparison){ .before = before,
+				 .after = after,
+				 .same_process = is_same_process(before->process, after->process) };
 	if (comparison->same_process && after->process->now_ns < before->process->now_ns)
 		return -EINVAL;
 	if (comparison->same_process)

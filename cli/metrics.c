@@ -41,9 +41,9 @@ struct metered_process {
 /* One reading of a process, in a child of its own. */
 struct scrape {
 	struct options *options;
-	pid_t pid;      /* 0: the target of the options */
-	bool once;      /* there is no other scrape */
-	bool quiet;     /* troubles are not reported */
+	pid_t pid;	/* 0: the target of the options */
+	bool once;	/* there is no other scrape */
+	bool quiet;	/* troubles are not reported */
 	uint64_t until; /* what is recorded later is left to the next scrape */
 	/* In memory that the child shares: before and after, and what the child has found. */
 	struct exchange {
@@ -335,10 +335,10 @@ static int read_apart(struct meter *meter, struct metered_process *process,
 
 	scrape->pid = process->pid;
 	scrape->shared->totals = process->totals;
-	status = do_apart(out, read_process, scrape,
-			  timeout_seconds(scrape->options,
-					  meter->all ? TIMEOUT_OF_EACH : TIMEOUT_OF_SCRAPE),
-			  why);
+	status = do_apart(
+	    out, read_process, scrape,
+	    timeout_seconds(scrape->options, meter->all ? TIMEOUT_OF_EACH : TIMEOUT_OF_SCRAPE),
+	    why);
 	if (status != EXIT_SUCCESS)
 		return status;
 	process->totals = scrape->shared->totals;
@@ -555,8 +555,8 @@ int command_metrics(int argc, char **argv)
 				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (meter.scrape.shared == MAP_FAILED || (!meter.all && metered(&meter, 0) == NULL))
 		return report_no_memory();
-	status = options.listen != NULL ? serve_metrics(&meter, options.listen)
-					: print_once(&meter);
+	status =
+	    options.listen != NULL ? serve_metrics(&meter, options.listen) : print_once(&meter);
 	free(meter.process);
 	return status;
 }

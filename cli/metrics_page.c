@@ -67,7 +67,7 @@ static void put_head_of_seconds(FILE *out, const struct metrics_pages *pages,
 		fprintf(out, "# UNIT %s seconds\n", metric->name);
 }
 
-/* The value of a label has three escapes only, so that other characters that do harm are left out. */
+/* The value of a label has three escapes only: other characters that do harm are left out. */
 static void put_label(FILE *out, const char *name, const char *value)
 {
 	uint32_t code;
@@ -78,7 +78,8 @@ static void put_label(FILE *out, const char *name, const char *value)
 		if (n == 0 || tdt__is_harmful(code))
 			putc('?', out);
 		else
-			fprintf(out, "%s%.*s", code == '"' || code == '\\' ? "\\" : "", (int)n, value);
+			fprintf(out, "%s%.*s", code == '"' || code == '\\' ? "\\" : "", (int)n,
+				value);
 	}
 	putc('"', out);
 }
@@ -91,7 +92,8 @@ static void put_sample(FILE *out, const struct metrics_page *page, const struct 
 	if (page->program != NULL) {
 		putc('{', out);
 		put_label(out, "program", page->program);
-		fprintf(out, ",pid=\"%" PRIu32 "\"%s%s}", page->pid, more[0] != '\0' ? "," : "", more);
+		fprintf(out, ",pid=\"%" PRIu32 "\"%s%s}", page->pid, more[0] != '\0' ? "," : "",
+			more);
 	} else if (more[0] != '\0') {
 		fprintf(out, "{%s}", more);
 	}
@@ -180,8 +182,7 @@ static void put_buckets(FILE *out, const struct metrics_page *page, const struct
 	fprintf(out, SECONDS_FORMAT "\n", AS_SECONDS(durations->sum));
 }
 
-static void put_histogram(FILE *out, const struct metrics_pages *pages,
-			  const struct metric *metric)
+static void put_histogram(FILE *out, const struct metrics_pages *pages, const struct metric *metric)
 {
 	const char *type = NULL;
 
@@ -194,8 +195,7 @@ static void put_histogram(FILE *out, const struct metrics_pages *pages,
 			type = page->recorded_ns != 0 ? "gaugehistogram" : "histogram";
 			put_head_of_seconds(out, pages, metric, type);
 		}
-		put_buckets(out, page, metric,
-			    (const void *)((const char *)page + metric->at));
+		put_buckets(out, page, metric, (const void *)((const char *)page + metric->at));
 	}
 }
 

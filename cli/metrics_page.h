@@ -14,14 +14,14 @@
 #include "recording/durations.h"
 
 struct metrics_page {
-	const char *program;     /* with `pid`, the labels of each sample; NULL: there are none */
+	const char *program; /* with `pid`, the labels of each sample; NULL: there are none */
 	uint32_t pid;
 	bool up;                 /* the process was read; otherwise nothing else is printed */
 	struct tdt_counts counts;
 	uint64_t since;          /* when the counting began, ns of CLOCK_REALTIME; 0: unknown */
 	uint64_t deadlocks, unproven; /* rings of tasks */
 	uint64_t orphans;             /* locks that tasks wait for, and whose owners have ended */
-	uint8_t recorded;        /* there are durations */
+	uint8_t recorded;	      /* there are durations */
 	/*
 	 * The time of which the durations are, in nanoseconds, if they are of a span that ends now.
 	 * 0: they only grow.

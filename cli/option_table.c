@@ -67,14 +67,15 @@ static const char *const top_keys[] = { "suspicion", "for", "age", "polls", "nam
 const struct option_row option_rows[] = {
 	/* --- The target --- */
 
-	/* The number or the name of a process.  `tdt ps` and `tdt bt` take several, each by a `-p` of
-	 * its own, and print one after the other. */
+	/* The number or the name of a process.  `tdt ps` and `tdt bt` take several, each by a `-p`
+	 * of its own, and print one after the other. */
 	ROW(SAVED | ALIVE, 'p', "pid", "TARGET", KIND_TARGET, target, 0, 0, NULL,
 	    "the number or the name of a process"),
-	/* Of every process of this machine that uses the library and may be read, found again for each
-	 * page: each sample has the labels `program` and `pid`.  Processes that may not be read are
-	 * counted, by the reason. */
-	FLAG(METRICS, "all", all_processes, "of all processes that use the library and may be read"),
+	/* Of every process of this machine that uses the library and may be read, found again for
+	 * each page: each sample has the labels `program` and `pid`.  Processes that may not be
+	 * read are counted, by the reason. */
+	FLAG(METRICS, "all", all_processes,
+	     "of all processes that use the library and may be read"),
 	/* Read a core file, made by the kernel or by `gcore`(1). */
 	TEXT(SAVED, 0, "core", "FILE", core, "read a core file instead of a process"),
 	/*
@@ -91,8 +92,7 @@ const struct option_row option_rows[] = {
 	 * file has. */
 	TEXT(SAVED, 0, "exe", "FILE", exe, "the program of the core file"),
 	/* The directory that stands for the root directory of the core file's process. */
-	TEXT(SAVED, 0, "sysroot", "DIR", sysroot,
-	     "where the files of the core file's process lie"),
+	TEXT(SAVED, 0, "sysroot", "DIR", sysroot, "where the files of the core file's process lie"),
 	/* The directory of separate debug files, instead of `/usr/lib/debug`. */
 	TEXT(SAVED | TOP | PROFILE | DIFF, 0, "debug-dir", "DIR", debug_dir,
 	     "separate debug files, instead of /usr/lib/debug"),
@@ -103,9 +103,9 @@ const struct option_row option_rows[] = {
 	 * name, too, and the id of a task. */
 	TEXT(PS | TOP, 0, "name", "PATTERN", name, "only tasks whose name matches, as \"conn *\""),
 	WORD_LIST(PS, "state", "STATE,...", states, task_states,
-	      "only tasks that are waiting, runnable, polling, ended or unknown"),
+		  "only tasks that are waiting, runnable, polling, ended or unknown"),
 	WORD_LIST(PROFILE, "state", "STATE,...", states, polled_states,
-	      "only waiting, runnable or polling tasks (default: all)"),
+		  "only waiting, runnable or polling tasks (default: all)"),
 	/* Only tasks that have been in their state for longer than that, as `10ms`, `1.5s`, `2m` or
 	 * `1h`. */
 	TIME(PS, 0, "longer", "TIME", longer, 0, ANY,

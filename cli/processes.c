@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Finding the processes that use the library.  Nothing but a look at the memory of each tells, and a
- * process may be made to do harm, so each is looked at in a child with limits (apart.h).
+ * Finding the processes that use the library.  Nothing but a look at the memory of each tells, and
+ * a process may be made to do harm, so each is looked at in a child with limits (apart.h).
  */
 
 #include "cli/processes.h"
@@ -76,6 +76,8 @@ int processes_open(struct outside *outside, pid_t pid, FILE *out)
 	const struct tdt__places places = { .no_files = true };
 	struct tdt__trouble trouble;
 	int error = tdt__target_open_process(&outside->target, pid, &trouble);
+	size_t n;
+	bool other;
 
 	if (error != 0 && error != -EPERM)
 		return PROCESS_WITHOUT_LIBRARY; /* it has ended */
@@ -83,17 +85,18 @@ int processes_open(struct outside *outside, pid_t pid, FILE *out)
 		fputs(trouble.text, out);
 		return PROCESS_UNREADABLE;
 	}
-	outside->n_found = tdt__find(&outside->target, outside->found);
-	if (outside->n_found == 0 || !outside->found[0].known) {
-		bool other = outside->n_found != 0;
-
+	n = tdt__find(&outside->target, outside->found);
+	other = n != 0 && !outside->found[0].known;
+	/* Those without a task are last but for those that are unknown.  tdt itself has one. */
+	while (n != 0 && (!outside->found[n - 1].known || outside->found[n - 1].registry.pid == 0))
+		n--;
+	outside->n_found = n;
+	if (n == 0) {
 		if (other)
 			fputs("the libtdt in it has a layout that this tdt does not read", out);
 		tdt__target_close(&outside->target);
 		return other ? PROCESS_UNREADABLE : PROCESS_WITHOUT_LIBRARY;
 	}
-	while (!outside->found[outside->n_found - 1].known)
-		outside->n_found--;
 	if (tdt__images_init(&outside->images, &outside->target, &places) == 0)
 		return PROGRAM_GOES_ON;
 	tdt__target_close(&outside->target);
@@ -183,9 +186,9 @@ static void unreadable_lines(struct tdt__string *string, const struct unreadable
 	for (size_t i = 0; i < unreadable->n; i++) {
 		const struct unreadable_reason *reason = &unreadable->reason[i];
 
-		tdt__string_printf(string, "%s process%s could not be read%s: ",
-				   TDT__NUMBER(reason->n), reason->n == 1 ? "" : "es",
-				   reason->n == 1 ? "" : ", for example");
+		tdt__string_printf(
+		    string, "%s process%s could not be read%s: ", TDT__NUMBER(reason->n),
+		    reason->n == 1 ? "" : "es", reason->n == 1 ? "" : ", for example");
 		tdt__string_text(string, reason->text);
 		tdt__string_puts(string, "\n");
 	}
@@ -201,9 +204,10 @@ static void add_row_cells(struct text_table *table, char *row)
 
 static void list_as_text(struct tdt__out *out, struct process_list *list)
 {
-	static const struct text_column columns[] = {
-		{ "PID", true }, { "PROGRAM", false }, { "TASKS", true }, { "OLDEST, OR WRONG", false }
-	};
+	static const struct text_column columns[] = { { "PID", true },
+						      { "PROGRAM", false },
+						      { "TASKS", true },
+						      { "OLDEST, OR WRONG", false } };
 	struct tdt__string string = { .options = &list->options->print };
 	char *rows = list->rows.bytes;
 	struct text_table table;

@@ -248,7 +248,8 @@ static void report_looks(const struct tdt__profile *profile, const struct profil
 /* The cost of the looks since `cpu`, the CPU time then, as a share of one CPU. */
 static void report_cost(const struct looking *looking, uint64_t cpu)
 {
-	uint64_t used = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu, passed = tdt__clock() - looking->start;
+	uint64_t used = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu,
+		 passed = tdt__clock() - looking->start;
 
 	if (looking->options->verbose)
 		fprintf(stderr, "%s: the looks took %.2f %% of one CPU\n", program_name,

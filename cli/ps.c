@@ -107,8 +107,8 @@ static const struct tdt__seen_task *oldest_task(const struct tdt__tasks *tasks)
 	for (size_t i = 0; i < tasks->n; i++) {
 		const struct tdt__seen_task *task = &tasks->task[i];
 
-		if (task->outcome == NULL && (oldest == NULL || task->member.info.state_ns >
-									oldest->member.info.state_ns))
+		if (task->outcome == NULL &&
+		    (oldest == NULL || task->member.info.state_ns > oldest->member.info.state_ns))
 			oldest = task;
 	}
 	return oldest;
@@ -304,10 +304,10 @@ static void (*form_of(const struct options *options))(struct tdt__out *, const s
 {
 	return options->each_process			 ? ps_process
 	       : options->print.format == TDT_PRINT_JSON ? ps_json
-	       : options->threads		       ? ps_threads
-	       : options->dot			       ? ps_dot
-	       : options->tree			       ? ps_tree
-						       : ps_table;
+	       : options->threads			 ? ps_threads
+	       : options->dot				 ? ps_dot
+	       : options->tree				 ? ps_tree
+							 : ps_table;
 }
 
 static int print_listing(const struct options *options, const struct listing *listing)

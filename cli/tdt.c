@@ -22,7 +22,8 @@ int main(int argc, char **argv)
 
 	setlocale(LC_ALL, "");
 	bound_memory();
-	/* The old name of the command print is a link to this program; a package may rename both. */
+	/* The old name of the command print is a link to this program; a package may rename both.
+	 */
 	if (argc > 0 && strstr(tdt__file_name(argv[0]), "tdt-tree") != NULL)
 		return print_as_tdt_tree(argc, argv);
 	if (argc < 2)

@@ -43,7 +43,7 @@ enum targets {
 	TARGET_ONE,
 	TARGET_AND_MORE,  /* the target, and arguments, which are left in `*argc` and `*argv` */
 	TARGETS_AND_MORE, /* the same; several targets may be given by options */
-	TARGETS_ANY,      /* any number of targets */
+	TARGETS_ANY,	  /* any number of targets */
 	TARGET_OR_NONE
 };
 

@@ -47,7 +47,8 @@ static void count_tasks_that(const struct tdt_snapshot *snapshot, size_t *busy, 
 			const struct tdt_task_info info = tdt__dump_task(snapshot->groups[i], k);
 
 			*busy += info.busy_polls != 0;
-			*asked += snapshot->groups[i]->answer == TDT_ANSWER_FRESH && info.asked != 0;
+			*asked +=
+			    snapshot->groups[i]->answer == TDT_ANSWER_FRESH && info.asked != 0;
 		}
 }
 
@@ -67,15 +68,16 @@ static void summary_parts(struct tdt__string *string, const struct tdt__dump *du
 		{ of->held, " ended, still held" },
 		{ of->n_unsure_lost, " may have lost a wake-up (another dump tells in a second)" },
 		{ of->lost, " left out for want of memory" },
-		{ dump->unnamed, dump->unnamed == 1 ? " frame not named in time"
-						    : " frames not named in time" },
+		{ dump->unnamed,
+		  dump->unnamed == 1 ? " frame not named in time" : " frames not named in time" },
 	};
 	const char *before = ": ";
 
 	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
 		if (parts[i].n == 0)
 			continue;
-		tdt__string_printf(string, "%s%s%s", before, TDT__NUMBER(parts[i].n), parts[i].what);
+		tdt__string_printf(string, "%s%s%s", before, TDT__NUMBER(parts[i].n),
+				   parts[i].what);
 		before = ", ";
 	}
 }
@@ -201,9 +203,9 @@ static void tell_apart(struct dump_text *text, const struct printed *printed)
 	uint32_t hash = tdt__hash_fold(printed->reading.hash), i;
 	struct tdt_task_info other;
 
-	TDT__INDEX_EACH(i, &text->printed_table.index, hash)
-	if (read_same(&text->printed[i], printed))
-		break;
+	TDT__INDEX_EACH (i, &text->printed_table.index, hash)
+		if (read_same(&text->printed[i], printed))
+			break;
 	if (i == TDT__INDEX_NONE) {
 		i = tdt__table_add(&text->printed_table, hash, printed, sizeof *printed);
 		text->out->no_memory |= i == TDT__INDEX_NONE;

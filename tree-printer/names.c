@@ -6,10 +6,9 @@
 
 #include "names.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
-#include "base/array.h"
+#include "base/index.h"
 
 struct task {
 	const struct tdt_task_info *info;
@@ -17,7 +16,9 @@ struct task {
 };
 
 struct tdt__names {
-	TDT__TABLE(struct task, task, n); /* by their ids */
+	struct tdt__index by_id;
+	uint32_t n;
+	struct task task[];
 };
 
 /* The task with this id, or TDT__INDEX_NONE. */
@@ -25,43 +26,45 @@ static uint32_t find_named(const struct tdt__names *names, uint64_t id)
 {
 	uint32_t i;
 
-	TDT__INDEX_EACH (i, &names->task_table.index, tdt__hash_id(id))
+	TDT__INDEX_EACH (i, &names->by_id, tdt__hash_id(id))
 		if (names->task[i].info->id == id)
 			break;
 	return i;
 }
 
-/* Add a task, unless there is one with its id.  False: no memory. */
-static bool add_named(struct tdt__names *names, const struct tdt_task_info *info, uint32_t group)
+static void add_named(struct tdt__names *names, const struct tdt_task_info *info, uint32_t group)
 {
-	const struct task new = { info, group };
-
-	return find_named(names, info->id) != TDT__INDEX_NONE ||
-	       tdt__table_add(&names->task_table, tdt__hash_id(info->id), &new, sizeof new) !=
-		       TDT__INDEX_NONE;
+	if (find_named(names, info->id) != TDT__INDEX_NONE)
+		return;
+	tdt__index_add(&names->by_id, tdt__hash_id(info->id), names->n);
+	names->task[names->n++] = (struct task){ info, group };
 }
 
 struct tdt__names *tdt__names_new(const struct tdt_snapshot *snapshot)
 {
-	struct tdt__names *names = calloc(1, sizeof *names);
-	bool enough = names != NULL;
+	struct tdt__names *names;
+	size_t n = snapshot->n_orphans;
 
 	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t j = 0; j < snapshot->groups[i]->n && enough; j++)
-			enough = add_named(names, snapshot->groups[i]->tasks[j], (uint32_t)i);
-	for (size_t i = 0; i < snapshot->n_orphans && enough; i++)
-		enough = add_named(names, snapshot->orphans[i]->tasks[0], UINT32_MAX);
-	if (enough)
-		return names;
-	tdt__names_free(names);
-	return NULL;
+		n += snapshot->groups[i]->n;
+	names = calloc(1, sizeof *names + n * sizeof names->task[0]);
+	if (names == NULL || tdt__index_reserve(&names->by_id, n) != 0) {
+		free(names);
+		return NULL;
+	}
+	for (size_t i = 0; i < snapshot->n_groups; i++)
+		for (size_t j = 0; j < snapshot->groups[i]->n; j++)
+			add_named(names, snapshot->groups[i]->tasks[j], (uint32_t)i);
+	for (size_t i = 0; i < snapshot->n_orphans; i++)
+		add_named(names, snapshot->orphans[i]->tasks[0], UINT32_MAX);
+	return names;
 }
 
 void tdt__names_free(struct tdt__names *names)
 {
 	if (names == NULL)
 		return;
-	tdt__table_fini(&names->task_table);
+	tdt__index_fini(&names->by_id);
 	free(names);
 }
 

@@ -938,8 +938,8 @@ int tdt__perfetto_write(const struct tdt__recording *recording,
 	static const struct tdt__perfetto_options none;
 	struct exporter *exporter = calloc(1, sizeof(*exporter));
 	const struct tdt_recording *header = &recording->header;
-	uint64_t number = tdt__mix(tdt__mix(tdt__mix(0, header->pid), header->start),
-				   header->start_real);
+	uint64_t number =
+	    tdt__mix(tdt__mix(tdt__mix(0, header->pid), header->start), header->start_real);
 	int err = exporter == NULL ? -ENOMEM : prepare_export(exporter, recording);
 
 	if (exporter == NULL)

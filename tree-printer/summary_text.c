@@ -183,8 +183,7 @@ static void head_gaps(struct summary_lines *text)
 
 	if (summary->whole > summary->start && summary->whole < summary->end)
 		WRITE_LINE(
-		    text,
-		    "Waits and latencies are those of the last %s: older events are missing.",
+		    text, "Waits and latencies are those of the last %s: older events are missing.",
 		    TDT__DURATION(summary->end - summary->whole));
 	else if (summary->whole > summary->start)
 		WRITE_LINE(text, "Waits and latencies are not known: events are missing up to the "

@@ -230,8 +230,7 @@ void tdt__print_tree(struct tdt__out *out, const struct tdt__string *head,
 	bool enough;
 
 	text.folded = tdt__fold(root, frames, options->full != 0);
-	enough = text.folded != NULL &&
-		 tdt__view_make(&text.view, root, options, text.folded) == 0;
+	enough = text.folded != NULL && tdt__view_make(&text.view, root, options, text.folded) == 0;
 	if (enough) {
 		text.line = calloc(text.view.n, sizeof(*text.line));
 		text.shape = calloc(text.view.n, sizeof(*text.shape));

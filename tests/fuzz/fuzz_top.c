@@ -26,7 +26,7 @@
 #include "core_image.h"
 #include "fuzz.h"
 
-enum { SCREEN = 1, UTF8 = 2, COLOR = 4, HEAD = 4 };
+enum { WHOLE = 1, UTF8 = 2, COLOR = 4, HEAD = 4 };
 
 /* What the user sees, and does. */
 struct session {
@@ -132,7 +132,7 @@ static void begin_session(struct session *session, const uint8_t *head)
 	unsigned flags = head[2];
 
 	*session = (struct session){
-		.size = { head[0], head[1], (flags & SCREEN) != 0 },
+		.size = { head[0], head[1], (flags & WHOLE) != 0 },
 		.print = { .size = sizeof session->print,
 			   .utf8 = flags & UTF8 ? TDT_PRINT_YES : TDT_PRINT_NO,
 			   .color = flags & COLOR ? TDT_PRINT_YES : TDT_PRINT_NO },
