@@ -152,7 +152,7 @@ else
 	$as_nobody "$tdt" ps --json >"$tmp/listed"
 	claim "so they are in JSON" also '"unreadable":\[.*id 0.*"processes":[1-9]'
 	$as_nobody "$tdt" metrics --all >"$tmp/listed"
-	claim "and in the page" also '^tdt_processes_unreadable\{reason=".*id 0.*"\} [1-9]'
+	claim "and in the page" also '^tdt_processes_unreadable\{reason=".*id #.*"\} [1-9]'
 fi
 
 exec 3>&-
