@@ -237,7 +237,7 @@ static void use_totals(struct metrics_page *page, struct totals *totals)
  */
 #define LAG (TDT__SECOND / 10)
 
-static int read_opened(struct scrape *scrape, struct outside *outside)
+static int scrape_opened(struct scrape *scrape, struct outside *outside)
 {
 	struct totals *totals = &scrape->shared->totals;
 	struct metrics_page *page = &scrape->shared->page;
@@ -256,7 +256,7 @@ static int read_opened(struct scrape *scrape, struct outside *outside)
 }
 
 /* An apart_fn: read a process.  Only of one of all processes something is written. */
-static int read_process(FILE *out, void *arg)
+static int scrape_process(FILE *out, void *arg)
 {
 	struct scrape *scrape = arg;
 	struct outside outside;
@@ -268,7 +268,7 @@ static int read_process(FILE *out, void *arg)
 				  : outside_open(&outside, scrape->options);
 	if (status != PROGRAM_GOES_ON)
 		return status;
-	status = read_opened(scrape, &outside);
+	status = scrape_opened(scrape, &outside);
 	outside_close(&outside);
 	return status;
 }
@@ -336,7 +336,7 @@ static int read_apart(struct meter *meter, struct metered_process *process,
 	scrape->pid = process->pid;
 	scrape->shared->totals = process->totals;
 	status = do_apart(
-	    out, read_process, scrape,
+	    out, scrape_process, scrape,
 	    timeout_seconds(scrape->options, meter->all ? TIMEOUT_OF_EACH : TIMEOUT_OF_SCRAPE),
 	    why);
 	if (status != EXIT_SUCCESS)
@@ -531,7 +531,7 @@ static int print_once(struct meter *meter)
 		outside_bound(scrape->options, 0);
 		status = report_output(NULL, print_all_processes(stdout, meter));
 	} else {
-		status = outside_apart(read_process, scrape, scrape->options, false);
+		status = outside_apart(scrape_process, scrape, scrape->options, false);
 		if (status == EXIT_SUCCESS)
 			status = report_output(NULL, print_pages(stdout, &pages));
 	}

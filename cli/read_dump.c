@@ -53,8 +53,8 @@ static void *take_zeros(struct dump *dump, size_t n, size_t size)
 }
 
 /* Add a group with room for `n` tasks, `*infos`.  NULL: no memory. */
-static struct tdt_snapshot_group *add_group(struct dump *dump, enum tdt_answer answer, size_t n,
-					    struct tdt_task_info **infos)
+static struct tdt_snapshot_group *add_dump_group(struct dump *dump, enum tdt_answer answer,
+						 size_t n, struct tdt_task_info **infos)
 {
 	struct tdt_snapshot_group *group = take_zeros(dump, 1, sizeof *group);
 	const struct tdt_task_info **tasks =
@@ -91,7 +91,7 @@ static int read_group(struct reader *reader, const json_t *object, struct dump *
 		return -1;
 	if (!json_is_array(tasks) || json_array_size(tasks) == 0)
 		return reader_fail_at(&place, "tasks", "not an array with a task at least");
-	group = add_group(dump, (enum tdt_answer)answer, json_array_size(tasks), &infos);
+	group = add_dump_group(dump, (enum tdt_answer)answer, json_array_size(tasks), &infos);
 	if (group == NULL)
 		return reader_fail(reader, strerror(ENOMEM));
 	for (size_t i = 0; i < group->n; i++) {
@@ -181,8 +181,8 @@ static int read_groups(struct reader *reader, const json_t *object, struct dump 
 }
 
 /* Read a cycle, which is an array of ids: number `i` under `key`. */
-static int read_ring(struct reader *reader, const json_t *ids, const char *key, size_t i,
-		     const struct tdt__names *names, struct dump *dump)
+static int read_cycle(struct reader *reader, const json_t *ids, const char *key, size_t i,
+		      const struct tdt__names *names, struct dump *dump)
 {
 	size_t n = json_array_size(ids);
 	struct tdt_snapshot_cycle *cycle = take_zeros(dump, 1, sizeof *cycle);
@@ -247,8 +247,8 @@ static int read_rings(struct reader *reader, const json_t *object, const struct 
 		const json_t *rings = json_object_get(object, ring_keys[kind]);
 
 		for (size_t i = 0; i < json_array_size(rings) && err == 0; i++)
-			err = read_ring(reader, json_array_get(rings, i), ring_keys[kind], i, names,
-					dump);
+			err = read_cycle(reader, json_array_get(rings, i), ring_keys[kind], i,
+					 names, dump);
 		if (kind == 0 && err == 0)
 			err = count_deadlock_groups(reader, json_object_get(object, "groups"),
 						    dump->snapshot.n_cycles, dump);
@@ -353,10 +353,10 @@ static int read_process(struct reader *reader, const json_t *of, struct dump *du
 }
 
 /* Read a dump or a list: the member `key`, and the rest by `read`. */
-static int read_whole(struct reader *reader, json_t *object, const char *key,
-		      int (*read)(const struct json_place *place, json_t *object,
-				  struct dump *dump),
-		      struct dump **result)
+static int read_member(struct reader *reader, json_t *object, const char *key,
+		       int (*read)(const struct json_place *place, json_t *object,
+				   struct dump *dump),
+		       struct dump **result)
 {
 	struct json_place place = { .reader = reader, .object = json_object_get(object, key) };
 	struct dump *dump;
@@ -392,7 +392,7 @@ static int read_snapshot(const struct json_place *place, json_t *object, struct 
 
 int reader_dump(struct reader *reader, json_t *object, struct dump **result)
 {
-	return read_whole(reader, object, "dump", read_snapshot, result);
+	return read_member(reader, object, "dump", read_snapshot, result);
 }
 
 /* Read a task of a list as the next one of a group, unless the task has ended. */
@@ -425,7 +425,7 @@ static int read_list_entries(struct reader *reader, const json_t *tasks, struct 
 		return reader_fail(reader, "tasks: not an array");
 	dump->list = take_zeros(dump, 1, sizeof(const struct tdt_snapshot_group *));
 	if (dump->list != NULL)
-		group = add_group(dump, TDT_ANSWER_NONE, n, &infos);
+		group = add_dump_group(dump, TDT_ANSWER_NONE, n, &infos);
 	if (group == NULL)
 		return reader_fail(reader, strerror(ENOMEM));
 	group->n = 0;
@@ -451,5 +451,5 @@ static int read_list(const struct json_place *place, json_t *object, struct dump
 
 int reader_list(struct reader *reader, json_t *object, struct dump **result)
 {
-	return read_whole(reader, object, "ps", read_list, result);
+	return read_member(reader, object, "ps", read_list, result);
 }

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#define NCURSES_NOMACROS 1
 #include <curses.h>
 
 #include "base/clock.h"

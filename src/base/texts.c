@@ -20,11 +20,14 @@ static uint32_t hash_of_bytes(const char *bytes, size_t n)
 uint32_t tdt__texts_number(struct tdt__texts *texts, const void *bytes, size_t n)
 {
 	uint32_t hash = hash_of_bytes(bytes, n), i;
+	const struct tdt__text *text;
 	char *copy;
 
-	TDT__INDEX_EACH (i, &texts->text_table.index, hash)
-		if (texts->text[i].n == n && (n == 0 || memcmp(texts->text[i].bytes, bytes, n) == 0))
+	TDT__INDEX_EACH (i, &texts->text_table.index, hash) {
+		text = &texts->text[i];
+		if (text->n == n && (n == 0 || memcmp(text->bytes, bytes, n) == 0))
 			return i;
+	}
 	copy = tdt__arena_take(&texts->arena, n + 1);
 	if (copy == NULL)
 		return TDT__INDEX_NONE;

@@ -143,7 +143,7 @@ why='could not be read, for example: .*belongs to the user with the id 0'
 if ! test "$(id -u)" = 0; then
 	skip "processes that may not be read" "only root can be another user"
 elif ! $as_nobody "$tdt" --version >/dev/null 2>&1; then
-	skip "processes that may not be read" "only root can be another user, who cannot run tdt here"
+	skip "processes that may not be read" "another user cannot run tdt here"
 else
 	$as_nobody "$tdt" ps >"$tmp/listed"
 	claim "processes that may not be read are counted by the reason" \
