@@ -34,7 +34,7 @@ struct totals {
 struct metered_process {
 	pid_t pid; /* 0: the target of the options */
 	bool seen; /* in this scrape */
-	char program[64];
+	char program[PROGRAM_NAME_MAX];
 	struct totals totals;
 };
 
@@ -49,6 +49,7 @@ struct scrape {
 	struct exchange {
 		struct totals totals;
 		struct metrics_page page;
+		char program[PROGRAM_NAME_MAX];
 	} *shared;
 };
 
@@ -268,6 +269,7 @@ static int scrape_process(FILE *out, void *arg)
 				  : outside_open(&outside, scrape->options);
 	if (status != PROGRAM_GOES_ON)
 		return status;
+	processes_program(&outside.target, scrape->shared->program);
 	status = scrape_opened(scrape, &outside);
 	outside_close(&outside);
 	return status;
@@ -342,6 +344,7 @@ static int read_apart(struct meter *meter, struct metered_process *process,
 	if (status != EXIT_SUCCESS)
 		return status;
 	process->totals = scrape->shared->totals;
+	memcpy(process->program, scrape->shared->program, sizeof process->program);
 	*page = scrape->shared->page;
 	page->up = true;
 	page->program = meter->all ? process->program : NULL;
@@ -363,20 +366,6 @@ static struct metered_process *metered(struct meter *meter, pid_t pid)
 		meter->process[meter->n++] = (struct metered_process){ .pid = pid };
 	}
 	return &meter->process[i];
-}
-
-static void read_program(struct metered_process *process)
-{
-	char path[64];
-	FILE *file;
-
-	snprintf(path, sizeof path, "/proc/%d/comm", (int)process->pid);
-	file = fopen(path, "re");
-	if (file == NULL || fgets(process->program, sizeof process->program, file) == NULL)
-		process->program[0] = '\0';
-	process->program[strcspn(process->program, "\n")] = '\0';
-	if (file != NULL)
-		fclose(file);
 }
 
 /* Forget the processes that were not read: they have ended, or use no library. */
@@ -414,8 +403,6 @@ static bool meter_process(struct meter *meter, pid_t pid, struct metrics_page *p
 	free(reason);
 	if (process != NULL)
 		process->seen = status == EXIT_SUCCESS;
-	if (status == EXIT_SUCCESS)
-		read_program(process);
 	return status == EXIT_SUCCESS;
 }
 

@@ -103,6 +103,13 @@ int processes_open(struct outside *outside, pid_t pid, FILE *out)
 	return -ENOMEM;
 }
 
+void processes_program(const struct tdt__target *target, char name[PROGRAM_NAME_MAX])
+{
+	name[0] = '\0';
+	tdt__target_proc_text(target, "comm", name, PROGRAM_NAME_MAX);
+	name[strcspn(name, "\n")] = '\0';
+}
+
 void unreadable_note(struct unreadable *unreadable, const char *reason)
 {
 	char key[512], known[512];

@@ -23,6 +23,11 @@ enum { PROCESS_UNREADABLE = 1, PROCESS_WITHOUT_LIBRARY = 4 };
  */
 int processes_open(struct outside *outside, pid_t pid, FILE *out);
 
+#define PROGRAM_NAME_MAX 64
+
+/* The name that the kernel has for the program of a process; "" if that has ended. */
+void processes_program(const struct tdt__target *target, char name[PROGRAM_NAME_MAX]);
+
 /* Reasons why processes cannot be read; those that differ in numbers only are one. */
 struct unreadable {
 	struct unreadable_reason {

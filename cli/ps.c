@@ -188,11 +188,10 @@ static void process_json(struct tdt__out *out, const struct listing *listing, co
 void ps_process(struct tdt__out *out, const struct listing *listing)
 {
 	struct tdt__string string = { .options = listing->print };
-	char program[64] = "";
+	char program[PROGRAM_NAME_MAX];
 	size_t before;
 
-	tdt__target_proc_text(listing->tasks->target, "comm", program, sizeof program);
-	program[strcspn(program, "\n")] = '\0';
+	processes_program(listing->tasks->target, program);
 	if (listing->print->format == TDT_PRINT_JSON) {
 		process_json(out, listing, program);
 		return;
