@@ -109,6 +109,11 @@ scrapes()
 	also "$line"
 }
 
+says_not_server()
+{
+	says "$metered" ps && test "$(grep -c "^ *$server " "$tmp/listed")" = 0
+}
+
 third_is_found()
 {
 	start "$top_builddir/tests/outside/registry_tasks_static" || return
@@ -122,6 +127,7 @@ third_is_found()
 
 if command -v curl >/dev/null; then
 	claim "the page is served" serve
+	claim "tdt itself, which has never traced a task, is not listed" says_not_server
 	claim "with all processes" scrapes "^tdt_up$labels 1\$"
 	claim "a new one is found at the next scrape" third_is_found
 	claim "and is gone when it has ended" scrapes "^tdt_up$labels 1\$"
