@@ -262,13 +262,13 @@ static void set_refusal(struct client *client, const char *status)
 
 static void set_page(struct server *server, struct client *client, bool body)
 {
-	bool open = accepts_open_metrics(client->request);
+	bool open_metrics = accepts_open_metrics(client->request);
 	char *text = NULL;
 	size_t length = 0;
 
-	if (server->page(server->arg, open, &text, &length) == 0)
+	if (server->page(server->arg, open_metrics, &text, &length) == 0)
 		set_answer(client, "200 OK",
-			   open ? "application/openmetrics-text; version=1.0.0"
+			   open_metrics ? "application/openmetrics-text; version=1.0.0"
 				: "text/plain; version=0.0.4",
 			   text, length, body);
 	else
