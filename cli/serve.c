@@ -269,7 +269,7 @@ static void set_page(struct server *server, struct client *client, bool body)
 	if (server->page(server->arg, open_metrics, &text, &length) == 0)
 		set_answer(client, "200 OK",
 			   open_metrics ? "application/openmetrics-text; version=1.0.0"
-				: "text/plain; version=0.0.4",
+					: "text/plain; version=0.0.4",
 			   text, length, body);
 	else
 		set_refusal(client, "500 Internal Server Error");
