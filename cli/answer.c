@@ -24,14 +24,24 @@ void read_choice(struct tdt__task_choice *choice, int argc, char **argv)
 
 #define REQUEST_TIME TDT__SECOND
 
-static void report_not_requested(const struct options *options,
-				 const struct tdt__answers *answers)
+/* While one copy of the library is asked. */
+struct question {
+	const struct options *options;
+	const struct tdt__task_choice *choice;
+	struct outside *outside;
+	size_t registry;
+	struct tdt__answers answers;
+	struct tdt__trouble refused; /* why there are no answers; "": there are */
+	struct answer before;	     /* before the requests; `findings` is NULL: none was made */
+};
+
+static void report_not_requested(const struct question *question)
 {
-	if (answers->left_out == 0)
+	if (question->answers.left_out == 0)
 		return;
 	report_trouble("%" PRIu64 " tasks were only read, not requested: each request wakes a "
 		       "task, so tdt makes %" PRIu64 " at most (--max-requests)",
-		       answers->left_out, options->max_requests);
+		       question->answers.left_out, question->options->max_requests);
 }
 
 /* Whether the tree of each task was read as it is now. */
@@ -54,26 +64,27 @@ static void report_refused(const struct tdt__trouble *trouble, const struct tdt_
 }
 
 /* Request the trees.  If that fails, there is still what can be read. */
-static void request_trees(const struct options *options, const struct outside *outside,
-			  size_t registry, const struct tdt__task_choice *choice,
-			  struct tdt__answers *answers, struct tdt__trouble *refused)
+static void request_trees(struct question *question, const struct tdt__task_choice *choice)
 {
+	const struct options *options = question->options;
 	uint64_t start = tdt__clock();
 	struct tdt__door door;
-	int error = tdt__door_open(&door, &outside->target, &outside->found[registry], refused);
+	int error =
+	    tdt__door_open(&door, &question->outside->target,
+			   &question->outside->found[question->registry], &question->refused);
 
 	report_time(options, "going through the door", start);
 	if (error == 0) {
 		start = tdt__clock();
-		error = tdt__answers_request(answers, &door, choice,
-					     (uint32_t)options->max_requests,
-					     REQUEST_TIME, refused);
+		error = tdt__answers_request(&question->answers, &door, choice,
+					     (uint32_t)options->max_requests, REQUEST_TIME,
+					     &question->refused);
 		tdt__door_close(&door);
 		report_time(options, "requesting the trees", start);
 	}
 	if (error == 0)
-		refused->text[0] = '\0';
-	report_not_requested(options, answers);
+		question->refused.text[0] = '\0';
+	report_not_requested(question);
 }
 
 /* The ids of the tasks whose rings are unproven.  Returns 0 or -ENOMEM. */
@@ -91,24 +102,28 @@ static int unproven_ids(struct tdt__task_choice *choice, uint64_t **ids, struct 
 	return *ids != NULL ? 0 : -ENOMEM;
 }
 
+static int read_tasks_for(struct question *question, struct tdt__tasks *tasks)
+{
+	return outside_tasks(question->outside, tasks, question->registry, question->options);
+}
+
 /*
  * A check may run every minute, and must not wake tasks: it requests only those of which an answer
  * tells whether they are in a deadlock.
  */
-static int request_unproven(const struct options *options, struct outside *outside, size_t registry,
-			    struct tdt__answers *answers, struct tdt__trouble *refused)
+static int request_unproven(struct question *question)
 {
 	struct tdt__task_choice choice = { 0 };
 	struct tdt__tasks tasks;
 	uint64_t *ids = NULL;
-	int status = outside_tasks(outside, &tasks, registry, options);
+	int status = read_tasks_for(question, &tasks);
 
 	if (status != PROGRAM_GOES_ON)
 		return status;
 	if (unproven_ids(&choice, &ids, &tasks) != 0)
 		status = report_no_memory();
 	else if (choice.n_ids != 0)
-		request_trees(options, outside, registry, &choice, answers, refused);
+		request_trees(question, &choice);
 	free(ids);
 	tdt__tasks_fini(&tasks);
 	return status;
@@ -127,88 +142,74 @@ static void report_sampling(const struct tdt__sampling *sampling)
 					 "tdt as root, or --ptrace");
 }
 
-/* The tasks before a request may change them; `findings` is NULL: none were looked at. */
-static int look_before(struct answer *before, const struct options *options,
-		       const struct tdt__task_choice *choice, struct outside *outside,
-		       size_t registry)
+/* Make the requests.  They may change the tasks, so these are looked at before. */
+static int make_answer_requests(struct question *question)
 {
 	static const struct tdt__answers none;
+	const struct options *options = question->options;
+	struct tdt__task_choice asked = *question->choice;
 	struct tdt__sampling sampling = { .stops = options->ptrace };
-	int status = outside_tasks(outside, &before->tasks, registry, options);
-
-	if (status != PROGRAM_GOES_ON)
-		return status;
-	before->findings = tdt__outside_dump(&before->tasks, choice, &none, &sampling);
-	return before->findings != NULL ? status : report_no_memory();
-}
-
-/* Make the requests.  Returns PROGRAM_GOES_ON or TDT_TROUBLE. */
-static int make_answer_requests(const struct options *options, struct outside *outside,
-				size_t registry, const struct tdt__task_choice *choice,
-				struct answer *before, struct tdt__answers *answers,
-				struct tdt__trouble *refused)
-{
-	struct tdt__task_choice asked = *choice;
+	struct answer *before = &question->before;
 	int status;
 
 	if (options->core != NULL || options->max_requests == 0 ||
-	    outside->found[registry].registry.slabs == 0)
+	    question->outside->found[question->registry].registry.slabs == 0)
 		return PROGRAM_GOES_ON;
 	if (options->check.on)
-		return request_unproven(options, outside, registry, answers, refused);
-	status = look_before(before, options, choice, outside, registry);
+		return request_unproven(question);
+	status = read_tasks_for(question, &before->tasks);
 	if (status != PROGRAM_GOES_ON)
 		return status;
+	before->findings = tdt__outside_dump(&before->tasks, question->choice, &none, &sampling);
+	if (before->findings == NULL)
+		return report_no_memory();
 	asked.unseen = !options->request;
-	request_trees(options, outside, registry, &asked, answers, refused);
+	request_trees(question, &asked);
 	return PROGRAM_GOES_ON;
 }
 
 /* Read what there is now.  `start` is when the requests began. */
-static int read_answer(struct answer *answer, const struct options *options,
-		       const struct tdt__task_choice *choice, struct outside *outside,
-		       size_t registry, const struct tdt__answers *answers, uint64_t start)
+static int read_answer(struct answer *answer, struct question *question, uint64_t start)
 {
-	struct tdt__sampling sampling = { .stops = options->ptrace };
-	int status = outside_tasks(outside, &answer->tasks, registry, options);
+	struct tdt__sampling sampling = { .stops = question->options->ptrace };
+	int status = read_tasks_for(question, &answer->tasks);
 	uint64_t now = tdt__clock();
 
 	if (status != PROGRAM_GOES_ON)
 		return status;
-	answer->findings = tdt__outside_dump(&answer->tasks, choice, answers, &sampling);
-	answer->ended = !tdt__target_is_there(&outside->target);
-	report_time(options, "reading the trees", now);
+	answer->findings =
+	    tdt__outside_dump(&answer->tasks, question->choice, &question->answers, &sampling);
+	answer->ended = !tdt__target_is_there(&question->outside->target);
+	report_time(question->options, "reading the trees", now);
 	report_sampling(&sampling);
 	if (answer->findings == NULL) {
 		tdt__tasks_fini(&answer->tasks);
 		return report_no_memory();
 	}
 	answer->findings->public.took_ns = tdt__clock() - start;
+	report_refused(&question->refused, &answer->findings->public);
+	if (question->before.findings != NULL)
+		tdt__outside_keep(answer->findings, question->before.findings, &question->answers);
 	return PROGRAM_GOES_ON;
 }
 
 int answer_take(struct answer *answer, const struct options *options,
 		const struct tdt__task_choice *choice, struct outside *outside, size_t registry)
 {
-	struct answer before = { .findings = NULL };
-	struct tdt__answers answers = { 0 };
+	struct question question = {
+		.options = options, .choice = choice, .outside = outside, .registry = registry
+	};
 	uint64_t start = tdt__clock();
-	struct tdt__trouble refused = { "" };
-	int status = make_answer_requests(options, outside, registry, choice, &before, &answers,
-					  &refused);
+	int status = make_answer_requests(&question);
 
 	if (status == PROGRAM_GOES_ON)
-		status = read_answer(answer, options, choice, outside, registry, &answers, start);
+		status = read_answer(answer, &question, start);
 	if (status == PROGRAM_GOES_ON)
-		report_refused(&refused, &answer->findings->public);
-	if (status == PROGRAM_GOES_ON && before.findings != NULL)
-		tdt__outside_keep(answer->findings, before.findings, &answers);
-	if (status == PROGRAM_GOES_ON)
-		answer->before = before.tasks;
+		answer->before = question.before.tasks;
 	else
-		tdt__tasks_fini(&before.tasks);
-	tdt__findings_free(before.findings);
-	tdt__answers_fini(&answers);
+		tdt__tasks_fini(&question.before.tasks);
+	tdt__findings_free(question.before.findings);
+	tdt__answers_fini(&question.answers);
 	return status;
 }
 

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -42,21 +41,19 @@ be_child(apart_fn *work, void *arg, unsigned seconds, int file)
 	_exit(result >= 0 ? result : FAILED - result);
 }
 
-static int milliseconds(uint64_t ns)
-{
-	return ns / 1000000 < INT_MAX ? (int)(ns / 1000000) + 1 : -1;
-}
-
 /* Wait until the pipe is closed.  False: the time is over first. */
 static bool wait_closed(int pipe, unsigned seconds)
 {
 	struct pollfd end = { .fd = pipe, .events = POLLIN };
-	uint64_t deadline = tdt__clock() + seconds * (uint64_t)TDT__SECOND, now;
+	uint64_t deadline = tdt__clock() + seconds * (uint64_t)TDT__SECOND;
 	int ready;
 
 	do {
-		now = tdt__clock();
-		ready = poll(&end, 1, now < deadline ? milliseconds(deadline - now) : 0);
+		uint64_t now = tdt__clock(), left = now < deadline ? deadline - now : 0;
+		const struct timespec time = { .tv_sec = (time_t)(left / TDT__SECOND),
+					       .tv_nsec = (long)(left % TDT__SECOND) };
+
+		ready = ppoll(&end, 1, &time, NULL);
 	} while (ready < 0 && errno == EINTR); /* a handler of the program has run */
 	return ready != 0;
 }

@@ -24,70 +24,45 @@ struct bt_printing {
 	const struct last *last;
 };
 
-/* The lines above the text of a dump that say of which recording it is.  0 or -ENOMEM. */
-static int print_last_title(FILE *file, const struct bt_printing *printing)
-{
-	struct tdt__out out = { .file = file };
-	struct tdt__string string = { .options = printing->print };
-
-	last_title(&string, printing->last);
-	tdt__string_puts(&string, "\n");
-	last_missing(&string, printing->last);
-	tdt__out_take(&out, &string);
-	return tdt__out_end(&out);
-}
-
-static int print_snapshot(FILE *out, void *arg)
+static int print_snapshot(FILE *file, void *arg)
 {
 	const struct bt_printing *printing = arg;
 	const struct tdt_dump_options options = { .size = sizeof options,
 						  .print = printing->print };
-	int error = 0;
+	struct tdt__string title = { .options = printing->print };
+	struct tdt__out out = { .file = file };
+	int error;
 
 	if (printing->tasks != NULL)
 		tdt__tasks_name(printing->tasks);
-	if (printing->last != NULL && printing->print->format == TDT_PRINT_TEXT)
-		error = print_last_title(out, printing);
-	if (error != 0)
-		return error;
-	return tdt__snapshot_print_by(printing->snapshot, out, &options,
-				      tdt__clock() + NAMING_TIME);
-}
-
-/* `last`: the recording that the findings are of; NULL: of a process or a core file. */
-static int print_findings(const struct bt_command *command, struct tdt__modules *modules,
-			  const struct tdt__findings *findings, struct tdt__tasks *tasks,
-			  const struct last *last)
-{
-	struct bt_printing printing = { &findings->public, tasks, &command->options.print, last };
-
-	return print_named(print_snapshot, &printing, modules, &command->options, NULL);
-}
-
-static int check_dump(struct check check, const struct tdt_snapshot *snapshot)
-{
-	if (check_has_fault(&check, snapshot))
-		return TDT_CHECK_FOUND;
-	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t k = 0; k < snapshot->groups[i]->n; k++)
-			if (check_is_bad(&check, snapshot->groups[i]->tasks[k], snapshot->at_least))
-				return TDT_CHECK_FOUND;
-	return check_report(&check);
+	if (printing->last != NULL && printing->print->format == TDT_PRINT_TEXT) {
+		last_title(&title, printing->last);
+		tdt__string_puts(&title, "\n");
+		last_missing(&title, printing->last);
+		tdt__out_take(&out, &title);
+	}
+	error = tdt__out_end(&out);
+	return error != 0 ? error
+			  : tdt__snapshot_print_by(printing->snapshot, file, &options,
+						   tdt__clock() + NAMING_TIME);
 }
 
 static int dump_registry(void *arg, struct outside *outside, size_t registry)
 {
 	struct bt_command *command = arg;
+	struct bt_printing printing;
 	struct answer answer;
 	int status =
 	    answer_take(&answer, &command->options, &command->choice, outside, registry);
 
 	if (status != PROGRAM_GOES_ON)
 		return status;
-	status = print_findings(command, outside->images.table, answer.findings, &answer.tasks,
-				NULL);
+	printing = (struct bt_printing){ &answer.findings->public, &answer.tasks,
+					 &command->options.print, NULL };
+	status =
+	    print_named(print_snapshot, &printing, outside->images.table, &command->options, NULL);
 	if (status == EXIT_SUCCESS && command->options.check.on)
-		status = check_dump(command->options.check, &answer.findings->public);
+		status = check_snapshot(command->options.check, &answer.findings->public);
 	if (answer.ended)
 		status = report_ended();
 	answer_fini(&answer);
@@ -99,11 +74,14 @@ static int dump_recording(void *arg, struct last *last)
 	struct bt_command *command = arg;
 	struct tdt__findings *findings =
 		tdt__last_dump(&last->states, &command->choice, last->read.modules);
+	struct bt_printing printing;
 	int status;
 
 	if (findings == NULL)
 		return report_no_memory();
-	status = print_findings(command, last->read.modules, findings, NULL, last);
+	printing = (struct bt_printing){ &findings->public, NULL, &command->options.print, last };
+	status =
+	    print_named(print_snapshot, &printing, last->read.modules, &command->options, NULL);
 	tdt__findings_free(findings);
 	return status;
 }
@@ -118,10 +96,10 @@ int command_bt(int argc, char **argv)
 			     .again = true };
 	int status;
 
-	read_command_line(COMMAND_BT, &command.options, &argc, &argv, true);
+	read_command_line(COMMAND_BT, &command.options, &argc, &argv, TARGETS_AND_MORE);
 	read_choice(&command.choice, argc, argv);
 	tdt__terminal_choose(&command.options.print, stdout);
-	status = work_apart(&work);
+	status = work_on_each(&work);
 	free((void *)(uintptr_t)command.choice.ids);
 	return status;
 }

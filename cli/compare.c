@@ -9,8 +9,8 @@
 
 #include <tdt/tree.h>
 
-#include "base/array.h"
-#include "base/text.h"
+#include "base/texts.h"
+#include "tree-printer/strings.h"
 
 #define NO_MEMBER TDT__INDEX_NONE
 #define REQUESTED_MODULO 128 /* of `requested` in struct tdt_task_info */
@@ -35,109 +35,77 @@ struct compared_all {
 struct comparing {
 	struct comparison *result;
 	struct compared_all before, after;
+	struct tdt__texts places; /* by what makes them the same */
+	size_t places_room;
+	struct tdt__string key; /* that is made */
 };
 
 /* --- Places ------------------------------------------------------------------------- */
 
-static uint64_t hash_of_text(uint64_t hash, const char *text)
+/* NULL and "" differ. */
+static void add_key_text(struct tdt__string *key, const char *text)
 {
-	return text != NULL ? tdt__hash_bytes(hash, text, strlen(text) + 1) : tdt__mix(hash, 0);
+	tdt__string_add(key, text != NULL ? "1" : "0", 1);
+	if (text != NULL)
+		tdt__string_add(key, text, strlen(text) + 1);
 }
 
 /* A frame is its name and its place in the source; without a name, its place in the module. */
-static uint64_t hash_of_frame(uint64_t hash, const struct tdt_frame *frame)
-{
-	hash = tdt__mix(hash, (uint64_t)frame->kind << 32 | (uint64_t)frame->cut);
-	if (frame->function == NULL)
-		return tdt__mix(hash_of_text(hash, frame->module), frame->module_offset);
-	hash = hash_of_text(hash_of_text(hash, frame->function), frame->file);
-	return tdt__mix(hash, (uint64_t)frame->line << 32 | frame->column);
-}
-
-static bool frames_match(const struct tdt_frame *a, const struct tdt_frame *b)
-{
-	if (a->kind != b->kind || a->cut != b->cut || !tdt__same_text(a->function, b->function))
-		return false;
-	if (a->function == NULL)
-		return tdt__same_text(a->module, b->module) && a->module_offset == b->module_offset;
-	return tdt__same_text(a->file, b->file) && a->line == b->line && a->column == b->column;
-}
-
-static uint32_t parent_of(const struct tdt_node *node)
+static void add_key_node(struct tdt__string *key, const struct tdt_node *node)
 {
 	const struct tdt_node *parent = tdt_node_parent(node);
+	const struct tdt_frame *frame = tdt_node_frame(node);
+	bool named = frame->function != NULL;
+	const uint64_t place[] = {
+		parent != NULL ? tdt_node_id(parent) : 0,
+		frame->kind,
+		frame->cut,
+		named ? (uint64_t)frame->line << 32 | frame->column : frame->module_offset,
+	};
 
-	return parent != NULL ? tdt_node_id(parent) : 0;
+	tdt__string_add(key, place, sizeof place);
+	add_key_text(key, frame->function);
+	add_key_text(key, named ? frame->file : frame->module);
 }
 
-static uint64_t hash_of_tree(const struct tdt_trace *trace)
+static void add_key_record(struct tdt__string *key, const struct tdt_task_info *info)
 {
-	uint64_t hash = TDT__HASH_START;
+	const struct tdt_wait *wait = info->n_waits != 0 ? info->waits[0] : NULL;
+	const uint64_t place[] = { (uint64_t)info->line << 32 | info->column,
+				   wait != NULL ? (uint64_t)wait->kind : UINT64_MAX };
 
-	for (const struct tdt_node *node = tdt_trace_root(trace); node != NULL;
-	     node = tdt_node_next(node))
-		hash = hash_of_frame(tdt__mix(hash, parent_of(node)), tdt_node_frame(node));
-	return hash;
-}
-
-static bool trees_match(const struct tdt_trace *a, const struct tdt_trace *b)
-{
-	const struct tdt_node *x = tdt_trace_root(a), *y = tdt_trace_root(b);
-
-	for (; x != NULL && y != NULL; x = tdt_node_next(x), y = tdt_node_next(y))
-		if (parent_of(x) != parent_of(y) ||
-		    !frames_match(tdt_node_frame(x), tdt_node_frame(y)))
-			return false;
-	return x == NULL && y == NULL;
-}
-
-static uint64_t hash_of_record(const struct tdt_task_info *info)
-{
-	uint64_t hash = hash_of_text(TDT__HASH_START, info->file);
-
-	hash = tdt__mix(hash, (uint64_t)info->line << 32 | info->column);
-	if (info->n_waits != 0)
-		hash = hash_of_text(tdt__mix(hash, info->waits[0]->kind), info->waits[0]->name);
-	return hash;
-}
-
-static bool records_match(const struct tdt_task_info *a, const struct tdt_task_info *b)
-{
-	if (!tdt__same_text(a->file, b->file) || a->line != b->line || a->column != b->column ||
-	    (a->n_waits != 0) != (b->n_waits != 0))
-		return false;
-	return a->n_waits == 0 || (a->waits[0]->kind == b->waits[0]->kind &&
-				   strcmp(a->waits[0]->name, b->waits[0]->name) == 0);
-}
-
-static bool places_match(const struct compare_place *a, const struct compare_place *b)
-{
-	if (a->trace == NULL || b->trace == NULL)
-		return a->trace == b->trace && records_match(a->example, b->example);
-	return trees_match(a->trace, b->trace);
+	tdt__string_add(key, place, sizeof place);
+	add_key_text(key, info->file);
+	add_key_text(key, wait != NULL ? wait->name : NULL);
 }
 
 /* The number of the place, or NO_MEMBER: there is no memory. */
 static uint32_t place_number(struct comparing *comparing, const struct tdt_trace *trace,
 			     const struct tdt_task_info *info)
 {
-	const struct compare_place place = { .trace = trace, .example = info };
 	struct comparison *result = comparing->result;
-	uint64_t hash64 = trace != NULL ? hash_of_tree(trace) : hash_of_record(info);
-	uint32_t hash = tdt__hash_fold(hash64), i;
+	struct tdt__string *key = &comparing->key;
+	uint32_t i;
 
-	TDT__INDEX_EACH (i, &result->place_table.index, hash)
-		if (places_match(&result->place[i], &place))
-			return i;
-	return tdt__table_add(&result->place_table, hash, &place, sizeof place);
+	key->n = 0;
+	tdt__string_add(key, trace != NULL ? "t" : "r", 1);
+	if (trace == NULL)
+		add_key_record(key, info);
+	else
+		for (const struct tdt_node *node = tdt_trace_root(trace); node != NULL;
+		     node = tdt_node_next(node))
+			add_key_node(key, node);
+	if (key->failed || !tdt__array_grow(&result->place, result->n_places,
+					    &comparing->places_room, sizeof *result->place))
+		return NO_MEMBER;
+	i = tdt__texts_number(&comparing->places, key->bytes, key->n);
+	if (i == result->n_places)
+		result->place[result->n_places++] =
+		    (struct compare_place){ .trace = trace, .example = info };
+	return i;
 }
 
 /* --- Members ------------------------------------------------------------------------ */
-
-static bool is_live(const struct tdt_task_info *info)
-{
-	return info->state != TDT_TASK_READY && info->state != TDT_TASK_PANICKED;
-}
 
 /* List the tasks of a group, all of which are at one place if they have a tree. */
 static int list_group(struct comparing *comparing, struct compared_all *members,
@@ -148,7 +116,7 @@ static int list_group(struct comparing *comparing, struct compared_all *members,
 	for (size_t i = 0; i < group->n; i++) {
 		const struct tdt_task_info *info = group->tasks[i];
 
-		if (!is_live(info))
+		if (info->state == TDT_TASK_READY || info->state == TDT_TASK_PANICKED)
 			continue;
 		if (place == NO_MEMBER || group->trace == NULL)
 			place = place_number(comparing, group->trace, info);
@@ -197,13 +165,6 @@ static int same_moment(const struct comparing *comparing, uint64_t before_ns, ui
 		return -1;
 	return comparing->before.snapshot->process->now_ns - before_ns ==
 	       comparing->after.snapshot->process->now_ns - after_ns;
-}
-
-static bool is_same_task(const struct comparing *comparing, const struct tdt_task_info *before,
-			 const struct tdt_task_info *after)
-{
-	return before->id == after->id &&
-	       same_moment(comparing, before->spawned_ns, after->spawned_ns) != 0;
 }
 
 /*
@@ -311,7 +272,8 @@ static int match(struct comparing *comparing)
 
 		member->fate = FATE_CAME;
 		if (k != NO_MEMBER && !before->member[k].matched &&
-		    is_same_task(comparing, before->member[k].info, member->info))
+		    same_moment(comparing, before->member[k].info->spawned_ns,
+				member->info->spawned_ns) != 0)
 			match_task(comparing, &before->member[k], member);
 	}
 	tdt__index_fini(&by_id);
@@ -474,8 +436,10 @@ int compare(struct comparison *comparison, const struct tdt_snapshot *before,
 				       .after.snapshot = after };
 	int error;
 
-	*comparison = (struct comparison){ .same_process = is_same_process(before->process,
-									   after->process) };
+	*comparison =
+	    (struct comparison){ .before = before,
+				 .after = after,
+				 .same_process = is_same_process(before->process, after->process) };
 	if (comparison->same_process && after->process->now_ns < before->process->now_ns)
 		return -EINVAL;
 	if (comparison->same_process)
@@ -483,6 +447,8 @@ int compare(struct comparison *comparison, const struct tdt_snapshot *before,
 	error = compare_members(&comparing);
 	free(comparing.before.member);
 	free(comparing.after.member);
+	tdt__texts_fini(&comparing.places);
+	tdt__string_free(&comparing.key);
 	if (error != 0)
 		comparison_fini(comparison);
 	return error;
@@ -490,7 +456,7 @@ int compare(struct comparison *comparison, const struct tdt_snapshot *before,
 
 void comparison_fini(struct comparison *comparison)
 {
-	tdt__table_fini(&comparison->place_table);
+	free(comparison->place);
 	free(comparison->group);
 	free(comparison->tasks);
 	*comparison = (struct comparison){ 0 };

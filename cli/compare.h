@@ -20,8 +20,6 @@
 
 #include <tdt/dump.h>
 
-#include "base/array.h"
-
 enum compare_fate {
 	FATE_STUCK,    /* it has not moved: the same wait, the same poll, or woken but not polled */
 	FATE_RETURNED, /* it was polled, and waits at the same place again */
@@ -49,13 +47,14 @@ struct compare_group {
 };
 
 struct comparison {
+	const struct tdt_snapshot *before, *after;
 	bool same_process; /* otherwise there are places, and no groups */
 	/* Places can be compared: both snapshots have trees of tasks that wait, or none has. */
 	bool has_grown;
 	uint64_t apart_ns; /* between the snapshots; 0: unknown */
 	size_t fates[FATES]; /* the numbers of tasks */
-	TDT__TABLE(struct compare_place, place,
-		   n_places);	     /* the one that has grown most is first */
+	struct compare_place *place; /* the one that has grown most is first */
+	size_t n_places;
 	struct compare_group *group; /* by fate, and the group with most tasks first */
 	size_t n_groups;
 
@@ -73,12 +72,7 @@ void comparison_fini(struct comparison *comparison);
 
 struct tdt__out;
 
-struct diff_result {
-	const struct comparison *comparison;
-	const struct tdt_snapshot *before, *after;
-	const struct tdt_print_options *print; /* without TDT_PRINT_AUTO */
-};
-
-/* Errors are kept in `out`. */
-void diff_text(struct tdt__out *out, const struct diff_result *result);
-void diff_json(struct tdt__out *out, const struct diff_result *result);
+/* In `print`, nothing is TDT_PRINT_AUTO.  Errors are kept in `out`. */
+void diff_text(struct tdt__out *out, const struct comparison *comparison,
+	       const struct tdt_print_options *print);
+void diff_json(struct tdt__out *out, const struct comparison *comparison);

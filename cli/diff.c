@@ -18,7 +18,7 @@
 #include "cli/read_json.h"
 #include "cli/stacks.h"
 #include "symbolize/modules.h"
-#include "tree/trace.h"
+#include "tree-printer/dumps.h"
 #include "tree-printer/terminal.h"
 
 struct diff_command {
@@ -39,7 +39,7 @@ static void open_files(struct diff_command *command, int argc, char **argv)
 		bad_usage("two files are needed, or --after=TIME and a process", "");
 	for (int i = 0; i < 2; i++) {
 		command->name[i] = argv[i];
-		command->file[i] = program_open(&outside_program, &command->name[i]);
+		command->file[i] = program_open(&command->name[i]);
 		if (command->file[i] == NULL)
 			exit(TDT_TROUBLE);
 	}
@@ -49,7 +49,6 @@ static void open_files(struct diff_command *command, int argc, char **argv)
 struct diff_side {
 	const struct diff_command *command;
 	unsigned number; /* 0 or 1 */
-	FILE *file;
 	struct reader reader;
 	struct stacks_side stacks;
 	struct dump *dump; /* the answer that was read; NULL: none */
@@ -58,7 +57,7 @@ struct diff_side {
 
 static int bad_input(const struct diff_side *side, const char *message)
 {
-	program_input_failed(&outside_program, side->command->name[side->number], side->reader.line,
+	program_input_failed(side->command->name[side->number], side->reader.line,
 			     (long)side->reader.column, message);
 	return TDT_TROUBLE;
 }
@@ -95,7 +94,7 @@ static int rest_of_profile(struct diff_side *side)
 
 static int read_folded(struct diff_side *side)
 {
-	int error = stacks_read_folded(&side->stacks, side->file, &side->reader.line);
+	int error = stacks_read_folded(&side->stacks, side->reader.file, &side->reader.line);
 	char text[128];
 
 	side->profile = true;
@@ -110,25 +109,12 @@ static int read_folded(struct diff_side *side)
 	return bad_input(side, text);
 }
 
-/* Whether the file begins as JSON does, or is empty. */
-static bool is_json(FILE *file)
-{
-	int byte;
-
-	do
-		byte = getc(file);
-	while (byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r');
-	if (byte != EOF)
-		ungetc(byte, file);
-	return byte == EOF || byte == '{' || byte == '[';
-}
-
 /* Read the next answer, or a whole profile.  Returns PROGRAM_GOES_ON or TDT_TROUBLE. */
 static int read_side(struct diff_side *side)
 {
-	int result;
+	int first = side->reader.line == 0 ? reader_skip_space(&side->reader) : '{', result;
 
-	if (side->reader.line == 0 && !is_json(side->file))
+	if (first > 0 && first != '{' && first != '[')
 		return read_folded(side);
 	result = next_object(side);
 	if (result < 0)
@@ -161,11 +147,7 @@ static int fold_answer(const struct options *command, const struct stacks_side *
 
 static int output_status(int error)
 {
-	if (error == -ENOMEM)
-		return report_no_memory();
-	if (error != 0)
-		program_output_failed(&outside_program, -error);
-	return error == 0 ? PROGRAM_GOES_ON : TDT_TROUBLE;
+	return report_output(NULL, error) == EXIT_SUCCESS ? PROGRAM_GOES_ON : TDT_TROUBLE;
 }
 
 static int print_stacks(const struct options *options, FILE *file, const struct stacks *stacks)
@@ -186,10 +168,6 @@ static int print_comparison(const struct options *options, FILE *file,
 			    const struct tdt_snapshot *before, const struct tdt_snapshot *after)
 {
 	struct comparison comparison;
-	const struct diff_result result = { .comparison = &comparison,
-					    .before = before,
-					    .after = after,
-					    .print = &options->print };
 	uint64_t start = tdt__clock();
 	struct tdt__out out = { .file = file };
 	int error = compare(&comparison, before, after);
@@ -200,9 +178,9 @@ static int print_comparison(const struct options *options, FILE *file,
 	if (error != 0)
 		return report_no_memory();
 	if (options->print.format == TDT_PRINT_JSON)
-		diff_json(&out, &result);
+		diff_json(&out, &comparison);
 	else
-		diff_text(&out, &result);
+		diff_text(&out, &comparison, &options->print);
 	comparison_fini(&comparison);
 	return output_status(tdt__out_end(&out));
 }
@@ -235,16 +213,6 @@ struct moment {
 	struct answer answers[TDT__REGISTRIES_MAX];
 	size_t n;
 };
-
-static void name_answer(const struct answer *answer)
-{
-	const struct tdt_snapshot *snapshot = &answer->findings->public;
-	uint64_t deadline = tdt__clock() + NAMING_TIME;
-
-	for (size_t i = 0; i < snapshot->n_groups; i++)
-		if (snapshot->groups[i]->trace != NULL)
-			tdt__trace_root_by(snapshot->groups[i]->trace, deadline);
-}
 
 static void end_moment(struct moment *moment)
 {
@@ -287,15 +255,17 @@ static int compare_moments(const struct diff_command *command, FILE *out,
 			   const struct moment *before, const struct moment *after)
 {
 	int status = PROGRAM_GOES_ON;
+	uint64_t unnamed = 0;
 
 	if (before->n != after->n)
 		return report_trouble("one of the answers has more copies of the library");
 	for (size_t i = 0; i < after->n && status == PROGRAM_GOES_ON; i++) {
-		name_answer(&before->answers[i]);
-		name_answer(&after->answers[i]);
-		status = print_changes(&command->options, out,
-				       &before->answers[i].findings->public,
-				       &after->answers[i].findings->public);
+		const struct tdt_snapshot *then = &before->answers[i].findings->public,
+					  *now = &after->answers[i].findings->public;
+
+		tdt__snapshot_name(then, tdt__clock() + NAMING_TIME, &unnamed);
+		tdt__snapshot_name(now, tdt__clock() + NAMING_TIME, &unnamed);
+		status = print_changes(&command->options, out, then, now);
 	}
 	return status == PROGRAM_GOES_ON ? EXIT_SUCCESS : status;
 }
@@ -357,7 +327,6 @@ static struct diff_side side_of(const struct diff_command *command, struct stack
 {
 	return (struct diff_side){ .command = command,
 				   .number = number,
-				   .file = command->file[number],
 				   .reader = { .file = command->file[number],
 					       .lists = true,
 					       .profile = stacks_read_profile },
@@ -402,7 +371,7 @@ static int diff_twice(struct diff_command *command, int argc, char **argv)
 {
 	int status;
 
-	take_target(&command->options, &argc, &argv, true);
+	take_target(&command->options, &argc, &argv, TARGET_AND_MORE);
 	read_choice(&command->choice, argc, argv);
 	outside_bound(&command->options, command->options.after);
 	status = outside_apart(compare_twice, command, &command->options, true);
@@ -415,7 +384,7 @@ int command_diff(int argc, char **argv)
 	struct diff_command command = { .options.max_requests = 1000 };
 	int status;
 
-	options_read(&outside_program, COMMAND_DIFF, &command.options, &argc, &argv);
+	options_read(COMMAND_DIFF, &command.options, &argc, &argv);
 	tdt__terminal_choose(&command.options.print, stdout);
 	if (command.options.after != 0)
 		return diff_twice(&command, argc, argv);

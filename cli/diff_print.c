@@ -1,21 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A comparison as text and as JSON.
- *
- *	process 4711: 5.003 s apart, 108 tasks before, 110 after
- *	4 did not move, 90 came back to the same place, 10 went on, 6 came, 4 went
- *
- *	did not move for 5.003 s: 4 tasks
- *
- *	4 tasks pending 65.10 s to 65.11 s, e.g. 7 "conn 1", ...
- *	╼ conn_poll at demo/echo.c:196:3
- *
- *	more tasks than before: 1 place
- *
- *	+12 tasks: 3 before, 15 after
- *	╼ ...
- *
- * Text has the first places of each part.  JSON has all of them; tdt(1) describes it.
+ * A comparison as text, which has the first places of each part, and as JSON, which has all of
+ * them; tdt(1) has examples of both.
  */
 
 #include "cli/compare.h"
@@ -38,34 +24,34 @@ static const char *const fate_words[] = { "stuck", "returned", "moved", "came", 
 
 struct diff_printing {
 	struct tdt__out *out;
-	const struct diff_result *result;
+	const struct comparison *comparison;
+	const struct tdt_print_options *print;
 	struct tdt__names *names;
 	struct tdt__string string;
 };
 
-static size_t count_live(const struct diff_result *result, bool after)
+static size_t count_live(const struct comparison *comparison, bool after)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < result->comparison->n_places; i++)
-		n += after ? result->comparison->place[i].after
-			   : result->comparison->place[i].before;
+	for (size_t i = 0; i < comparison->n_places; i++)
+		n += after ? comparison->place[i].after : comparison->place[i].before;
 	return n;
 }
 
-static void diff_heading(struct tdt__string *string, const struct diff_result *result)
+static void diff_heading(struct tdt__string *string, const struct comparison *comparison)
 {
-	if (result->comparison->same_process) {
+	if (comparison->same_process) {
 		tdt__string_printf(string, "process %" PRIu32 ": %s apart, ",
-				   result->after->process->pid,
-				   TDT__DURATION(result->comparison->apart_ns));
+				   comparison->after->process->pid,
+				   TDT__DURATION(comparison->apart_ns));
 	} else {
 		tdt__string_puts(string, "different processes, as far as the answers say, so only "
 					 "places are compared: ");
 	}
 	tdt__string_printf(string, "%s before, %s after\n",
-			   TDT__COUNTED(count_live(result, false), "task"),
-			   TDT__NUMBER(count_live(result, true)));
+			   TDT__COUNTED(count_live(comparison, false), "task"),
+			   TDT__NUMBER(count_live(comparison, true)));
 }
 
 /* How many tasks have which fate; nothing if tasks were not compared. */
@@ -102,10 +88,10 @@ static void write_groups(struct diff_printing *printing, const struct compare_gr
 			 size_t n)
 {
 	const struct tdt_snapshot_group *groups[MOST_PLACES];
-	struct tdt_snapshot snapshot = *printing->result->after;
+	struct tdt_snapshot snapshot = *printing->comparison->after;
 	const struct tdt__dump dump = { .snapshot = &snapshot,
 					.names = printing->names,
-					.options = printing->result->print,
+					.options = printing->print,
 					.max_ids = MOST_IDS };
 
 	for (size_t i = 0; i < n; i++)
@@ -115,9 +101,10 @@ static void write_groups(struct diff_printing *printing, const struct compare_gr
 	tdt__dump_groups(printing->out, &dump);
 }
 
-static void fate_part(struct diff_printing *printing, enum compare_fate fate)
+static void fate_part(struct diff_printing *printing, const char *title, enum compare_fate fate)
 {
-	const struct comparison *comparison = printing->result->comparison;
+	const struct comparison *comparison = printing->comparison;
+	struct tdt__string *string = &printing->string;
 	size_t from = 0, n = 0, tasks = 0, shown;
 
 	while (from < comparison->n_groups && comparison->group[from].fate != fate)
@@ -129,32 +116,14 @@ static void fate_part(struct diff_printing *printing, enum compare_fate fate)
 		tasks += comparison->group[from + i].tasks.n;
 	if (n == 0)
 		return;
-	tdt__string_printf(&printing->string, "%s\n\n",
-			   TDT__COUNTED(comparison->fates[fate], "task"));
-	tdt__out_take(printing->out, &printing->string);
+	tdt__colored(string, TDT__BOLD, title);
+	if (fate == FATE_STUCK)
+		tdt__string_printf(string, " %s", TDT__DURATION(comparison->apart_ns));
+	tdt__string_printf(string, ": %s\n\n", TDT__COUNTED(comparison->fates[fate], "task"));
+	tdt__out_take(printing->out, string);
 	write_groups(printing, &comparison->group[from], shown);
-	rest_line(&printing->string, n - shown, tasks);
-	tdt__out_take(printing->out, &printing->string);
-}
-
-static void stuck_part(struct diff_printing *printing)
-{
-	const struct comparison *comparison = printing->result->comparison;
-
-	if (comparison->fates[FATE_STUCK] == 0)
-		return;
-	tdt__colored(&printing->string, TDT__BOLD, "did not move for");
-	tdt__string_printf(&printing->string, " %s: ", TDT__DURATION(comparison->apart_ns));
-	fate_part(printing, FATE_STUCK);
-}
-
-static void other_part(struct diff_printing *printing, const char *title, enum compare_fate fate)
-{
-	if (printing->result->comparison->fates[fate] == 0)
-		return;
-	tdt__colored(&printing->string, TDT__BOLD, title);
-	tdt__string_puts(&printing->string, ": ");
-	fate_part(printing, fate);
+	rest_line(string, n - shown, tasks);
+	tdt__out_take(printing->out, string);
 }
 
 /* Where tasks without a tree wait, and were spawned. */
@@ -205,9 +174,9 @@ static size_t count_grown(const struct comparison *comparison)
 
 static void grown_part(struct diff_printing *printing)
 {
-	const struct comparison *comparison = printing->result->comparison;
+	const struct comparison *comparison = printing->comparison;
 	size_t n = count_grown(comparison), shown = n < MOST_PLACES ? n : MOST_PLACES, tasks = 0;
-	struct tdt__frames frames = { .string.options = printing->result->print };
+	struct tdt__frames frames = { .string.options = printing->print };
 
 	if (n == 0)
 		return;
@@ -224,33 +193,33 @@ static void grown_part(struct diff_printing *printing)
 	tdt__out_take(printing->out, &printing->string);
 }
 
-void diff_text(struct tdt__out *out, const struct diff_result *result)
+void diff_text(struct tdt__out *out, const struct comparison *comparison,
+	       const struct tdt_print_options *print)
 {
 	struct diff_printing printing = { .out = out,
-					  .result = result,
-					  .string.options = result->print,
-					  .names = tdt__names_new(result->after) };
+					  .comparison = comparison,
+					  .print = print,
+					  .string.options = print,
+					  .names = tdt__names_new(comparison->after) };
 
 	out->no_memory |= printing.names == NULL;
-	diff_heading(&printing.string, result);
-	fates_line(&printing.string, result->comparison);
+	diff_heading(&printing.string, comparison);
+	fates_line(&printing.string, comparison);
 	tdt__out_take(out, &printing.string);
-	stuck_part(&printing);
+	fate_part(&printing, "did not move for", FATE_STUCK);
 	grown_part(&printing);
-	other_part(&printing, "came", FATE_CAME);
-	other_part(&printing, "went", FATE_WENT);
+	fate_part(&printing, "came", FATE_CAME);
+	fate_part(&printing, "went", FATE_WENT);
 	tdt__names_free(printing.names);
 }
 
-static void diff_head(struct tdt__json *json, const struct diff_result *result)
+static void diff_head(struct tdt__json *json, const struct comparison *comparison)
 {
-	const struct comparison *comparison = result->comparison;
-
 	tdt__json_begin(json, "diff", '{');
 	tdt__json_bool(json, "same_process", comparison->same_process);
 	tdt__json_u64(json, "apart_ns", comparison->apart_ns);
-	tdt__json_u64(json, "before", count_live(result, false));
-	tdt__json_u64(json, "after", count_live(result, true));
+	tdt__json_u64(json, "before", count_live(comparison, false));
+	tdt__json_u64(json, "after", count_live(comparison, true));
 	for (int fate = 0; fate < FATES && comparison->same_process; fate++)
 		tdt__json_u64(json, fate_words[fate], comparison->fates[fate]);
 	tdt__json_bool(json, "comparable", comparison->has_grown);
@@ -277,12 +246,11 @@ static void place_json(struct tdt__json *json, const struct compare_place *place
 		tdt__json_task(json, "task", place->example);
 }
 
-void diff_json(struct tdt__out *out, const struct diff_result *result)
+void diff_json(struct tdt__out *out, const struct comparison *comparison)
 {
-	const struct comparison *comparison = result->comparison;
 	struct tdt__json json = tdt__json_document(out);
 
-	diff_head(&json, result);
+	diff_head(&json, comparison);
 	TDT__JSON_LIST(&json, "groups", comparison->group, comparison->n_groups, group_of_json,
 		       &json);
 	TDT__JSON_LIST(&json, "places", comparison->place, comparison->n_places, place_json, &json);

@@ -23,24 +23,6 @@
 #include "tree-printer/terminal.h"
 #include "tree-printer/view.h"
 
-static const struct program join_program = { .name = "tdt-join-ustack" };
-
-struct join_command {
-	struct options options;
-	const char *traces;
-	char **stacks;
-};
-
-static void parse_join_options(struct join_command *command, int argc, char **argv)
-{
-	options_read(&join_program, COMMAND_JOIN, &command->options, &argc, &argv);
-	if (argc < 2)
-		program_bad_usage(&join_program, "a file of traces and one of stacks are wanted",
-				  "");
-	command->traces = argv[0];
-	command->stacks = argv + 1;
-}
-
 struct tasks {
 	struct joined *task; /* sorted by id as soon as all traces are read */
 	size_t n, room;
@@ -52,7 +34,7 @@ struct tasks {
 
 static int no_memory(void)
 {
-	fprintf(stderr, "%s: %s\n", join_program.name, strerror(ENOMEM));
+	fprintf(stderr, "%s: %s\n", program_name, strerror(ENOMEM));
 	return EXIT_BAD_INPUT;
 }
 
@@ -66,6 +48,7 @@ static bool add_task(struct tasks *tasks, struct tdt_trace *trace)
 		tdt_trace_free(trace);
 		return false;
 	}
+	tasks->task[tasks->n].number = tasks->n;
 	tasks->n++;
 	return true;
 }
@@ -125,45 +108,33 @@ static uint64_t id_of(const struct joined *joined)
 
 static int compare_by_id(const void *a, const void *b)
 {
-	const struct joined *const *first = a, *const *second = b;
+	const struct joined *first = a, *second = b;
 
-	if (id_of(*first) != id_of(*second))
-		return id_of(*first) < id_of(*second) ? -1 : 1;
-	return *first < *second ? -1 : *first > *second; /* in the order of reading */
+	if (id_of(first) != id_of(second))
+		return id_of(first) < id_of(second) ? -1 : 1;
+	return (first->number > second->number) - (first->number < second->number);
 }
 
-/* Sort the tasks by id, and keep the last trace of each task.  False: no memory. */
-static bool sort_tasks(struct tasks *tasks)
+/* Sort the tasks by id, and keep the last trace of each task. */
+static void sort_tasks(struct tasks *tasks)
 {
-	const struct joined **order = calloc(tasks->n + 1, sizeof(const struct joined *));
-	struct joined *sorted = calloc(tasks->n + 1, sizeof(*sorted));
 	size_t n = 0;
 
-	if (order == NULL || sorted == NULL) {
-		free(order);
-		free(sorted);
-		return false;
-	}
-	for (size_t i = 0; i < tasks->n; i++)
-		order[i] = &tasks->task[i];
-	qsort(order, tasks->n, sizeof(const struct joined *), compare_by_id);
+	if (tasks->n != 0)
+		qsort(tasks->task, tasks->n, sizeof(*tasks->task), compare_by_id);
 	for (size_t i = 0; i < tasks->n; i++) {
-		if (n > 0 && id_of(&sorted[n - 1]) == id_of(order[i])) {
-			joined_fini(&sorted[--n]);
+		if (n > 0 && id_of(&tasks->task[n - 1]) == id_of(&tasks->task[i])) {
+			joined_fini(&tasks->task[--n]);
 			tasks->replaced++;
 		}
-		sorted[n++] = *order[i];
+		tasks->task[n++] = tasks->task[i];
 	}
-	free(order);
-	free(tasks->task);
-	tasks->task = sorted;
 	tasks->n = n;
-	return true;
 }
 
 static int read_traces(struct tasks *tasks, const char *name)
 {
-	struct reader reader = { .file = program_open(&join_program, &name) };
+	struct reader reader = { .file = program_open(&name) };
 	struct tdt_trace *trace;
 	struct dump *dump;
 	int result;
@@ -178,30 +149,25 @@ static int read_traces(struct tasks *tasks, const char *name)
 	}
 	program_close(reader.file);
 	if (result < 0)
-		return program_input_failed(&join_program, name, reader.line,
+		return program_input_failed(name, reader.line,
 					    reader.column != 0 ? (long)reader.column : -1,
 					    reader.message);
-	return sort_tasks(tasks) ? 0 : no_memory();
+	sort_tasks(tasks);
+	return 0;
 }
 
-static struct joined *find_joined(const struct tasks *tasks, uint64_t id)
+static int compare_id(const void *id, const void *joined)
 {
-	size_t low = 0, high = tasks->n;
+	uint64_t a = *(const uint64_t *)id, b = id_of(joined);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (id_of(&tasks->task[middle]) < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < tasks->n && id_of(&tasks->task[low]) == id ? &tasks->task[low] : NULL;
+	return (a > b) - (a < b);
 }
 
 static int join_stack(struct tasks *tasks, const struct ustack *stack)
 {
-	struct joined *task = find_joined(tasks, stack->task);
+	struct joined *task = tasks->n == 0 ? NULL
+					    : bsearch(&stack->task, tasks->task, tasks->n,
+						      sizeof(*tasks->task), compare_id);
 
 	if (task != NULL)
 		return joined_add(task, stack);
@@ -212,13 +178,13 @@ static int join_stack(struct tasks *tasks, const struct ustack *stack)
 
 static int stacks_failed(const char *name, const struct ustack_reader *reader, const char *message)
 {
-	return program_input_failed(&join_program, name, reader->line, -1, message);
+	return program_input_failed(name, reader->line, -1, message);
 }
 
 static int read_stacks(struct tasks *tasks, const char *name)
 {
 	static struct ustack stack;
-	struct ustack_reader reader = { .file = program_open(&join_program, &name) };
+	struct ustack_reader reader = { .file = program_open(&name) };
 	int result, err = 0, status = 0;
 
 	if (reader.file == NULL)
@@ -247,29 +213,30 @@ static int print_tasks(const struct tasks *tasks, const struct tdt_print_options
 		err = joined_print(&tasks->task[i], stdout, options);
 	if (err == 0 && fflush(stdout) != 0)
 		err = -errno;
-	return err == 0 ? EXIT_SUCCESS : program_output_failed(&join_program, -err);
+	return err == 0 ? EXIT_SUCCESS : program_output_failed(-err);
 }
 
 static void report_left_out(const struct tasks *tasks)
 {
 	if (tasks->replaced != 0)
 		fprintf(stderr, "%s: traces left out: %zu, of tasks that have a later one\n",
-			join_program.name, tasks->replaced);
+			program_name, tasks->replaced);
 	if (tasks->strangers != 0)
 		fprintf(stderr,
 			"%s: stacks left out: %" PRIu64
 			", of tasks that have no trace (task %" PRIu64 ", for one)\n",
-			join_program.name, tasks->strangers, tasks->stranger);
+			program_name, tasks->strangers, tasks->stranger);
 }
 
-static int join(struct tasks *tasks, const struct join_command *command)
+/* `names`: of the file of traces, and of those of stacks. */
+static int join(struct tasks *tasks, char **names, const struct tdt_print_options *print)
 {
-	int status = read_traces(tasks, command->traces);
+	int status = read_traces(tasks, *names++);
 
-	for (char **stacks = command->stacks; status == 0 && *stacks != NULL; stacks++)
-		status = read_stacks(tasks, *stacks);
+	for (; status == 0 && *names != NULL; names++)
+		status = read_stacks(tasks, *names);
 	if (status == 0)
-		status = print_tasks(tasks, &command->options.print);
+		status = print_tasks(tasks, print);
 	if (status == 0)
 		report_left_out(tasks);
 	return status;
@@ -277,14 +244,17 @@ static int join(struct tasks *tasks, const struct join_command *command)
 
 int main(int argc, char **argv)
 {
-	struct join_command command = { .traces = NULL };
+	struct options options = { .verbose = false };
 	struct tasks tasks = { 0 };
 	int status;
 
 	setlocale(LC_ALL, "");
-	parse_join_options(&command, argc, argv);
-	tdt__terminal_choose(&command.options.print, stdout);
-	status = join(&tasks, &command);
+	program_name = "tdt-join-ustack";
+	options_read(COMMAND_JOIN, &options, &argc, &argv);
+	if (argc < 2)
+		bad_usage("a file of traces and one of stacks are wanted", "");
+	tdt__terminal_choose(&options.print, stdout);
+	status = join(&tasks, argv, &options.print);
 	for (size_t i = 0; i < tasks.n; i++)
 		joined_fini(&tasks.task[i]);
 	free(tasks.task);

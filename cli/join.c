@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "tree/tree.h"
 
 enum {
 	ANCHORS_MAX = 64, /* how many levels of plumbing a search goes through */
@@ -441,13 +442,8 @@ int joined_add(struct joined *joined, const struct ustack *stack)
 
 int joined_init(struct joined *joined, struct tdt_trace *trace)
 {
-	size_t n = 0;
-
 	*joined = (struct joined){ .trace = trace };
-	for (const struct tdt_node *node = tdt_trace_root(trace); node != NULL;
-	     node = tdt_node_next(node))
-		n++;
-	return make_tally_room(joined, n);
+	return make_tally_room(joined, tdt_trace_root(trace)->tree->n);
 }
 
 void joined_fini(struct joined *joined)

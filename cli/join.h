@@ -26,6 +26,7 @@ struct tally {
 
 struct joined {
 	struct tdt_trace *trace;
+	size_t number; /* the caller's */
 	TDT__TABLE(struct keyed_node, keyed, n_keyed);
 	bool indexed;            /* the tree is, which is done for the first stack */
 	struct tally *tally;     /* of each node, by id */

@@ -20,22 +20,12 @@
 #include "tree-printer/view.h"
 #include "tree-printer/words.h"
 
-static const char *const ustack_kind_words[USTACK_KINDS] = {
-	[USTACK_ON_CPU] = "on CPU",
-	[USTACK_WAITED] = "waited",
-	[USTACK_LATE] = "long poll",
-};
-
-static const char *const kind_colors[USTACK_KINDS] = {
-	[USTACK_ON_CPU] = TDT__GREEN,
-	[USTACK_WAITED] = TDT__YELLOW,
-	[USTACK_LATE] = TDT__RED,
-};
-
-static const char *const kind_keys[USTACK_KINDS] = {
-	[USTACK_ON_CPU] = "on_cpu",
-	[USTACK_WAITED] = "waited",
-	[USTACK_LATE] = "long_polls",
+static const struct {
+	const char *word, *color, *key;
+} ustack_kinds[USTACK_KINDS] = {
+	[USTACK_ON_CPU] = { "on CPU", TDT__GREEN, "on_cpu" },
+	[USTACK_WAITED] = { "waited", TDT__YELLOW, "waited" },
+	[USTACK_LATE] = { "long poll", TDT__RED, "long_polls" },
 };
 
 struct joined_text {
@@ -72,7 +62,7 @@ static void marks(struct joined_text *text, const struct tally *tally, uint64_t 
 		if (tally->seen[kind] == 0)
 			continue;
 		tdt__string_puts(&text->line, separator);
-		tdt__colored(&text->line, kind_colors[kind], ustack_kind_words[kind]);
+		tdt__colored(&text->line, ustack_kinds[kind].color, ustack_kinds[kind].word);
 		times(text, tally->seen[kind]);
 		separator = ", ";
 	}
@@ -118,13 +108,8 @@ static int fill_rows(struct joined_text *text, const struct tdt_node *root)
 	}
 	/* Going up from the end, the first child of a parent that is met is the last child. */
 	memset(row_of, 0, n_nodes * sizeof(*row_of));
-	for (row = text->view.n; row-- > 1;) {
-		uint32_t *seen =
-		    &row_of[tdt_node_id(text->view.row[text->view.row[row].parent].node)];
-
-		text->last[row] = *seen == 0;
-		*seen = 1;
-	}
+	for (row = text->view.n; row-- > 1;)
+		text->last[row] = row_of[text->view.row[row].parent]++ == 0;
 	free(row_of);
 	free(nodes);
 	return 0;
@@ -175,7 +160,7 @@ static int print_text(const struct joined *joined, FILE *file,
 static void json_tally(struct tdt__json *json, const struct tally *tally)
 {
 	for (int kind = 0; kind < USTACK_KINDS; kind++)
-		tdt__json_known_u64(json, kind_keys[kind], tally->seen[kind]);
+		tdt__json_known_u64(json, ustack_kinds[kind].key, tally->seen[kind]);
 }
 
 /* The JSON that the library prints for the trace, with the tallies as further members. */

@@ -13,7 +13,7 @@ int last_open(struct last *last, const struct options *options)
 {
 	uint64_t start = tdt__clock();
 
-	if (recording_read_chosen(&outside_program, options->dir, &last->read) != PROGRAM_GOES_ON)
+	if (recording_read_chosen(options->dir, &last->read) != PROGRAM_GOES_ON)
 		return TDT_TROUBLE;
 	report_time(options, "reading the recording", start);
 	start = tdt__clock();
@@ -57,19 +57,15 @@ static bool known_before_end(const struct last *last, uint64_t *ns)
 	return whole_from != 0;
 }
 
-static bool has_unknown(const struct tdt__tasks *tasks)
-{
-	for (size_t i = 0; i < tasks->n; i++)
-		if (tasks->task[i].member.info.state == TDT_TASK_UNKNOWN)
-			return true;
-	return false;
-}
-
 void last_missing(struct tdt__string *string, const struct last *last)
 {
+	const struct tdt__tasks *tasks = &last->states.tasks;
 	uint64_t ns;
+	size_t i = 0;
 
-	if (!has_unknown(&last->states.tasks))
+	while (i < tasks->n && tasks->task[i].member.info.state != TDT_TASK_UNKNOWN)
+		i++;
+	if (i == tasks->n)
 		return;
 	if (!known_before_end(last, &ns)) {
 		tdt__string_puts(string, "a task that is unknown has done nothing that was "
@@ -136,4 +132,37 @@ int work_apart(struct work *work)
 
 	return outside_apart(recording ? do_recording : do_registries, work, work->options,
 			     work->again);
+}
+
+/* The forms for programs say by themselves which process they are of, or need not know. */
+static int put_heading(const struct options *options)
+{
+	struct tdt__string heading = { .options = &options->print };
+	struct tdt__out out = { .file = stdout };
+
+	if (options->print.format != TDT_PRINT_TEXT || options->dot)
+		return EXIT_SUCCESS;
+	tdt__string_puts(&heading, "target ");
+	tdt__string_text(&heading, options->target);
+	tdt__string_puts(&heading, "\n\n");
+	tdt__out_take(&out, &heading);
+	return report_output(NULL, tdt__out_end(&out));
+}
+
+int work_on_each(struct work *work)
+{
+	const struct options given = *work->options;
+	int worst = EXIT_SUCCESS, status = EXIT_SUCCESS;
+
+	if (given.n_targets <= 1)
+		return work_apart(work);
+	for (unsigned i = 0; i < given.n_targets; i++) {
+		*work->options = given; /* without what was changed for the target before */
+		work->options->target = given.targets[i];
+		status = put_heading(work->options);
+		if (status == EXIT_SUCCESS)
+			status = work_apart(work);
+		worst = worse_status(worst, status);
+	}
+	return worst;
 }

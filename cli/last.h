@@ -39,3 +39,6 @@ struct work {
 
 /* Do the work for each copy of the library in the target.  Returns the worst exit status. */
 int work_apart(struct work *work);
+
+/* The same for each of the targets that were given, with a heading if they are several. */
+int work_on_each(struct work *work);

@@ -48,6 +48,8 @@ tdt_SOURCES = \
 	cli/named.c \
 	cli/outside.c \
 	cli/print.c \
+	cli/processes.c \
+	cli/processes.h \
 	cli/profile.c \
 	cli/profile.h \
 	cli/profile_print.c \

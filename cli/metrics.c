@@ -7,8 +7,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "cli/metrics_page.h"
+#include "cli/processes.h"
 #include "cli/serve.h"
 #include "cli/tdt.h"
 #include "reader/dump.h"
@@ -18,25 +20,46 @@
 #include "tree-printer/forms.h"
 
 /*
- * The server's memory of the process from scrape to scrape: with it counters never shrink, and each
+ * The server's memory of a process from scrape to scrape: with it counters never shrink, and each
  * recorded poll is counted once.
  */
 struct totals {
 	uint64_t start; /* which process: when its library began its work, CLOCK_MONOTONIC */
 	struct tdt_counts counts;
-	bool recorded;  /* there are durations */
+	uint8_t recorded; /* there are durations */
 	uint64_t until; /* they are those until then */
 	struct tdt__durations polls, latencies;
 };
 
-/* One reading of the process, in a child of its own. */
+struct metered_process {
+	pid_t pid; /* 0: the target of the options */
+	bool seen; /* in this scrape */
+	char program[PROGRAM_NAME_MAX];
+	struct totals totals;
+};
+
+/* One reading of a process, in a child of its own. */
 struct scrape {
 	struct options *options;
+	pid_t pid;	/* 0: the target of the options */
+	bool once;	/* there is no other scrape */
+	bool quiet;	/* troubles are not reported */
+	uint64_t until; /* what is recorded later is left to the next scrape */
+	/* In memory that the child shares: before and after, and what the child has found. */
+	struct exchange {
+		struct totals totals;
+		struct metrics_page page;
+		char program[PROGRAM_NAME_MAX];
+	} *shared;
+};
+
+/* A server, or what is printed once. */
+struct meter {
+	struct scrape scrape;
 	enum metrics_form form;
-	bool quiet;           /* troubles are not reported */
-	struct totals totals; /* as the last scrape has left them */
-	struct totals *after; /* where to leave them, in shared memory; NULL: there is one scrape */
-	uint64_t until;       /* what is recorded later is left to the next scrape */
+	bool all; /* all processes that use the library; otherwise there is one, the target */
+	struct metered_process *process;
+	size_t n, room;
 };
 
 static void keep_larger(uint64_t *largest, uint64_t value)
@@ -102,30 +125,23 @@ static int count_registry(struct metrics_page *page, struct outside *outside, si
 	return PROGRAM_GOES_ON;
 }
 
-/* From when on all events are in the recording. */
-static uint64_t recorded_from(const struct tdt__recording *recording)
-{
-	uint64_t start = recording->header.start,
-		 whole = recording->sure_from;
-
-	return whole > start ? whole : start;
-}
-
 /* A page of a single scrape says of which time its durations are. */
 static int count_durations(struct metrics_page *page, struct scrape *scrape,
 			   const struct tdt__recording *recording)
 {
-	struct totals *totals = &scrape->totals;
+	struct totals *totals = &scrape->shared->totals;
 	struct tdt__recorded_span span = { .from = totals->until, .until = scrape->until };
 	uint64_t end = recording->until;
 
-	if (span.from == 0)
-		span.from = recorded_from(recording);
-	if (scrape->after == NULL && end > span.from)
+	if (span.from == 0) { /* from when on all events are in the recording */
+		span.from = recording->header.start;
+		keep_larger(&span.from, recording->sure_from);
+	}
+	if (scrape->once && end > span.from)
 		keep_larger(&page->recorded_ns, tdt__recording_time(recording, span.from, end));
 	if (tdt__durations_count(recording, &span, &totals->polls, &totals->latencies) != 0)
 		return report_no_memory();
-	totals->recorded = scrape->after != NULL || page->recorded_ns != 0;
+	totals->recorded = !scrape->once || page->recorded_ns != 0;
 	return PROGRAM_GOES_ON;
 }
 
@@ -222,20 +238,39 @@ static void use_totals(struct metrics_page *page, struct totals *totals)
  */
 #define LAG (TDT__SECOND / 10)
 
-static int scrape_process(struct metrics_page *page, struct scrape *scrape)
+static int scrape_opened(struct scrape *scrape, struct outside *outside)
 {
-	struct outside outside;
-	int status = outside_open(&outside, scrape->options);
+	struct totals *totals = &scrape->shared->totals;
+	struct metrics_page *page = &scrape->shared->page;
+	int status;
 
+	scrape->until = UINT64_MAX;
+	if (!scrape->once)
+		scrape->until = tdt__clock() + (uint64_t)outside->target.clock_offset - LAG;
+	*page = (struct metrics_page){ .up = true };
+	begin_totals(totals, outside);
+	status = read_registries(page, scrape, outside);
+	if (totals->recorded)
+		totals->until = scrape->until;
+	use_totals(page, totals);
+	return status == PROGRAM_GOES_ON ? EXIT_SUCCESS : status;
+}
+
+/* An apart_fn: read a process.  Only of one of all processes something is written. */
+static int scrape_process(FILE *out, void *arg)
+{
+	struct scrape *scrape = arg;
+	struct outside outside;
+	int status;
+
+	if ((scrape->quiet || scrape->pid != 0) && freopen("/dev/null", "w", stderr) == NULL)
+		return -errno;
+	status = scrape->pid != 0 ? processes_open(&outside, scrape->pid, out)
+				  : outside_open(&outside, scrape->options);
 	if (status != PROGRAM_GOES_ON)
 		return status;
-	scrape->until = UINT64_MAX;
-	if (scrape->after != NULL)
-		scrape->until = tdt__clock() + (uint64_t)outside.target.clock_offset - LAG;
-	begin_totals(&scrape->totals, &outside);
-	status = read_registries(page, scrape, &outside);
-	if (scrape->totals.recorded)
-		scrape->totals.until = scrape->until;
+	processes_program(&outside.target, scrape->shared->program);
+	status = scrape_opened(scrape, &outside);
 	outside_close(&outside);
 	return status;
 }
@@ -263,6 +298,8 @@ static int print_json_page(FILE *file, const struct metrics_page *page)
 	struct tdt__json json = tdt__json_document(&out);
 
 	tdt__json_begin(&json, "metrics", '{');
+	tdt__json_known_u64(&json, "pid", page->pid);
+	tdt__json_string(&json, "program", page->program);
 	tdt__json_u64(&json, "waiting", counts->waiting);
 	tdt__json_u64(&json, "runnable", counts->runnable);
 	tdt__json_u64(&json, "polling", counts->running);
@@ -288,58 +325,153 @@ static int print_json_page(FILE *file, const struct metrics_page *page)
 	return tdt__out_end(&out);
 }
 
-static int print_metrics(FILE *out, void *arg)
+#define TIMEOUT_OF_SCRAPE 10 /* seconds; Prometheus waits for so long */
+#define TIMEOUT_OF_EACH 2    /* of all processes */
+
+/* Read the process into `page`.  Returns what the child has returned; `out` has the reason. */
+static int read_apart(struct meter *meter, struct metered_process *process,
+		      struct metrics_page *page, FILE *out, const char **why)
 {
-	struct scrape *scrape = arg;
-	struct metrics_page page = { .form = scrape->form, .up = true };
+	struct scrape *scrape = &meter->scrape;
 	int status;
 
-	if (scrape->quiet && freopen("/dev/null", "w", stderr) == NULL)
-		return -errno;
-	status = scrape_process(&page, scrape);
-	if (status != PROGRAM_GOES_ON)
+	scrape->pid = process->pid;
+	scrape->shared->totals = process->totals;
+	status = do_apart(
+	    out, scrape_process, scrape,
+	    timeout_seconds(scrape->options, meter->all ? TIMEOUT_OF_EACH : TIMEOUT_OF_SCRAPE),
+	    why);
+	if (status != EXIT_SUCCESS)
 		return status;
-	use_totals(&page, &scrape->totals);
-	if (page.form == METRICS_JSON)
-		return print_json_page(out, &page);
-	metrics_page_print(out, &page);
-	if (scrape->after != NULL)
-		*scrape->after = scrape->totals;
-	return EXIT_SUCCESS;
+	process->totals = scrape->shared->totals;
+	memcpy(process->program, scrape->shared->program, sizeof process->program);
+	*page = scrape->shared->page;
+	page->up = true;
+	page->program = meter->all ? process->program : NULL;
+	page->pid = (uint32_t)process->pid;
+	return status;
 }
 
-#define TIMEOUT_OF_SCRAPE 10 /* seconds; Prometheus waits for so long */
+/* The memory of a process, found or made.  NULL: no memory. */
+static struct metered_process *metered(struct meter *meter, pid_t pid)
+{
+	size_t i = 0;
+
+	while (i < meter->n && meter->process[i].pid != pid)
+		i++;
+	if (i == meter->n) {
+		if (!tdt__array_grow(&meter->process, meter->n, &meter->room,
+				     sizeof *meter->process))
+			return NULL;
+		meter->process[meter->n++] = (struct metered_process){ .pid = pid };
+	}
+	return &meter->process[i];
+}
+
+/* Forget the processes that were not read: they have ended, or use no library. */
+static void forget_others(struct meter *meter)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < meter->n; i++)
+		if (meter->process[i].seen)
+			meter->process[n++] = meter->process[i];
+	meter->n = n;
+}
+
+/* Read one of all processes.  Returns whether `*page` was filled in. */
+static bool meter_process(struct meter *meter, pid_t pid, struct metrics_page *page,
+			  struct unreadable *unreadable)
+{
+	struct metered_process *process = metered(meter, pid);
+	const char *why = "failed";
+	char *reason = NULL, text[64];
+	size_t n = 0;
+	FILE *out = open_memstream(&reason, &n);
+	int status = -ENOMEM;
+
+	if (process != NULL && out != NULL)
+		status = read_apart(meter, process, page, out, &why);
+	if (out != NULL)
+		fclose(out);
+	if (status == PROCESS_UNREADABLE) {
+		unreadable_note(unreadable, reason);
+	} else if (status < 0) {
+		snprintf(text, sizeof text, "reading process %d %s", (int)pid, why);
+		unreadable_note(unreadable, text);
+	}
+	free(reason);
+	if (process != NULL)
+		process->seen = status == EXIT_SUCCESS;
+	return status == EXIT_SUCCESS;
+}
+
+static int print_pages(FILE *out, const struct metrics_pages *pages)
+{
+	int error = 0;
+
+	if (pages->form != METRICS_JSON)
+		metrics_page_print(out, pages);
+	for (size_t i = 0; i < pages->n && pages->form == METRICS_JSON && error == 0; i++)
+		error = print_json_page(out, &pages->page[i]);
+	return error;
+}
+
+/* The pages of all processes that use the library. */
+static int print_all_processes(FILE *out, struct meter *meter)
+{
+	struct unreadable unreadable = { 0 };
+	struct metrics_pages pages = { .form = meter->form, .unreadable = &unreadable };
+	size_t n;
+	pid_t *pids = processes_all(&n);
+	struct metrics_page *page = calloc(n + 1, sizeof *page);
+	int error = pids != NULL && page != NULL ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < n && error == 0; i++)
+		pages.n += meter_process(meter, pids[i], &page[pages.n], &unreadable);
+	forget_others(meter);
+	/* The memory of processes may have moved. */
+	for (size_t i = 0; i < pages.n; i++)
+		page[i].program = metered(meter, (pid_t)page[i].pid)->program;
+	pages.page = page;
+	if (error == 0)
+		error = print_pages(out, &pages);
+	free(unreadable.reason);
+	free(page);
+	free(pids);
+	return error;
+}
 
 /*
  * Write the page of the process, or of a process that cannot be read.  Such a process may come
  * back, so only the first of several failures is reported.
  */
-static void put_page(FILE *out, struct scrape *scrape)
+static int print_target(FILE *out, struct meter *meter)
 {
-	const struct metrics_page down = { .form = scrape->form };
+	struct metrics_page page = { .up = false };
+	const struct metrics_pages pages = { .form = meter->form, .page = &page, .n = 1 };
 	const char *why = "";
-	int status = do_apart(out, print_metrics, scrape,
-			      timeout_seconds(scrape->options, TIMEOUT_OF_SCRAPE), &why);
+	int status = read_apart(meter, &meter->process[0], &page, out, &why);
 
-	if (status == -ECANCELED && !scrape->quiet)
+	if (status == -ECANCELED && !meter->scrape.quiet)
 		report_reading(why);
-	scrape->quiet = status != EXIT_SUCCESS;
-	if (status == EXIT_SUCCESS)
-		scrape->totals = *scrape->after;
-	else
-		metrics_page_print(out, &down);
+	meter->scrape.quiet = status != EXIT_SUCCESS;
+	if (status != EXIT_SUCCESS)
+		page = (struct metrics_page){ .up = false };
+	return print_pages(out, &pages);
 }
 
-static int make_page(void *arg, enum serve_form form, char **text, size_t *length)
+static int make_page(void *arg, bool open_metrics, char **text, size_t *length)
 {
-	struct scrape *scrape = arg;
+	struct meter *meter = arg;
 	FILE *out = open_memstream(text, length);
+	int error;
 
 	if (out == NULL)
 		return -ENOMEM;
-	scrape->form = form == SERVE_OPENMETRICS ? METRICS_OPENMETRICS : METRICS_PROMETHEUS;
-	put_page(out, scrape);
-	return fclose(out) == 0 ? 0 : -ENOMEM;
+	meter->form = open_metrics ? METRICS_OPENMETRICS : METRICS_PROMETHEUS;
+	error = meter->all ? print_all_processes(out, meter) : print_target(out, meter);
+	return fclose(out) == 0 ? error : -ENOMEM;
 }
 
 static int report_listening(int listener)
@@ -362,32 +494,56 @@ static int report_cannot_listen(const char *where, int error)
 }
 
 /* Goes on until a signal ends it. */
-static int serve_metrics(struct options *options)
+static int serve_metrics(struct meter *meter, const char *where)
 {
 	static const struct serve_limits limits = { .request_ns = 5 * TDT__SECOND,
 						    .answer_ns = 10 * TDT__SECOND };
-	struct scrape scrape = { .options = options };
-	int listener = serve_listen(options->listen);
+	int listener = serve_listen(where);
 
 	if (listener < 0)
-		return report_cannot_listen(options->listen, listener);
-	scrape.after = mmap(NULL, sizeof *scrape.after, PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (scrape.after == MAP_FAILED)
-		return report_no_memory();
+		return report_cannot_listen(where, listener);
 	if (report_listening(listener) == PROGRAM_GOES_ON)
-		report_cannot_listen(options->listen, serve(listener, &limits, make_page, &scrape));
+		report_cannot_listen(where, serve(listener, &limits, make_page, meter));
 	return TDT_TROUBLE;
+}
+
+static int print_once(struct meter *meter)
+{
+	struct scrape *scrape = &meter->scrape;
+	struct metrics_pages pages = { .form = meter->form, .page = &scrape->shared->page, .n = 1 };
+	int status;
+
+	scrape->once = true;
+	if (meter->all) {
+		outside_bound(scrape->options, 0);
+		status = report_output(NULL, print_all_processes(stdout, meter));
+	} else {
+		status = outside_apart(scrape_process, scrape, scrape->options, false);
+		if (status == EXIT_SUCCESS)
+			status = report_output(NULL, print_pages(stdout, &pages));
+	}
+	return status == EXIT_SUCCESS && fflush(stdout) != 0 ? report_output(NULL, -errno) : status;
 }
 
 int command_metrics(int argc, char **argv)
 {
 	struct options options = { .max_requests = 0 };
-	struct scrape scrape = { .options = &options };
+	struct meter meter = { .scrape.options = &options };
+	int status;
 
-	read_command_line(COMMAND_METRICS, &options, &argc, &argv, false);
-	if (options.listen != NULL)
-		return serve_metrics(&options);
-	scrape.form = options.page;
-	return outside_apart(print_metrics, &scrape, &options, false);
+	read_command_line(COMMAND_METRICS, &options, &argc, &argv, TARGET_OR_NONE);
+	if (options.all_processes == (options.target != NULL))
+		bad_usage(options.target != NULL ? "either --all or a target"
+						 : "the target is missing, or --all",
+			  "");
+	meter.form = options.page;
+	meter.all = options.all_processes;
+	meter.scrape.shared = mmap(NULL, sizeof *meter.scrape.shared, PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (meter.scrape.shared == MAP_FAILED || (!meter.all && metered(&meter, 0) == NULL))
+		return report_no_memory();
+	status =
+	    options.listen != NULL ? serve_metrics(&meter, options.listen) : print_once(&meter);
+	free(meter.process);
+	return status;
 }

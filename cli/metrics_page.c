@@ -9,6 +9,9 @@
 
 #include <inttypes.h>
 
+#include "base/text.h"
+#include "tree-printer/strings.h"
+
 /* Seconds have a point, whatever the locale is. */
 #define SECONDS_FORMAT "%" PRIu64 ".%09" PRIu64
 #define AS_SECONDS(ns) (ns) / 1000000000, (ns) % 1000000000
@@ -56,111 +59,198 @@ static void put_head(FILE *out, const struct metric *metric, const char *suffix,
 	fprintf(out, "# HELP %s%s %s\n", metric->name, suffix, metric->help);
 }
 
-static void put_head_of_seconds(FILE *out, const struct metrics_page *page,
+static void put_head_of_seconds(FILE *out, const struct metrics_pages *pages,
 				const struct metric *metric, const char *type)
 {
 	put_head(out, metric, "", type);
-	if (page->form == METRICS_OPENMETRICS)
+	if (pages->form == METRICS_OPENMETRICS)
 		fprintf(out, "# UNIT %s seconds\n", metric->name);
 }
 
-static void put_counter(FILE *out, const struct metrics_page *page, const struct metric *metric,
-			uint64_t value)
+/* The value of a label has three escapes only: other characters that do harm are left out. */
+static void put_label(FILE *out, const char *name, const char *value)
 {
-	bool open = page->form == METRICS_OPENMETRICS;
+	uint32_t code;
 
-	put_head(out, metric, open ? "" : "_total", "counter");
-	fprintf(out, "%s_total %" PRIu64 "\n", metric->name, value);
-	if (open && page->since != 0)
-		fprintf(out, "%s_created " SECONDS_FORMAT "\n", metric->name,
-			AS_SECONDS(page->since));
+	fprintf(out, "%s=\"", name);
+	for (size_t n; *value != '\0'; value += n != 0 ? n : 1) {
+		n = tdt__utf8_decode(value, &code);
+		if (n == 0 || tdt__is_harmful(code))
+			putc('?', out);
+		else
+			fprintf(out, "%s%.*s", code == '"' || code == '\\' ? "\\" : "", (int)n,
+				value);
+	}
+	putc('"', out);
 }
 
-static void put_metric(FILE *out, const struct metrics_page *page, const struct metric *metric)
+/* Begin a sample: its name, its labels, and `more` labels of its own ("": none), and a space. */
+static void put_sample(FILE *out, const struct metrics_page *page, const struct metric *metric,
+		       const char *suffix, const char *more)
 {
-	uint64_t value = *(const uint64_t *)((const char *)page + metric->at);
+	fprintf(out, "%s%s", metric->name, suffix);
+	if (page->program != NULL) {
+		putc('{', out);
+		put_label(out, "program", page->program);
+		fprintf(out, ",pid=\"%" PRIu32 "\"%s%s}", page->pid, more[0] != '\0' ? "," : "",
+			more);
+	} else if (more[0] != '\0') {
+		fprintf(out, "{%s}", more);
+	}
+	putc(' ', out);
+}
 
-	switch (metric->type) {
-	case GAUGE:
+/* The samples of a metric of all processes lie one after the other. */
+static void put_metric(FILE *out, const struct metrics_pages *pages, const struct metric *metric)
+{
+	bool open = pages->form == METRICS_OPENMETRICS;
+
+	if (metric->type == SECONDS)
+		put_head_of_seconds(out, pages, metric, "gauge");
+	else if (metric->type == GAUGE)
 		put_head(out, metric, "", "gauge");
-		fprintf(out, "%s %" PRIu64 "\n", metric->name, value);
-		break;
-	case SECONDS:
-		put_head_of_seconds(out, page, metric, "gauge");
-		fprintf(out, "%s " SECONDS_FORMAT "\n", metric->name, AS_SECONDS(value));
-		break;
-	case COUNTER:
-		put_counter(out, page, metric, value);
-		break;
+	else
+		put_head(out, metric, open ? "" : "_total", "counter");
+	for (size_t i = 0; i < pages->n; i++) {
+		const struct metrics_page *page = &pages->page[i];
+		uint64_t value = *(const uint64_t *)(const void *)((const char *)page + metric->at);
+
+		if (!page->up)
+			continue;
+		put_sample(out, page, metric, metric->type == COUNTER ? "_total" : "", "");
+		if (metric->type == SECONDS)
+			fprintf(out, SECONDS_FORMAT "\n", AS_SECONDS(value));
+		else
+			fprintf(out, "%" PRIu64 "\n", value);
+		if (metric->type == COUNTER && open && page->since != 0) {
+			put_sample(out, page, metric, "_created", "");
+			fprintf(out, SECONDS_FORMAT "\n", AS_SECONDS(page->since));
+		}
 	}
 }
 
-static void put_states(FILE *out, const struct tdt_counts *counts)
+static void put_states(FILE *out, const struct metrics_pages *pages)
 {
 	static const struct metric tasks = {
 		.name = "tdt_tasks", .help = "Tasks that have not ended, by state."
 	};
 
 	put_head(out, &tasks, "", "gauge");
-	fprintf(out, "tdt_tasks{state=\"waiting\"} %" PRIu64 "\n", counts->waiting);
-	fprintf(out, "tdt_tasks{state=\"runnable\"} %" PRIu64 "\n", counts->runnable);
-	fprintf(out, "tdt_tasks{state=\"polling\"} %" PRIu64 "\n", counts->running);
+	for (size_t i = 0; i < pages->n; i++) {
+		const struct metrics_page *page = &pages->page[i];
+
+		if (!page->up)
+			continue;
+		put_sample(out, page, &tasks, "", "state=\"waiting\"");
+		fprintf(out, "%" PRIu64 "\n", page->counts.waiting);
+		put_sample(out, page, &tasks, "", "state=\"runnable\"");
+		fprintf(out, "%" PRIu64 "\n", page->counts.runnable);
+		put_sample(out, page, &tasks, "", "state=\"polling\"");
+		fprintf(out, "%" PRIu64 "\n", page->counts.running);
+	}
 }
 
 /* The bounds of durations.h in seconds, in the form that OpenMetrics prefers, and the last one. */
-static const char *const bound_names[TDT__DURATION_BOUNDS + 1] = {
+static const char *const bucket_names[TDT__DURATION_BOUNDS + 1] = {
 	"1e-06", "5e-06", "1e-05", "5e-05", "0.0001", "0.0005", "0.001", "0.005",
 	"0.01",	 "0.05",  "0.1",   "0.5",   "1.0",    "5.0",	"10.0",	 "+Inf",
 };
 
-static void put_histogram(FILE *out, const struct metrics_page *page, const struct metric *metric,
-			  const struct tdt__durations *durations)
+/* The older form has no histogram that may shrink. */
+static bool shows_durations(const struct metrics_pages *pages, const struct metrics_page *page)
 {
-	const char *gauge = page->recorded_ns != 0 ? "g" : "";
+	return page->up && page->recorded &&
+	       (pages->form == METRICS_OPENMETRICS || page->recorded_ns == 0);
+}
+
+static void put_buckets(FILE *out, const struct metrics_page *page, const struct metric *metric,
+			const struct tdt__durations *durations)
+{
+	bool gauge = page->recorded_ns != 0;
+	char bound[32];
 	uint64_t n = 0;
 
-	put_head_of_seconds(out, page, metric, gauge[0] != '\0' ? "gaugehistogram" : "histogram");
 	for (size_t i = 0; i <= TDT__DURATION_BOUNDS; i++) {
 		n += durations->n[i];
-		fprintf(out, "%s_bucket{le=\"%s\"} %" PRIu64 "\n", metric->name, bound_names[i],
-			n);
+		snprintf(bound, sizeof bound, "le=\"%s\"", bucket_names[i]);
+		put_sample(out, page, metric, "_bucket", bound);
+		fprintf(out, "%" PRIu64 "\n", n);
 	}
-	fprintf(out, "%s_%scount %" PRIu64 "\n", metric->name, gauge, n);
-	fprintf(out, "%s_%ssum " SECONDS_FORMAT "\n", metric->name, gauge,
-		AS_SECONDS(durations->sum));
+	put_sample(out, page, metric, gauge ? "_gcount" : "_count", "");
+	fprintf(out, "%" PRIu64 "\n", n);
+	put_sample(out, page, metric, gauge ? "_gsum" : "_sum", "");
+	fprintf(out, SECONDS_FORMAT "\n", AS_SECONDS(durations->sum));
 }
 
-static void put_recorded(FILE *out, const struct metrics_page *page)
+static void put_histogram(FILE *out, const struct metrics_pages *pages, const struct metric *metric)
 {
-	static const struct metric polls = {
-		.name = "tdt_poll_seconds", .help = "Duration of recorded polls."
-	};
-	static const struct metric latencies = {
-		.name = "tdt_wake_to_poll_seconds",
-		.help = "Time from recorded wake-ups to the next poll.",
-	};
+	const char *type = NULL;
 
-	if (page->recorded_ns != 0)
-		put_metric(out, page, &recorded);
-	put_histogram(out, page, &polls, &page->polls);
-	put_histogram(out, page, &latencies, &page->latencies);
+	for (size_t i = 0; i < pages->n; i++) {
+		const struct metrics_page *page = &pages->page[i];
+
+		if (!shows_durations(pages, page))
+			continue;
+		if (type == NULL) {
+			type = page->recorded_ns != 0 ? "gaugehistogram" : "histogram";
+			put_head_of_seconds(out, pages, metric, type);
+		}
+		put_buckets(out, page, metric, (const void *)((const char *)page + metric->at));
+	}
 }
 
-void metrics_page_print(FILE *out, const struct metrics_page *page)
+static void put_recorded(FILE *out, const struct metrics_pages *pages)
+{
+	static const struct metric histograms[] = {
+		METRIC("tdt_poll_seconds", "Duration of recorded polls.", SECONDS, polls),
+		METRIC("tdt_wake_to_poll_seconds", "Time from recorded wake-ups to the next poll.",
+		       SECONDS, latencies),
+	};
+	bool spans = false;
+
+	for (size_t i = 0; i < pages->n; i++)
+		spans |= shows_durations(pages, &pages->page[i]) && pages->page[i].recorded_ns != 0;
+	if (spans)
+		put_metric(out, pages, &recorded);
+	put_histogram(out, pages, &histograms[0]);
+	put_histogram(out, pages, &histograms[1]);
+}
+
+static void put_unreadable(FILE *out, const struct unreadable *unreadable)
+{
+	static const struct metric metric = { .name = "tdt_processes_unreadable",
+					      .help = "Processes that could not be read." };
+	char reason[512];
+
+	put_head(out, &metric, "", "gauge");
+	for (size_t i = 0; i < unreadable->n; i++) {
+		tdt__text_without_numbers(reason, sizeof reason, unreadable->reason[i].text, '#');
+		fprintf(out, "%s{", metric.name);
+		put_label(out, "reason", reason);
+		fprintf(out, "} %zu\n", unreadable->reason[i].n);
+	}
+}
+
+void metrics_page_print(FILE *out, const struct metrics_pages *pages)
 {
 	static const struct metric up = { .name = "tdt_up",
 					  .help = "1 if the process was read, 0 otherwise." };
-	bool shown = page->form == METRICS_OPENMETRICS || page->recorded_ns == 0;
+	bool any = false;
 
 	put_head(out, &up, "", "gauge");
-	fprintf(out, "tdt_up %d\n", page->up);
-	if (page->up) {
-		put_states(out, &page->counts);
-		for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
-			put_metric(out, page, &metrics[i]);
+	for (size_t i = 0; i < pages->n; i++) {
+		put_sample(out, &pages->page[i], &up, "", "");
+		fprintf(out, "%d\n", pages->page[i].up);
+		any |= pages->page[i].up;
 	}
-	if (page->up && page->recorded && shown)
-		put_recorded(out, page);
-	if (page->form == METRICS_OPENMETRICS)
+	if (any) {
+		put_states(out, pages);
+		for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
+			put_metric(out, pages, &metrics[i]);
+		put_recorded(out, pages);
+	}
+	if (pages->unreadable != NULL)
+		put_unreadable(out, pages->unreadable);
+	if (pages->form == METRICS_OPENMETRICS)
 		fputs("# EOF\n", out);
 }

@@ -60,7 +60,7 @@ int report_output(const char *path, int error)
 	if (error == -ENOMEM)
 		return report_no_memory();
 	if (path == NULL) {
-		program_output_failed(&outside_program, -error);
+		program_output_failed(-error);
 		return TDT_TROUBLE;
 	}
 	return report_trouble("%s: %s", path,

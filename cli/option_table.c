@@ -67,7 +67,15 @@ static const char *const top_keys[] = { "suspicion", "for", "age", "polls", "nam
 const struct option_row option_rows[] = {
 	/* --- The target --- */
 
-	TEXT(SAVED | ALIVE, 'p', "pid", "TARGET", target, "the number or the name of a process"),
+	/* The number or the name of a process.  `tdt ps` and `tdt bt` take several, each by a `-p`
+	 * of its own, and print one after the other. */
+	ROW(SAVED | ALIVE, 'p', "pid", "TARGET", KIND_TARGET, target, 0, 0, NULL,
+	    "the number or the name of a process"),
+	/* Of every process of this machine that uses the library and may be read, found again for
+	 * each page: each sample has the labels `program` and `pid`.  Processes that may not be
+	 * read are counted, by the reason. */
+	FLAG(METRICS, "all", all_processes,
+	     "of all processes that use the library and may be read"),
 	/* Read a core file, made by the kernel or by `gcore`(1). */
 	TEXT(SAVED, 0, "core", "FILE", core, "read a core file instead of a process"),
 	/*
@@ -84,8 +92,7 @@ const struct option_row option_rows[] = {
 	 * file has. */
 	TEXT(SAVED, 0, "exe", "FILE", exe, "the program of the core file"),
 	/* The directory that stands for the root directory of the core file's process. */
-	TEXT(SAVED, 0, "sysroot", "DIR", sysroot,
-	     "where the files of the core file's process lie"),
+	TEXT(SAVED, 0, "sysroot", "DIR", sysroot, "where the files of the core file's process lie"),
 	/* The directory of separate debug files, instead of `/usr/lib/debug`. */
 	TEXT(SAVED | TOP | PROFILE | DIFF, 0, "debug-dir", "DIR", debug_dir,
 	     "separate debug files, instead of /usr/lib/debug"),
@@ -96,9 +103,9 @@ const struct option_row option_rows[] = {
 	 * name, too, and the id of a task. */
 	TEXT(PS | TOP, 0, "name", "PATTERN", name, "only tasks whose name matches, as \"conn *\""),
 	WORD_LIST(PS, "state", "STATE,...", states, task_states,
-	      "only tasks that are waiting, runnable, polling, ended or unknown"),
+		  "only tasks that are waiting, runnable, polling, ended or unknown"),
 	WORD_LIST(PROFILE, "state", "STATE,...", states, polled_states,
-	      "only waiting, runnable or polling tasks (default: all)"),
+		  "only waiting, runnable or polling tasks (default: all)"),
 	/* Only tasks that have been in their state for longer than that, as `10ms`, `1.5s`, `2m` or
 	 * `1h`. */
 	TIME(PS, 0, "longer", "TIME", longer, 0, ANY,
@@ -332,10 +339,12 @@ const struct command commands[COMMANDS] = {
 		.word = "list the tasks",
 		.brief = "list the tasks: what they do, since when, and what they wait for; only "
 			 "reads",
-		.usage = "tdt ps [OPTION]... TARGET",
+		.usage = "tdt ps [OPTION]... [TARGET]...",
 		.about = "List the async tasks of a process, of a core file, or of a recording at "
 			 "its end: what they do, since when, what they wait for, and where they "
-			 "were spawned.  The process is only read.  " TARGET_IS ".",
+			 "were spawned.  The process is only read.  " TARGET_IS ".  Without "
+			 "one, list the processes that use the library, and what has lasted "
+			 "longest in each, or is wrong.",
 		.status = CHECK_STATUS,
 	},
 	[COMMAND_TOP] = {
@@ -343,12 +352,13 @@ const struct command commands[COMMANDS] = {
 		.word = "show them again and again",
 		.brief = "show the same again and again: who waits, where, and what runs; only "
 			 "reads, but wakes the one task whose tree is open once a round",
-		.usage = "tdt top [OPTION]... TARGET",
+		.usage = "tdt top [OPTION]... [TARGET]",
 		.about = "Show what the async tasks of a process do, again and again: how many "
 			 "wait, where and for how long, which polls run, what the workers do, and "
 			 "with Enter the tree of one task, which is woken for it once a round.  "
-			 TARGET_IS ".  On a terminal, ? explains the keys.  Otherwise each round "
-			 "is printed as text.",
+			 TARGET_IS "; without one, the processes that use the library are listed.  "
+			 "On a terminal, ? explains the keys.  Otherwise each round is printed as "
+			 "text.",
 		.status = "0; 2 if something went wrong, or the process has ended.",
 	},
 	[COMMAND_BT] = {
@@ -385,7 +395,8 @@ const struct command commands[COMMANDS] = {
 		.name = "metrics",
 		.word = "numbers for Prometheus",
 		.brief = "print numbers for Prometheus: tasks by state, polls, panics; only reads",
-		.usage = "tdt metrics [OPTION]... TARGET",
+		.usage = "tdt metrics [OPTION]... TARGET\n"
+			 "tdt metrics [OPTION]... --all",
 		.about = "Print numbers about the async tasks of a process, for Prometheus and "
 			 "what else reads OpenMetrics.  The process is only read.  " TARGET_IS ".",
 		.status = PLAIN_STATUS,

@@ -119,10 +119,10 @@ static bool parse_duration(const char *text, uint64_t *ns)
 	return false;
 }
 
-void set_duration(const struct program *program, uint64_t *ns, const char *text)
+void set_duration(uint64_t *ns, const char *text)
 {
 	if (!parse_duration(text, ns))
-		program_bad_usage(program, "not a time, as 10ms, 1.5s or 2m: ", text);
+		bad_usage("not a time, as 10ms, 1.5s or 2m: ", text);
 }
 
 /* "text, json or folded" */
@@ -136,8 +136,7 @@ static void list_words(char *to, size_t size, const char *const *words)
 				       words[i]);
 }
 
-static _Noreturn void bad_value(const struct program *program, const struct option_row *row,
-				const char *value)
+static _Noreturn void bad_value(const struct option_row *row, const char *value)
 {
 	char what[256], list[160];
 
@@ -157,38 +156,60 @@ static _Noreturn void bad_value(const struct program *program, const struct opti
 			 "--%s is a number from %" PRIu64 " to %" PRIu64 ", not ", row->name,
 			 row->least, row->most);
 	}
-	program_bad_usage(program, what, value);
+	bad_usage(what, value);
 }
 
-static void read_bounded(const struct program *program, const struct option_row *row, uint64_t *to,
-			 const char *value)
+static void read_bounded(const struct option_row *row, uint64_t *to, const char *value)
 {
 	char seconds[64];
 	bool is_number = true;
 
 	snprintf(seconds, sizeof seconds, "%ss", value);
 	if (row->kind == KIND_TIME)
-		set_duration(program, to, value);
+		set_duration(to, value);
 	else
 		is_number = row->kind == KIND_NUMBER ? program_number(value, to)
 						     : parse_duration(seconds, to);
 	if (!is_number || *to < row->least || *to > row->most)
-		bad_value(program, row, value);
+		bad_value(row, value);
 }
 
-static void read_words(const struct program *program, const struct option_row *row, unsigned *to,
-		       const char *value)
+/* The index of the word of `length` bytes in the row's list; -1: it is not there. */
+static int find_word(const struct option_row *row, const char *word, size_t length)
 {
-	int word = row->kind == KIND_WORD ? program_word(row->words, value) : 0;
-
-	if (word < 0 || (row->kind == KIND_WORDS && !program_words(row->words, value, to)))
-		bad_value(program, row, value);
-	if (row->kind == KIND_WORD)
-		*to = (unsigned)word;
+	for (int i = 0; row->words[i] != NULL; i++)
+		if (strlen(row->words[i]) == length && memcmp(row->words[i], word, length) == 0)
+			return i;
+	return -1;
 }
 
-static void take_option(const struct program *program, enum command_number command,
-			const struct option_row *row, struct options *options, const char *value)
+/* One word, as its index; or several, between which commas stand, as bits by their indexes. */
+static void read_words(const struct option_row *row, unsigned *to, const char *value)
+{
+	bool several = row->kind == KIND_WORDS;
+
+	for (const char *at = value;; at++) {
+		size_t length = several ? strcspn(at, ",") : strlen(at);
+		int word = find_word(row, at, length);
+
+		if (word < 0)
+			bad_value(row, value);
+		*to = several ? *to | 1u << word : (unsigned)word;
+		at += length;
+		if (*at == '\0')
+			return;
+	}
+}
+
+void options_add_target(struct options *options, const char *target)
+{
+	if (options->n_targets == TARGETS_MAX)
+		bad_usage("too many targets: ", target);
+	options->target = options->targets[options->n_targets++] = target;
+}
+
+static void take_option(enum command_number command, const struct option_row *row,
+			struct options *options, const char *value)
 {
 	void *field = (char *)options + row->at;
 
@@ -202,21 +223,24 @@ static void take_option(const struct program *program, enum command_number comma
 	case KIND_TEXT:
 		*(const char **)field = value;
 		break;
+	case KIND_TARGET:
+		options_add_target(options, value);
+		break;
 	case KIND_TIME:
 	case KIND_SECONDS:
 	case KIND_NUMBER:
-		read_bounded(program, row, field, value);
+		read_bounded(row, field, value);
 		break;
 	case KIND_WORD:
 	case KIND_WORDS:
-		read_words(program, row, field, value);
+		read_words(row, field, value);
 		break;
 	case KIND_HELP:
 		options_help(command);
-		exit(program_end_output(program));
+		exit(program_end_output());
 	case KIND_VERSION:
-		printf("%s (" PACKAGE_STRING ")\n", program->name);
-		exit(program_end_output(program));
+		printf("%s (" PACKAGE_STRING ")\n", program_name);
+		exit(program_end_output());
 	}
 }
 
@@ -260,21 +284,20 @@ static const struct option_row *row_of(enum command_number command, int result)
 	return NULL;
 }
 
-void options_read(const struct program *program, enum command_number command,
-		  struct options *options, int *argc, char ***argv)
+void options_read(enum command_number command, struct options *options, int *argc, char ***argv)
 {
 	struct getopt_tables tables;
 	int result;
 
 	fill_tables(&tables, command);
 	options->print.size = sizeof options->print;
-	(*argv)[0] = (char *)(uintptr_t)program->name; /* getopt's messages begin with it */
+	(*argv)[0] = (char *)(uintptr_t)program_name; /* getopt's messages begin with it */
 	while ((result = getopt_long(*argc, *argv, tables.letters, tables.names, NULL)) != -1) {
 		const struct option_row *row = row_of(command, result);
 
 		if (row == NULL)
-			program_bad_usage(program, "wrong option", "");
-		take_option(program, command, row, options, optarg);
+			bad_usage("wrong option", "");
+		take_option(command, row, options, optarg);
 	}
 	*argc -= optind;
 	*argv += optind;
@@ -305,12 +328,12 @@ static void complete_options(enum command_number command)
 	}
 }
 
-int options_complete(const struct program *program, const char *name)
+int options_complete(const char *name)
 {
 	for (int i = 0; i < COMMANDS_OF_TDT; i++)
 		if (name == NULL)
 			printf("%s\t%s\t\n", commands[i].name, commands[i].word);
 		else if (strcmp(name, commands[i].name) == 0)
 			complete_options((enum command_number)i);
-	return program_end_output(program);
+	return program_end_output();
 }

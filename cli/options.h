@@ -61,16 +61,21 @@ enum metrics_form { METRICS_OPENMETRICS, METRICS_PROMETHEUS, METRICS_JSON };
 #define PROFILE_PPROF ((enum tdt_print_format)(TDT_PRINT_FOLDED + 1))
 #define FORM_BY_NAME ((enum tdt_print_format)(TDT_PRINT_FOLDED + 2)) /* of the output file */
 
+#define TARGETS_MAX 64
+
 /*
  * The values of the command line.  A command sets its defaults before; the strings are those of the
  * command line.  Times are in nanoseconds, and 0 if they were not given.
  */
 struct options {
 	const char *target; /* the number or the name of a process; NULL: not given */
+	const char *targets[TARGETS_MAX]; /* of several, the last one is `target` */
+	unsigned n_targets;
 	const char *core;   /* a core file */
 	const char *dir;    /* recordings: a directory or a file */
 	const char *exe, *sysroot, *debug_dir;
 	bool no_files;  /* of modules are opened: not an option of the user's */
+	bool each_process; /* a line for each process is printed.  The same. */
 	unsigned width; /* of the terminal, in columns; 0: there is none.  The same. */
 	struct tdt_print_options print;
 	enum metrics_form page;
@@ -96,6 +101,7 @@ struct options {
 	uint64_t after, duration, last, watch; /* times */
 	uint64_t frequency, rows, depth, since;
 	const char *output, *listen, *perfetto;
+	bool all_processes;
 	bool summary;
 };
 
@@ -108,25 +114,27 @@ extern const char *const task_states[];
  * Read the options of a command.  `*argc` and `*argv` become the arguments that are left.  If usage
  * is wrong, or help was asked for, the program ends.
  */
-void options_read(const struct program *program, enum command_number command,
-		  struct options *options, int *argc, char ***argv);
+void options_read(enum command_number command, struct options *options, int *argc, char ***argv);
+
+void options_add_target(struct options *options, const char *target);
 
 /*
  * Print what can be completed, for the scripts of the shells: a line for each option of a command
  * of that name, or for each command (NULL), of the word, a tab, a description, a tab, and the words
  * that may follow "=", or the kind of the argument.  Returns an exit status.
  */
-int options_complete(const struct program *program, const char *name);
+int options_complete(const char *name);
 
 /* Set `*ns` to a duration such as "10ms", "1.5s", "2m" or "1h".  If it is none, the program ends.
  */
-void set_duration(const struct program *program, uint64_t *ns, const char *text);
+void set_duration(uint64_t *ns, const char *text);
 
 /* The rows of the table, private to options.c. */
 enum option_kind {
 	KIND_FLAG,    /* a bool or a uint8_t becomes 1 */
 	KIND_VALUE,   /* an enum becomes `least` */
 	KIND_TEXT,    /* a const char * */
+	KIND_TARGET,  /* one of the targets */
 	KIND_TIME,    /* a uint64_t, from `least` to `most` */
 	KIND_SECONDS, /* the same; a number without a unit is one of seconds */
 	KIND_NUMBER,  /* a uint64_t, from `least` to `most` */

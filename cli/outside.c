@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "cli/tdt.h"
 #include "reader/core.h"
 #include "symbolize/debugfile.h"
@@ -35,7 +36,7 @@ int report_trouble(const char *format, ...)
 	tdt__string_escape(&string, text != NULL ? text : "trouble", false, '\0');
 	tdt__string_add(&string, "", 1);
 	free(text);
-	fprintf(stderr, "%s: %s\n", outside_program.name, string.failed ? "trouble" : string.bytes);
+	fprintf(stderr, "%s: %s\n", program_name, string.failed ? "trouble" : string.bytes);
 	tdt__string_free(&string);
 	return TDT_TROUBLE;
 }
@@ -48,7 +49,7 @@ int report_no_memory(void)
 void report_time(const struct options *options, const char *what, uint64_t start)
 {
 	if (options->verbose)
-		fprintf(stderr, "%s: %s took %.3f ms\n", outside_program.name, what,
+		fprintf(stderr, "%s: %s took %.3f ms\n", program_name, what,
 			(double)(tdt__clock() - start) / 1e6);
 }
 
@@ -62,7 +63,8 @@ static bool is_longer(struct check *check, uint64_t ns, uint64_t limit, bool at_
 	return false;
 }
 
-bool check_is_bad(struct check *check, const struct tdt_task_info *info, bool at_least)
+/* Whether the task has been in its state for too long, or waits for a lock in a futurelock. */
+static bool is_bad(struct check *check, const struct tdt_task_info *info, bool at_least)
 {
 	if (tdt__waits_in_vain(info))
 		return true;
@@ -76,7 +78,8 @@ bool check_is_bad(struct check *check, const struct tdt_task_info *info, bool at
 	}
 }
 
-bool check_has_fault(struct check *check, const struct tdt_snapshot *found)
+/* Whether one of the rings is a deadlock, or there is another fault. */
+static bool has_fault(struct check *check, const struct tdt_snapshot *found)
 {
 	bool fault = found->n_lost_wakeups != 0;
 
@@ -87,7 +90,7 @@ bool check_has_fault(struct check *check, const struct tdt_snapshot *found)
 	return fault;
 }
 
-int check_report(const struct check *check)
+static int report_unexcluded(const struct check *check)
 {
 	if (check->unproven)
 		report_trouble("a ring of waits is unproven: it is a deadlock unless one of its "
@@ -98,6 +101,17 @@ int check_report(const struct check *check)
 		report_trouble("a core file has no clock, so it is unknown whether a poll or a "
 			       "wait has lasted for longer than that");
 	return check->unproven || check->at_least ? TDT_CHECK_UNPROVEN : EXIT_SUCCESS;
+}
+
+int check_snapshot(struct check check, const struct tdt_snapshot *snapshot)
+{
+	bool found = has_fault(&check, snapshot);
+
+	for (size_t i = 0; i < snapshot->n_groups && !found; i++)
+		for (size_t k = 0; k < snapshot->groups[i]->n && !found; k++)
+			found =
+			    is_bad(&check, snapshot->groups[i]->tasks[k], snapshot->at_least != 0);
+	return found ? TDT_CHECK_FOUND : report_unexcluded(&check);
 }
 
 int worse_status(int a, int b)
@@ -144,8 +158,10 @@ static void set_debug_dir(const char *directory)
 	tdt__debugfile_path = list;
 }
 
-void take_target(struct options *options, int *argc, char ***argv, bool more)
+void take_target(struct options *options, int *argc, char ***argv, enum targets targets)
 {
+	bool several = targets == TARGETS_ANY || targets == TARGETS_AND_MORE;
+	bool more = targets == TARGET_AND_MORE || targets == TARGETS_AND_MORE;
 	int given = (options->core != NULL) + (options->dir != NULL) + (options->target != NULL);
 
 	if (given > 1)
@@ -156,12 +172,15 @@ void take_target(struct options *options, int *argc, char ***argv, bool more)
 		bad_usage("a recording proves no deadlock, so --check and its limits need "
 			  "a process or a core file",
 			  "");
-	if (given == 0 && *argc == 0)
+	if (given == 0 && *argc == 0 && targets != TARGETS_ANY && targets != TARGET_OR_NONE)
 		bad_usage("the target is missing", "");
-	if (given == 0) {
-		options->target = *(*argv)++;
-		(*argc)--;
-	}
+	for (; *argc > 0 && (targets == TARGETS_ANY || given == 0); given++, (*argc)--)
+		options_add_target(options, *(*argv)++);
+	if (targets == TARGETS_ANY && (options->core != NULL || options->dir != NULL) &&
+	    options->n_targets != 0)
+		bad_usage("either a process, a core file, or a directory", "");
+	if (options->n_targets > 1 && !several)
+		bad_usage("more than one target: ", options->targets[1]);
 	if (*argc > 0 && !more)
 		bad_usage("more than one target: ", (*argv)[0]);
 	if (options->debug_dir != NULL)
@@ -169,10 +188,10 @@ void take_target(struct options *options, int *argc, char ***argv, bool more)
 }
 
 void read_command_line(enum command_number command, struct options *options, int *argc,
-		       char ***argv, bool more)
+		       char ***argv, enum targets targets)
 {
-	options_read(&outside_program, command, options, argc, argv);
-	take_target(options, argc, argv, more);
+	options_read(command, options, argc, argv);
+	take_target(options, argc, argv, targets);
 }
 
 /* --- Processes by name -------------------------------------------------------------- */
@@ -195,13 +214,6 @@ static size_t read_of_process(const char *pid, const char *name, char *text, siz
 	return n;
 }
 
-static bool is_path_of(const char *path, const char *name)
-{
-	const char *slash = strrchr(path, '/');
-
-	return strcmp(slash != NULL ? slash + 1 : path, name) == 0;
-}
-
 /* Whether the file that the process runs has this name, even if it was deleted. */
 static bool runs_file(const char *pid, const char *name)
 {
@@ -213,7 +225,7 @@ static bool runs_file(const char *pid, const char *name)
 	deleted = strstr(path, " (deleted)");
 	if (deleted != NULL)
 		*deleted = '\0';
-	return is_path_of(path, name);
+	return strcmp(tdt__file_name(path), name) == 0;
 }
 
 /*
@@ -229,19 +241,14 @@ static bool runs_under(const char *pid, const char *name)
 
 	if (n == 0) /* a thread of the kernel, or a zombie */
 		return false;
-	if (is_path_of(arguments, name) || runs_file(pid, name))
+	if (strcmp(tdt__file_name(arguments), name) == 0 || runs_file(pid, name))
 		return true;
 	read_of_process(pid, "comm", comm, sizeof comm);
 	comm[strcspn(comm, "\n")] = '\0';
 	if (strlen(name) <= COMM_MAX)
 		return strcmp(comm, name) == 0;
 	return strncmp(comm, name, COMM_MAX) == 0 && second < arguments + n &&
-	       is_path_of(second, name);
-}
-
-static bool is_number(const char *text)
-{
-	return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
+	       strcmp(tdt__file_name(second), name) == 0;
 }
 
 #define NAMESAKES 8 /* so many are listed */
@@ -253,7 +260,7 @@ static size_t find_by_name(const char *name, pid_t found[NAMESAKES])
 	size_t n = 0;
 
 	while (directory != NULL && (entry = readdir(directory)) != NULL) {
-		pid_t pid = is_number(entry->d_name) ? (pid_t)atoi(entry->d_name) : 0;
+		pid_t pid = (pid_t)atoi(entry->d_name); /* 0: it is none */
 
 		if (pid == 0 || pid == getpid() || !runs_under(entry->d_name, name))
 			continue;
@@ -293,10 +300,11 @@ static int report_namesakes(const char *name, const pid_t *found, size_t n)
 int choose_process(const char *name, pid_t *pid)
 {
 	pid_t found[NAMESAKES];
+	uint64_t number;
 	size_t n;
 
-	if (is_number(name) && strlen(name) < 10) {
-		*pid = (pid_t)atoi(name);
+	if (program_number(name, &number) && number <= INT_MAX) {
+		*pid = (pid_t)number;
 		return PROGRAM_GOES_ON;
 	}
 	n = find_by_name(name, found);
@@ -337,7 +345,7 @@ static int try_apart(apart_fn *work, void *arg)
 	if (status == -ECANCELED)
 		report_reading(why);
 	else if (status < 0)
-		program_output_failed(&outside_program, -status);
+		program_output_failed(-status);
 	return status;
 }
 
@@ -461,6 +469,21 @@ void outside_close(struct outside *outside)
 {
 	tdt__images_fini(&outside->images);
 	tdt__target_close(&outside->target);
+}
+
+const struct tdt__found *outside_recorder(const struct outside *outside, size_t *n)
+{
+	const struct tdt__found *chosen = &outside->found[0];
+	size_t recorders = 0;
+
+	for (size_t i = outside->n_found; i-- > 0;)
+		if (outside->found[i].registry.rings != 0) {
+			chosen = &outside->found[i];
+			recorders++;
+		}
+	if (n != NULL)
+		*n = recorders;
+	return chosen;
 }
 
 int outside_tasks(struct outside *outside, struct tdt__tasks *tasks, size_t registry,

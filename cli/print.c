@@ -19,10 +19,7 @@
 #include "symbolize/debugfile.h"
 #include "tree-printer/terminal.h"
 
-static const struct program tree_program = { .name = "tdt-tree" };
-
 struct print_command {
-	const struct program *program;
 	struct options options;
 	const char *file;
 };
@@ -39,13 +36,13 @@ static void check_command(const struct print_command *command)
 	if ((options->print.full && options->perfetto != NULL) ||
 	    ((!options->summary || options->perfetto != NULL) &&
 	     (options->rows != 0 || options->since != 0)))
-		program_bad_usage(command->program, "this option needs --summary", "");
+		bad_usage("this option needs --summary", "");
 	if (!reads_recording(command))
 		return;
 	if (strcmp(command->file, "-") == 0)
-		program_bad_usage(command->program, "no recording is named", "");
+		bad_usage("no recording is named", "");
 	if (options->print.format == TDT_PRINT_FOLDED)
-		program_bad_usage(command->program, "--summary has no form ", "folded");
+		bad_usage("--summary has no form ", "folded");
 }
 
 static int print_one(struct tdt_trace *trace, struct dump *dump,
@@ -72,16 +69,16 @@ static int print_all(const struct print_command *command, FILE *file)
 		int err = print_one(trace, dump, &command->options.print);
 
 		if (err != 0)
-			return program_output_failed(command->program, -err);
+			return program_output_failed(-err);
 	}
 	return result == 0 ? EXIT_SUCCESS
-			   : program_input_failed(command->program, command->file, reader.line,
-						  (long)reader.column, reader.message);
+			   : program_input_failed(command->file, reader.line, (long)reader.column,
+						  reader.message);
 }
 
 static int print_saved(struct print_command *command)
 {
-	FILE *file = program_open(command->program, &command->file);
+	FILE *file = program_open(&command->file);
 	int status;
 
 	if (file == NULL)
@@ -97,13 +94,13 @@ static int print_recording(const struct print_command *command,
 {
 	const struct options *options = &command->options;
 	struct recording_read read;
-	int status = recording_read(command->program, files->file[files->chosen].path, &read);
+	int status = recording_read(files->file[files->chosen].path, &read);
 
 	if (status != PROGRAM_GOES_ON)
 		return status;
 	bound_more(read.size);
 	if (options->perfetto != NULL) {
-		recordings_say_chosen(command->program, files);
+		recordings_say_chosen(files);
 		status = write_trace(&read, options, options->perfetto);
 	} else {
 		status = report_output(NULL, files->n > 1
@@ -122,7 +119,7 @@ static int print_recordings(const struct print_command *command)
 	int status;
 
 	bound_time(BOUND_SECONDS);
-	status = recordings_list(command->program, command->file, &files);
+	status = recordings_list(command->file, &files);
 	if (status != PROGRAM_GOES_ON)
 		return status;
 	tdt__debugfile_by_environment();
@@ -131,14 +128,13 @@ static int print_recordings(const struct print_command *command)
 	return status;
 }
 
-static int run_print(const struct program *program, enum command_number number, int argc,
-		     char **argv)
+static int run_print(enum command_number number, int argc, char **argv)
 {
-	struct print_command command = { .program = program, .file = "-" };
+	struct print_command command = { .file = "-" };
 
-	options_read(program, number, &command.options, &argc, &argv);
+	options_read(number, &command.options, &argc, &argv);
 	if (argc > 1)
-		program_bad_usage(program, "more than one file: ", argv[1]);
+		bad_usage("more than one file: ", argv[1]);
 	if (argc == 1)
 		command.file = argv[0];
 	command.options.print.max_depth = (uint32_t)command.options.depth;
@@ -149,12 +145,13 @@ static int run_print(const struct program *program, enum command_number number, 
 
 int command_print(int argc, char **argv)
 {
-	int status = run_print(&outside_program, COMMAND_PRINT, argc, argv);
+	int status = run_print(COMMAND_PRINT, argc, argv);
 
 	return status == EXIT_BAD_INPUT ? EXIT_BAD_USAGE : status;
 }
 
 int print_as_tdt_tree(int argc, char **argv)
 {
-	return run_print(&tree_program, COMMAND_TREE, argc, argv);
+	program_name = "tdt-tree";
+	return run_print(COMMAND_TREE, argc, argv);
 }

@@ -50,17 +50,24 @@ struct looking {
 	const struct options *options;
 	struct tdt__profile *profile;
 	struct profile_result *result;
+	/* The requests that are in force meanwhile. */
+	struct tdt__door door;
+	struct tdt__answers answers;
 	uint64_t start, end; /* tdt__clock() */
 	unsigned short random[3];
 };
 
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * TDT__SECOND + (uint64_t)now.tv_nsec;
+}
+
 static void begin_looking(struct looking *looking)
 {
-	struct timespec real;
-
-	clock_gettime(CLOCK_REALTIME, &real);
-	looking->result->real =
-		(uint64_t)real.tv_sec * TDT__SECOND + (uint64_t)real.tv_nsec;
+	looking->result->real = clock_ns(CLOCK_REALTIME);
 	looking->start = tdt__clock();
 	looking->end = looking->start + looking->options->duration;
 	memcpy(looking->random, &looking->start, sizeof looking->random);
@@ -98,12 +105,6 @@ static int look_in_periods(struct looking *looking)
 	return error;
 }
 
-/* The requests that are in force while the process is profiled. */
-struct profile_requests {
-	struct tdt__door door;
-	struct tdt__answers answers;
-};
-
 /* Waits that began under a slower watch than this have a tree by chance only. */
 #define WATCH_SLOWEST ((uint64_t)TDT__SECOND)
 
@@ -111,52 +112,51 @@ struct profile_requests {
  * Have the tasks watched, as long as the connection lasts.  If they are watched already, the one
  * that wanted this may go.
  */
-static int request_profile_watch(struct profile_requests *requests, struct tdt__profile *profile,
-				 struct profile_result *result, struct tdt__trouble *trouble)
+static int request_profile_watch(struct looking *looking, struct tdt__trouble *trouble)
 {
 	struct tdt_outside_watch watch = { .interval_ns = WATCH_EACH };
-	int error = tdt__door_request(&requests->door, &watch.header, TDT_OUTSIDE_WATCH,
+	int error = tdt__door_request(&looking->door, &watch.header, TDT_OUTSIDE_WATCH,
 				      sizeof watch, trouble);
 
 	if (error != 0)
 		return error;
-	result->watch_ns = watch.interval_ns;
-	if (profile->watched_from == UINT64_MAX)
-		profile->watched_from =
-			tdt__clock() + (uint64_t)result->outside->target.clock_offset;
+	looking->result->watch_ns = watch.interval_ns;
+	if (looking->profile->watched_from == UINT64_MAX)
+		looking->profile->watched_from =
+		    tdt__clock() + (uint64_t)looking->result->outside->target.clock_offset;
 	return 0;
 }
 
 /* Request the trees once: tasks that are not polled meanwhile have no other. */
-static int request_profile_trees(const struct options *options,
-				 struct profile_requests *requests, struct tdt__profile *profile,
-				 struct tdt__trouble *trouble)
+static int request_profile_trees(struct looking *looking, struct tdt__trouble *trouble)
 {
 	const struct tdt__task_choice all = { NULL, 0, true };
+	uint64_t most = looking->options->max_requests;
 
-	if (options->max_requests == 0)
+	if (most == 0)
 		return 0;
-	profile->answers = &requests->answers;
-	return tdt__answers_request(&requests->answers, &requests->door, &all,
-				    (uint32_t)options->max_requests, TDT__SECOND, trouble);
+	looking->profile->answers = &looking->answers;
+	return tdt__answers_request(&looking->answers, &looking->door, &all, (uint32_t)most,
+				    TDT__SECOND, trouble);
 }
 
-static void make_requests(const struct options *options, struct profile_requests *requests,
-			  struct tdt__profile *profile, struct profile_result *result,
-			  const struct tdt__found *found)
+static void make_requests(struct looking *looking)
 {
+	struct profile_result *result = looking->result;
+	const struct tdt__found *found = &result->outside->found[0];
 	struct tdt__trouble trouble;
 	int error;
 
 	result->watch_ns = found->registry.watch_ns;
 	if (result->watch_ns != 0 && result->watch_ns <= WATCH_SLOWEST)
-		profile->watched_from = 0;
-	error = tdt__door_open(&requests->door, &result->outside->target, found, &trouble);
+		looking->profile->watched_from = 0;
+	error = tdt__door_open(&looking->door, &result->outside->target, found, &trouble);
 	if (error == 0)
-		error = request_profile_watch(requests, profile, result, &trouble);
+		error = request_profile_watch(looking, &trouble);
 	if (error == 0)
-		error = request_profile_trees(options, requests, profile, &trouble);
-	if (error != 0 && (profile->watched_from != 0 || options->max_requests != 0))
+		error = request_profile_trees(looking, &trouble);
+	if (error != 0 &&
+	    (looking->profile->watched_from != 0 || looking->options->max_requests != 0))
 		report_trouble("%s.  %s", trouble.text,
 			       result->watch_ns == 0
 				       ? "So the tasks are not watched, and the places "
@@ -164,11 +164,12 @@ static void make_requests(const struct options *options, struct profile_requests
 				       : "So tasks that are not polled meanwhile have no place");
 }
 
-static void end_requests(struct profile_requests *requests)
+static void end_requests(struct looking *looking)
 {
-	if (requests->door.connection >= 0)
-		tdt__door_close(&requests->door);
-	tdt__answers_fini(&requests->answers);
+	if (looking->door.connection >= 0)
+		tdt__door_close(&looking->door);
+	looking->profile->answers = NULL;
+	tdt__answers_fini(&looking->answers);
 }
 
 /*
@@ -244,42 +245,35 @@ static void report_looks(const struct tdt__profile *profile, const struct profil
 		       strerror(profile->sampling.refused));
 }
 
-static uint64_t cpu_time(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * TDT__SECOND + (uint64_t)now.tv_nsec;
-}
-
-/* The cost of the looks since `cpu` (cpu_time()), as a share of one CPU. */
+/* The cost of the looks since `cpu`, the CPU time then, as a share of one CPU. */
 static void report_cost(const struct looking *looking, uint64_t cpu)
 {
-	uint64_t used = cpu_time() - cpu, passed = tdt__clock() - looking->start;
+	uint64_t used = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu,
+		 passed = tdt__clock() - looking->start;
 
 	if (looking->options->verbose)
-		fprintf(stderr, "%s: the looks took %.2f %% of one CPU\n", outside_program.name,
+		fprintf(stderr, "%s: the looks took %.2f %% of one CPU\n", program_name,
 			100 * (double)used / (double)passed);
 }
 
 static int look_and_print(const struct options *options, struct outside *outside,
 			  struct tdt__profile *profile, struct profile_result *result)
 {
-	struct profile_requests requests = { .door.connection = -1 };
-	struct looking looking = { .options = options, .profile = profile, .result = result };
+	struct looking looking = {
+		.options = options, .profile = profile, .result = result, .door.connection = -1
+	};
 	struct tdt__profile_times times = { 0 };
 	uint64_t cpu;
 	int error, status;
 
-	make_requests(options, &requests, profile, result, &outside->found[0]);
+	make_requests(&looking);
 	begin_looking(&looking);
-	cpu = cpu_time();
+	cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	error = look_in_periods(&looking);
 	report_cost(&looking, cpu);
 	if (read_recorded_times(&looking, outside, &times))
 		result->times = &times;
-	end_requests(&requests);
-	profile->answers = NULL;
+	end_requests(&looking);
 	if (error == 0)
 		error = tdt__profile_conclude(&profile->sum);
 	if (error != 0) {
@@ -342,7 +336,7 @@ int command_profile(int argc, char **argv)
 				   .rows = 20,
 				   .max_requests = 10000 };
 
-	read_command_line(COMMAND_PROFILE, &options, &argc, &argv, false);
+	read_command_line(COMMAND_PROFILE, &options, &argc, &argv, TARGET_ONE);
 	choose_form(&options);
 	if (options.states == 0)
 		options.states = (1u << TDT__PROFILE_STATES) - 1;

@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/*
- * A profile as a table:
- *
- *	process 4711, libtdt 0.1.0: 30.0 s, 570 looks, 12.0 tasks
- *	waiting 340.1 s (94.4 %), runnable 305 ms (0.1 %), polling 20.1 s (5.6 %)
- *	...
- *	  SHARE        TIME  TASKS  STATE     WAITS FOR  TASK
- *	 45.2 %     163.0 s    4.5  waiting   timer      session *
- *	                            next_order_poll at shop.c:88:2
- *	                            session_poll at shop.c:97:2
- */
+/* A profile as a table: docs/outside.md has one. */
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/texts.h"
 #include "cli/profile.h"
 #include "tree-printer/terminal.h"
 #include "tree-printer/words.h"
@@ -35,7 +26,9 @@ struct profile_row {
 struct profile_table {
 	const struct profile_result *result;
 	struct profile_shown shown;
-	TDT__TABLE(struct profile_row, row, n);
+	struct tdt__texts keys; /* of the rows: what they say */
+	struct profile_row *row;
+	size_t n, room;
 };
 
 static int set_texts(struct profile_table *table, struct profile_row *row)
@@ -60,41 +53,29 @@ static int set_texts(struct profile_table *table, struct profile_row *row)
 	return 0;
 }
 
-static bool same_row(const struct profile_row *a, const struct profile_row *b)
-{
-	const struct tdt__profile_group *x = a->place->group, *y = b->place->group;
-
-	return x->state == y->state && x->kind == y->kind && x->name == y->name && a->n == b->n &&
-	       a->more == b->more && memcmp(a->text, b->text, a->n * sizeof a->text[0]) == 0;
-}
-
-static uint32_t hash_row(const struct profile_row *row)
-{
-	const struct tdt__profile_group *group = row->place->group;
-	uint64_t hash = tdt__mix((uint64_t)group->state << 8 | (uint64_t)group->kind, group->name);
-
-	for (size_t i = 0; i < row->n; i++)
-		hash = tdt__mix(hash, row->text[i]);
-	return (uint32_t)hash;
-}
-
 /* Add a row to the table, or its time to a row that reads the same. */
 static int merge_row(struct profile_table *table, const struct tdt__profile_place *place)
 {
+	const struct tdt__profile_group *group = place->group;
 	struct profile_row row = { .place = place, .ns = place->ns };
 	int error = set_texts(table, &row);
-	uint32_t hash, i;
+	uint32_t key[4 + FRAMES_SHOWN] = { (uint32_t)group->state, (uint32_t)group->kind,
+					   group->name, row.more },
+			 i;
 
 	if (error != 0)
 		return error;
-	hash = hash_row(&row);
-	TDT__INDEX_EACH (i, &table->row_table.index, hash)
-		if (same_row(&table->row[i], &row)) {
-			table->row[i].ns += row.ns;
-			return 0;
-		}
-	i = tdt__table_add(&table->row_table, hash, &row, sizeof row);
-	return i != TDT__INDEX_NONE ? 0 : -ENOMEM;
+	memcpy(&key[4], row.text, row.n * sizeof row.text[0]);
+	if (!tdt__array_grow(&table->row, table->n, &table->room, sizeof row))
+		return -ENOMEM;
+	i = tdt__texts_number(&table->keys, key, (4 + row.n) * sizeof key[0]);
+	if (i == TDT__INDEX_NONE)
+		return -ENOMEM;
+	if (i == table->n)
+		table->row[table->n++] = row;
+	else
+		table->row[i].ns += row.ns;
+	return 0;
 }
 
 static int by_time_of_row(const void *a, const void *b)
@@ -129,10 +110,9 @@ static void add_states(struct tdt__string *string, const struct profile_result *
 
 	for (int i = 0; i < TDT__PROFILE_STATES; i++)
 		all += ns[i];
-	for (int i = 0; i < TDT__PROFILE_STATES; i++) {
+	for (int i = 0; i < TDT__PROFILE_STATES; i++)
 		tdt__string_printf(string, "%s%s %s (%.1f %%)", i == 0 ? "" : ", ", task_states[i],
 				   TDT__DURATION((uint64_t)ns[i]), percent(ns[i], all));
-	}
 	tdt__string_puts(string, "\n");
 }
 
@@ -276,5 +256,6 @@ void profile_text(struct tdt__out *out, const struct profile_result *result)
 		out->no_memory = true;
 	}
 	profile_shown_fini(&table.shown);
-	tdt__table_fini(&table.row_table);
+	tdt__texts_fini(&table.keys);
+	free(table.row);
 }

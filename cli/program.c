@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct program outside_program = { .name = "tdt" };
+const char *program_name = "tdt";
 
 bool program_number(const char *text, uint64_t *number)
 {
@@ -18,47 +18,13 @@ bool program_number(const char *text, uint64_t *number)
 	return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0;
 }
 
-void program_bad_usage(const struct program *program, const char *what, const char *value)
+void bad_usage(const char *what, const char *value)
 {
-	fprintf(stderr, "%s: %s%s\nTry '%s --help'.\n", program->name, what, value, program->name);
+	fprintf(stderr, "%s: %s%s\nTry '%s --help'.\n", program_name, what, value, program_name);
 	exit(EXIT_BAD_USAGE);
 }
 
-void bad_usage(const char *what, const char *value)
-{
-	program_bad_usage(&outside_program, what, value);
-}
-
-/* The index of the word of `length` bytes in `words`; -1: it is not there. */
-static int find_word(const char *const *words, const char *word, size_t length)
-{
-	for (int i = 0; words[i] != NULL; i++)
-		if (strlen(words[i]) == length && memcmp(words[i], word, length) == 0)
-			return i;
-	return -1;
-}
-
-int program_word(const char *const *words, const char *value)
-{
-	return find_word(words, value, strlen(value));
-}
-
-bool program_words(const char *const *words, const char *value, unsigned *bits)
-{
-	for (const char *at = value;; at++) {
-		size_t length = strcspn(at, ",");
-		int word = find_word(words, at, length);
-
-		if (word < 0)
-			return false;
-		*bits |= 1u << word;
-		at += length;
-		if (*at == '\0')
-			return true;
-	}
-}
-
-FILE *program_open(const struct program *program, const char **name)
+FILE *program_open(const char **name)
 {
 	FILE *file = stdin;
 
@@ -67,7 +33,7 @@ FILE *program_open(const struct program *program, const char **name)
 	else
 		*name = "standard input";
 	if (file == NULL)
-		fprintf(stderr, "%s: %s: %s\n", program->name, *name, strerror(errno));
+		fprintf(stderr, "%s: %s: %s\n", program_name, *name, strerror(errno));
 	return file;
 }
 
@@ -77,10 +43,9 @@ void program_close(FILE *file)
 		fclose(file);
 }
 
-int program_input_failed(const struct program *program, const char *name, unsigned long line,
-			 long column, const char *message)
+int program_input_failed(const char *name, unsigned long line, long column, const char *message)
 {
-	fprintf(stderr, "%s: %s:%lu:", program->name, name, line);
+	fprintf(stderr, "%s: %s:%lu:", program_name, name, line);
 	if (column >= 0)
 		fprintf(stderr, "%ld:", column);
 	putc(' ', stderr);
@@ -90,14 +55,14 @@ int program_input_failed(const struct program *program, const char *name, unsign
 	return EXIT_BAD_INPUT;
 }
 
-int program_output_failed(const struct program *program, int error)
+int program_output_failed(int error)
 {
 	if (error != EPIPE)
-		fprintf(stderr, "%s: standard output: %s\n", program->name, strerror(error));
+		fprintf(stderr, "%s: standard output: %s\n", program_name, strerror(error));
 	return EXIT_BAD_INPUT;
 }
 
-int program_end_output(const struct program *program)
+int program_end_output(void)
 {
-	return fflush(stdout) == 0 ? EXIT_SUCCESS : program_output_failed(program, errno);
+	return fflush(stdout) == 0 ? EXIT_SUCCESS : program_output_failed(errno);
 }

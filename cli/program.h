@@ -13,35 +13,19 @@ enum {
 	EXIT_BAD_USAGE = 2
 };
 
-struct program {
-	const char *name; /* each message begins with it */
-};
-
-extern const struct program outside_program; /* tdt */
+extern const char *program_name; /* each message begins with it: "tdt", unless main() changes it */
 
 /* Read a whole decimal number.  False: it is none, or too large. */
 bool program_number(const char *text, uint64_t *number);
 
-/* The index of `value` in `words`, behind which NULL stands; -1: it is not there. */
-int program_word(const char *const *words, const char *value);
-
-/*
- * Set the bits by the indexes in `words` of the words in `value`, between which commas stand.
- * False: one of them is not there.
- */
-bool program_words(const char *const *words, const char *value, unsigned *bits);
-
 /* Report wrong usage: `what`, and `value` behind it; and exit with EXIT_BAD_USAGE. */
-_Noreturn void program_bad_usage(const struct program *program, const char *what,
-				 const char *value);
-/* The same of tdt. */
 _Noreturn void bad_usage(const char *what, const char *value);
 
 /*
  * Open the file `*name` for reading.  "-" is standard input, and `*name` becomes its name in
  * messages.  NULL: the file can't be opened, which has been reported.  program_close() closes it.
  */
-FILE *program_open(const struct program *program, const char **name);
+FILE *program_open(const char **name);
 void program_close(FILE *file);
 
 /*
@@ -49,14 +33,13 @@ void program_close(FILE *file);
  * `message` may quote the file, which may hold anything: only printable characters of ASCII reach
  * the terminal.  Returns EXIT_BAD_INPUT.
  */
-int program_input_failed(const struct program *program, const char *name, unsigned long line,
-			 long column, const char *message);
+int program_input_failed(const char *name, unsigned long line, long column, const char *message);
 
 /*
  * Report that standard output failed with `error`, a positive errno.  A reader that has gone away,
  * as `head` does, needs no message.  Returns EXIT_BAD_INPUT.
  */
-int program_output_failed(const struct program *program, int error);
+int program_output_failed(int error);
 
 /* The exit status of a program that has printed all that it was asked for. */
-int program_end_output(const struct program *program);
+int program_end_output(void);

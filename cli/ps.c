@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/last.h"
+#include "cli/processes.h"
 #include "facts/record.h"
 #include "reader/dump.h"
 #include "reader/history.h"
@@ -28,24 +29,26 @@ static void count_state(struct tdt__string *string, size_t n, const char *what)
 	tdt__string_printf(string, ", %s%s", TDT__NUMBER(n), what);
 }
 
+/* The index of the task's state in `task_states`. */
+static unsigned state_index(const struct tdt__seen_task *task)
+{
+	static const unsigned char indexes[] = {
+		[TDT_TASK_RUNNABLE] = 1, [TDT_TASK_RUNNING] = 2, [TDT_TASK_UNKNOWN] = 4
+	};
+
+	return task->outcome != NULL ? 3 : indexes[task->member.info.state];
+}
+
 static void count_states(struct tdt__string *string, const struct listing *listing)
 {
-	size_t states[TDT_TASK_UNKNOWN + 1] = { 0 }, ended = 0;
+	size_t n[5] = { 0 };
 
-	for (size_t i = 0; i < listing->tasks->n; i++) {
-		const struct tdt__seen_task *task = &listing->tasks->task[i];
-
-		if (task->outcome != NULL)
-			ended++;
-		else
-			states[task->member.info.state]++;
-	}
+	for (size_t i = 0; i < listing->tasks->n; i++)
+		n[state_index(&listing->tasks->task[i])]++;
 	tdt__string_puts(string, TDT__COUNTED(listing->tasks->n, "task"));
-	count_state(string, states[TDT_TASK_WAITING], " waiting");
-	count_state(string, states[TDT_TASK_RUNNABLE], " runnable");
-	count_state(string, states[TDT_TASK_RUNNING], " polling");
-	count_state(string, ended, " ended");
-	count_state(string, states[TDT_TASK_UNKNOWN], " unknown");
+	for (int i = 0; task_states[i] != NULL; i++)
+		if (n[i] != 0)
+			tdt__string_printf(string, ", %s %s", TDT__NUMBER(n[i]), task_states[i]);
 }
 
 static void counts_line(struct tdt__string *string, const struct listing *listing)
@@ -74,14 +77,6 @@ static void untraced_line(struct tdt__string *string, const struct listing *list
 	tdt__string_printf(string, "%s " TDT__UNTRACED "\n", TDT__COUNTED(n, "task"));
 }
 
-static void seen_misuse_line(struct tdt__string *string, const struct listing *listing)
-{
-	struct tdt__seen_misuse seen;
-
-	if (tdt__history_misuse(listing->tasks, &seen))
-		tdt__misuse_line(string, &seen.misuse);
-}
-
 /* False: no memory. */
 static bool seen_futurelock_lines(struct tdt__string *string, const struct listing *listing)
 {
@@ -89,10 +84,8 @@ static bool seen_futurelock_lines(struct tdt__string *string, const struct listi
 	bool enough = tdt__stuck_locks_collect(&locks, &listing->found) == 0;
 	struct tdt__names *names = locks.n != 0 ? tdt__names_new(&listing->found) : NULL;
 
-	for (size_t i = 0; i < locks.n; i++) {
+	for (size_t i = 0; i < locks.n; i++)
 		tdt__stuck_lock_line(string, &locks.lock[i], names);
-		tdt__string_puts(string, "\n");
-	}
 	tdt__names_free(names);
 	free(locks.lock);
 	return enough;
@@ -106,10 +99,121 @@ uint32_t ps_pid(const struct listing *listing)
 						      : listing->tasks->registry.pid;
 }
 
+/* The task that has been longest in its state; NULL: there is none. */
+static const struct tdt__seen_task *oldest_task(const struct tdt__tasks *tasks)
+{
+	const struct tdt__seen_task *oldest = NULL;
+
+	for (size_t i = 0; i < tasks->n; i++) {
+		const struct tdt__seen_task *task = &tasks->task[i];
+
+		if (task->outcome == NULL &&
+		    (oldest == NULL || task->member.info.state_ns > oldest->member.info.state_ns))
+			oldest = task;
+	}
+	return oldest;
+}
+
+/* What is wrong first of all. */
+static void add_verdict(struct tdt__string *string, const struct listing *listing)
+{
+	const struct tdt_snapshot *found = &listing->found;
+	struct tdt__stuck_locks locks;
+	size_t i = 0;
+
+	while (i < found->n_cycles && !found->cycles[i]->deadlock)
+		i++;
+	string->failed |= tdt__stuck_locks_collect(&locks, found) != 0;
+	if (i < found->n_cycles)
+		tdt__ring_line(string, found->cycles[i], 200);
+	else if (locks.n != 0)
+		tdt__stuck_lock_line(string, &locks.lock[0], NULL);
+	else if (found->n_lost_wakeups != 0)
+		tdt__lost_line(string, found->lost_wakeups[0]->tasks[0], 0, NULL);
+	if (string->n != 0 && string->bytes[string->n - 1] == '\n')
+		string->n--;
+	free(locks.lock);
+}
+
+/* "task 5 "a" waiting 4.003 s for a mutex "db"" */
+static void add_oldest(struct tdt__string *string, const struct listing *listing)
+{
+	const struct tdt__seen_task *task = oldest_task(listing->tasks);
+
+	if (task == NULL)
+		return;
+	tdt__string_puts(string, "task ");
+	tdt__task_name(string, task->member.info.id, task->member.info.name);
+	tdt__string_puts(string, " ");
+	ps_state(string, task);
+	tdt__string_printf(string, " %s", TDT__DURATION_CELL(task->member.info.state_ns));
+	if (task->member.info.n_waits != 0) {
+		tdt__string_puts(string, " ");
+		tdt__wait_for(string, &task->wait, task->member.info.id, NULL);
+	}
+}
+
+static void process_json(struct tdt__out *out, const struct listing *listing, const char *program)
+{
+	struct tdt__json json = { .out = out };
+	struct tdt__string verdict = { .options = listing->print };
+	struct tdt__string oldest = { .options = listing->print };
+	struct tdt_counts counts;
+
+	tdt__history_counts(listing->tasks, &counts);
+	add_verdict(&verdict, listing);
+	add_oldest(&oldest, listing);
+	tdt__string_add(&verdict, "", 1);
+	tdt__string_add(&oldest, "", 1);
+	tdt__json_begin(&json, NULL, '{');
+	tdt__json_u64(&json, "pid", ps_pid(listing));
+	tdt__json_string(&json, "program", program);
+	tdt__json_string(&json, "library", listing->tasks->registry.library);
+	tdt__json_u64(&json, "tasks", listing->tasks->n);
+	tdt__json_u64(&json, "waiting", counts.waiting);
+	tdt__json_u64(&json, "runnable", counts.runnable);
+	tdt__json_u64(&json, "polling", counts.running);
+	tdt__json_u64(&json, "longest_wait_ns", counts.longest_wait_ns);
+	tdt__json_u64(&json, "longest_poll_ns", counts.longest_poll_ns);
+	if (!verdict.failed && !oldest.failed) {
+		tdt__json_known_string(&json, "verdict", verdict.bytes);
+		tdt__json_known_string(&json, "oldest", oldest.bytes);
+	}
+	tdt__json_end(&json, '}');
+	tdt__out_add(out, "\n", 1);
+	tdt__string_free(&verdict);
+	tdt__string_free(&oldest);
+}
+
+void ps_process(struct tdt__out *out, const struct listing *listing)
+{
+	struct tdt__string string = { .options = listing->print };
+	char program[PROGRAM_NAME_MAX];
+	size_t before;
+
+	processes_program(listing->tasks->target, program);
+	if (listing->print->format == TDT_PRINT_JSON) {
+		process_json(out, listing, program);
+		return;
+	}
+	tdt__string_printf(&string, "%" PRIu32 "\t", ps_pid(listing));
+	tdt__string_text(&string, program);
+	tdt__string_printf(&string, "\t%zu\t", listing->tasks->n);
+	before = string.n;
+	add_verdict(&string, listing);
+	if (string.n <= before) {
+		string.n = before;
+		add_oldest(&string, listing);
+	}
+	tdt__string_puts(&string, "\n");
+	tdt__out_take(out, &string);
+}
+
 void ps_summary(struct tdt__out *out, const struct listing *listing)
 {
 	const struct tdt_registry *registry = &listing->tasks->registry;
 	struct tdt__string string = { .options = listing->print };
+	struct tdt__seen_misuse seen;
 
 	if (listing->last != NULL)
 		last_title(&string, listing->last);
@@ -126,41 +230,22 @@ void ps_summary(struct tdt__out *out, const struct listing *listing)
 		last_missing(&string, listing->last);
 	} else {
 		counts_line(&string, listing);
-		seen_misuse_line(&string, listing);
+		if (tdt__history_misuse(listing->tasks, &seen))
+			tdt__misuse_line(&string, &seen.misuse);
 	}
 	untraced_line(&string, listing);
 	if (tdt__tasks_at_least(listing->tasks))
 		tdt__string_puts(&string, TDT__AT_LEAST);
 	out->no_memory |= !seen_futurelock_lines(&string, listing);
 	for (size_t i = 0; i < listing->tasks->n; i++)
-		if (listing->tasks->task[i].member.info.busy_polls != 0) {
+		if (listing->tasks->task[i].member.info.busy_polls != 0)
 			tdt__busy_line(&string, &listing->tasks->task[i].member.info);
-			tdt__string_puts(&string, "\n");
-		}
 	for (size_t i = 0; i < listing->found.n_lost_wakeups; i++)
 		tdt__lost_line(&string, listing->found.lost_wakeups[i]->tasks[0], 0, NULL);
-	for (size_t i = 0; i < listing->found.n_cycles; i++) {
+	for (size_t i = 0; i < listing->found.n_cycles; i++)
 		tdt__ring_line(&string, listing->found.cycles[i], SIZE_MAX);
-		tdt__string_puts(&string, "\n");
-	}
 	tdt__string_puts(&string, "\n");
 	tdt__out_take(out, &string);
-}
-
-static unsigned state_index(const struct tdt__seen_task *task)
-{
-	if (task->outcome != NULL)
-		return 3;
-	switch (task->member.info.state) {
-	case TDT_TASK_RUNNING:
-		return 2;
-	case TDT_TASK_RUNNABLE:
-		return 1;
-	case TDT_TASK_UNKNOWN:
-		return 4;
-	default:
-		return 0;
-	}
 }
 
 void ps_state(struct tdt__string *string, const struct tdt__seen_task *task)
@@ -214,41 +299,26 @@ static int choose_shown(struct options *options, struct listing *listing)
 	return 0;
 }
 
-static int check_listing(struct check check, const struct listing *listing)
-{
-	bool at_least = tdt__tasks_at_least(listing->tasks);
-
-	if (check_has_fault(&check, &listing->found))
-		return TDT_CHECK_FOUND;
-	for (size_t i = 0; i < listing->tasks->n; i++)
-		if (check_is_bad(&check, &listing->tasks->task[i].member.info, at_least))
-			return TDT_CHECK_FOUND;
-	return check_report(&check);
-}
-
 static void (*form_of(const struct options *options))(struct tdt__out *, const struct listing *)
 {
-	return options->print.format == TDT_PRINT_JSON ? ps_json
-	       : options->threads		       ? ps_threads
-	       : options->dot			       ? ps_dot
-	       : options->tree			       ? ps_tree
-						       : ps_table;
+	return options->each_process			 ? ps_process
+	       : options->print.format == TDT_PRINT_JSON ? ps_json
+	       : options->threads			 ? ps_threads
+	       : options->dot				 ? ps_dot
+	       : options->tree				 ? ps_tree
+							 : ps_table;
 }
 
 static int print_listing(const struct options *options, const struct listing *listing)
 {
 	struct tdt__out out = { .file = stdout };
-	int error;
+	int status;
 
 	form_of(options)(&out, listing);
-	error = tdt__out_end(&out);
-	if (error == -ENOMEM)
-		return report_no_memory();
-	if (error != 0) {
-		program_output_failed(&outside_program, -error);
-		return TDT_TROUBLE;
-	}
-	return options->check.on ? check_listing(options->check, listing) : EXIT_SUCCESS;
+	status = report_output(NULL, tdt__out_end(&out));
+	return status == EXIT_SUCCESS && options->check.on
+		   ? check_snapshot(options->check, &listing->found)
+		   : status;
 }
 
 static int list_these(struct options *options, struct listing *listing,
@@ -275,7 +345,8 @@ static int list_these(struct options *options, struct listing *listing,
 		listing->found = (struct tdt_snapshot){ .groups = &groups,
 							.n_groups = 1,
 							.cycles = cycles.list,
-							.n_cycles = cycles.n };
+							.n_cycles = cycles.n,
+							.at_least = tdt__tasks_at_least(tasks) };
 		tdt__tasks_found(tasks, &listing->found);
 		status = print_listing(options, listing);
 	}
@@ -318,7 +389,7 @@ static void report_recording(const struct outside *outside, size_t registry)
 		report_trouble("TDT_RECORD_DIR=%.256s: the process records in memory only", dir);
 }
 
-static int list_registry(void *arg, struct outside *outside, size_t registry)
+int ps_registry(void *arg, struct outside *outside, size_t registry)
 {
 	struct options *options = arg;
 	struct listing listing = { .several = outside->n_found > 1 };
@@ -355,13 +426,15 @@ int command_ps(int argc, char **argv)
 	struct options options = { .max_requests = 0 };
 	struct work work = { .options = &options,
 			     .command = &options,
-			     .registry = list_registry,
+			     .registry = ps_registry,
 			     .recording = list_recording };
 
-	read_command_line(COMMAND_PS, &options, &argc, &argv, false);
+	read_command_line(COMMAND_PS, &options, &argc, &argv, TARGETS_ANY);
 	if (options.dir != NULL && options.threads)
 		bad_usage("a recording has no list of threads: see tdt record --summary", "");
 	tdt__terminal_choose(&options.print, stdout);
 	options.width = terminal_width();
-	return work_apart(&work);
+	if (options.target == NULL && options.core == NULL && options.dir == NULL)
+		return processes_list(&options);
+	return work_on_each(&work);
 }

@@ -27,6 +27,12 @@ void ps_dot(struct tdt__out *out, const struct listing *listing);
 void ps_json(struct tdt__out *out, const struct listing *listing);
 void ps_threads(struct tdt__out *out, const struct listing *listing);
 
+/* A line about the process, for a list of processes: its cells, between tabs, or a JSON object. */
+void ps_process(struct tdt__out *out, const struct listing *listing);
+
+/* List the tasks of one copy of the library.  Returns an exit status. */
+int ps_registry(void *options, struct outside *outside, size_t registry);
+
 /* "waiting", "polling", "ended (ready)": the word for the task's state. */
 void ps_state(struct tdt__string *string, const struct tdt__seen_task *task);
 

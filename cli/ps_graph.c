@@ -18,12 +18,14 @@
 
 #define NO_TASK TDT__INDEX_NONE
 
-/* Tasks as nodes of a graph, by their places among those that are shown. */
+/* Tasks as nodes of a graph, by their places among those that are shown.  NO_TASK: none. */
 struct family {
 	const struct listing *listing;
 	struct tdt__index by_id;
-	uint32_t *parent, *first_child, *last_child, *next; /* NO_TASK: none */
-	bool *printed;
+	struct relative {
+		uint32_t parent, first_child, last_child, next;
+		bool printed;
+	} * task;
 };
 
 static uint64_t id_at(const struct family *family, uint32_t task)
@@ -45,84 +47,59 @@ static uint32_t task_with(const struct family *family, uint64_t id)
 static void family_fini(struct family *family)
 {
 	tdt__index_fini(&family->by_id);
-	free(family->parent);
-	free(family->printed);
+	free(family->task);
 }
 
 static int family_init(struct family *family, const struct listing *listing)
 {
 	size_t n = listing->n;
 
-	*family = (struct family){ .listing = listing,
-				   .parent = malloc((4 * n + 1) * sizeof(uint32_t)),
-				   .printed = calloc(n + 1, sizeof(bool)) };
-	if (family->parent == NULL || family->printed == NULL || n > UINT32_MAX / 4 ||
-	    tdt__index_reserve(&family->by_id, n) != 0) {
+	*family =
+	    (struct family){ .listing = listing, .task = calloc(n + 1, sizeof *family->task) };
+	if (family->task == NULL || n >= NO_TASK || tdt__index_reserve(&family->by_id, n) != 0) {
 		family_fini(family);
 		return -ENOMEM;
 	}
-	memset(family->parent, 0xff, 4 * n * sizeof(uint32_t));
-	family->first_child = family->parent + n;
-	family->last_child = family->first_child + n;
-	family->next = family->last_child + n;
-	/* Many tasks with one id would make the index slow. */
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		family->task[i] = (struct relative){ NO_TASK, NO_TASK, NO_TASK, NO_TASK, false };
+		/* Many tasks with one id would make the index slow. */
 		if (task_with(family, id_at(family, i)) == NO_TASK)
 			tdt__index_add(&family->by_id, tdt__hash_id(id_at(family, i)), i);
+	}
 	return 0;
 }
 
 static void add_child(struct family *family, uint32_t child)
 {
 	uint64_t id = family->listing->shown[child]->member.info.parent;
-	uint32_t parent = id != 0 ? task_with(family, id) : NO_TASK;
+	uint32_t number = id != 0 ? task_with(family, id) : NO_TASK;
+	struct relative *parent;
 
-	if (parent == NO_TASK || parent == child)
+	if (number == NO_TASK || number == child)
 		return;
-	family->parent[child] = parent;
-	if (family->last_child[parent] != NO_TASK)
-		family->next[family->last_child[parent]] = child;
+	parent = &family->task[number];
+	family->task[child].parent = number;
+	if (parent->last_child != NO_TASK)
+		family->task[parent->last_child].next = child;
 	else
-		family->first_child[parent] = child;
-	family->last_child[parent] = child;
-}
-
-/* The lines in front of a task: one for each ancestor that has more children. */
-static void draw_lines(struct tdt__string *string, const struct family *family, uint32_t task,
-		       unsigned depth)
-{
-	const struct tdt__glyphs *glyphs = tdt__glyphs(family->listing->print);
-	const char *part[TDT__LEVELS_MAX];
-	unsigned n = 0;
-
-	if (depth == 0) {
-		tdt__string_puts(string, glyphs->root);
-		return;
-	}
-	part[n++] = family->next[task] != NO_TASK ? glyphs->child : glyphs->last_child;
-	for (task = family->parent[task]; --depth > 0 && n < TDT__LEVELS_MAX;
-	     task = family->parent[task])
-		part[n++] = family->next[task] != NO_TASK ? glyphs->line : glyphs->blank;
-	tdt__string_puts(string, " ");
-	while (n > 0)
-		tdt__string_puts(string, part[--n]);
+		parent->first_child = child;
+	parent->last_child = child;
 }
 
 static void tree_line(struct tdt__string *string, const struct family *family, uint32_t task,
-		      unsigned depth)
+		      unsigned depth, struct tdt__indentation *indentation)
 {
 	const struct tdt__seen_task *shown = family->listing->shown[task];
 	const struct tdt_task_info *info = &shown->member.info;
 
-	draw_lines(string, family, task, depth);
+	tdt__indent(string, indentation, depth + 1, family->task[task].next == NO_TASK);
 	tdt__color(string, TDT__BOLD);
 	tdt__task_name(string, info->id, info->name);
 	tdt__color(string, TDT__PLAIN);
 	tdt__string_puts(string, " ");
 	ps_state(string, shown);
-	if (info->state_ns != 0) {
+	if (info->state_ns != 0)
 		tdt__string_printf(string, " %s", TDT__DURATION_CELL(info->state_ns));
-	}
 	if (info->n_waits != 0) {
 		tdt__string_puts(string, " ");
 		tdt__wait_for(string, &shown->wait, info->id, NULL);
@@ -135,27 +112,29 @@ static void tree_line(struct tdt__string *string, const struct family *family, u
 static uint32_t next_in_tree(const struct family *family, uint32_t task, uint32_t root,
 			     unsigned *depth)
 {
-	uint32_t child = family->first_child[task];
+	const struct relative *of = family->task;
+	uint32_t child = of[task].first_child;
 
-	if (child != NO_TASK && !family->printed[child]) {
+	if (child != NO_TASK && !of[child].printed) {
 		++*depth;
 		return child;
 	}
-	for (; task != root; task = family->parent[task], --*depth)
-		if (family->next[task] != NO_TASK && !family->printed[family->next[task]])
-			return family->next[task];
+	for (; task != root; task = of[task].parent, --*depth)
+		if (of[task].next != NO_TASK && !of[of[task].next].printed)
+			return of[task].next;
 	return NO_TASK;
 }
 
 static void write_tree(struct tdt__out *out, struct family *family, uint32_t root)
 {
 	struct tdt__string string = { .options = family->listing->print };
+	struct tdt__indentation indentation;
 	unsigned depth = 0;
 
 	for (uint32_t task = root; task != NO_TASK && out->error == 0 && !out->no_memory;
 	     task = next_in_tree(family, task, root, &depth)) {
-		family->printed[task] = true;
-		tree_line(&string, family, task, depth);
+		family->task[task].printed = true;
+		tree_line(&string, family, task, depth, &indentation);
 		tdt__out_take(out, &string);
 	}
 }
@@ -172,10 +151,10 @@ void ps_tree(struct tdt__out *out, const struct listing *listing)
 	for (uint32_t i = 0; i < listing->n; i++)
 		add_child(&family, i);
 	for (uint32_t i = 0; i < listing->n; i++)
-		if (family.parent[i] == NO_TASK)
+		if (family.task[i].parent == NO_TASK)
 			write_tree(out, &family, i);
 	for (uint32_t i = 0; i < listing->n; i++)
-		if (!family.printed[i])
+		if (!family.task[i].printed)
 			write_tree(out, &family, i);
 	family_fini(&family);
 }
@@ -237,21 +216,21 @@ static void dot_edge(struct tdt__string *string, const struct family *family, ui
 }
 
 /* Tasks that neither wait for a task nor are waited for are left out. */
-static void dot_graph(struct tdt__string *string, const struct family *family,
-		      unsigned char *mark, bool *in)
+static void dot_graph(struct tdt__string *string, const struct family *family, unsigned char *mark)
 {
 	size_t n = family->listing->n;
+	struct relative *of = family->task; /* the tasks that are printed are in the graph */
 
 	mark_rings(family, mark);
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t to = waits_for(family, i);
 
 		if (to != NO_TASK)
-			in[i] = in[to] = true;
+			of[i].printed = of[to].printed = true;
 	}
 	tdt__string_puts(string, "digraph tasks {\n\tnode [shape=box];\n");
 	for (uint32_t i = 0; i < n; i++)
-		if (in[i])
+		if (of[i].printed)
 			dot_node(string, family, i, mark[i] == 2);
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t to = waits_for(family, i);
@@ -265,17 +244,15 @@ static void dot_graph(struct tdt__string *string, const struct family *family,
 void ps_dot(struct tdt__out *out, const struct listing *listing)
 {
 	unsigned char *mark = calloc(listing->n + 1, sizeof *mark);
-	bool *in = calloc(listing->n + 1, sizeof *in);
 	struct tdt__string string = { 0 };
 	struct family family;
 
-	if (mark != NULL && in != NULL && family_init(&family, listing) == 0) {
-		dot_graph(&string, &family, mark, in);
+	if (mark != NULL && family_init(&family, listing) == 0) {
+		dot_graph(&string, &family, mark);
 		tdt__out_take(out, &string);
 		family_fini(&family);
 	} else {
 		out->no_memory = true;
 	}
 	free(mark);
-	free(in);
 }

@@ -1,14 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/*
- * Tasks as a table, threads as a table, and both as JSON.
- *
- *	process 4711, libtdt 0.1.0: 3 tasks, 2 waiting, 1 polling
- *	since the start: 5 tasks spawned, 2 ended, 12 polls
- *	deadlock: 5 "a" waits for 6 "b", which waits for 5 "a"
- *
- *	ID  NAME  STATE    FOR      AGE      POLLS  WOKEN BY  WAITS ON ...    SPAWNED AT
- *	 5  a     waiting  4.003 s  4.004 s      1         -  a mutex ...     demo/a.c:88
- */
+/* Tasks as a table, threads as a table, and both as JSON. */
 
 #include "cli/ps.h"
 
@@ -165,6 +156,16 @@ static void json_history(struct tdt__json *json, const struct listing *listing)
 		tdt__json_misuse(json, &seen.misuse);
 }
 
+static void thread_members(struct tdt__json *json, const struct tdt__known_thread *thread)
+{
+	tdt__json_known_u64(json, "thread", thread->id);
+	tdt__json_known_string(json, "name", thread->name);
+	tdt__json_bool(json, "worker", thread->worker);
+	tdt__json_known_u64(json, "parked_ns", thread->parked_ns);
+	if (thread->polls != NULL)
+		tdt__json_known_u64(json, "task", thread->polls->member.info.id);
+}
+
 /* The array of the threads.  Lack of memory is kept in the `out` of `json`. */
 static void json_threads(struct tdt__json *json, const struct listing *listing)
 {
@@ -175,21 +176,15 @@ static void json_threads(struct tdt__json *json, const struct listing *listing)
 		tdt__out_fail(json->out, error);
 		return;
 	}
-	tdt__json_begin(json, "threads", '[');
-	for (size_t i = 0; i < threads.n; i++) {
-		const struct tdt__known_thread *thread = &threads.thread[i];
-
-		tdt__json_begin(json, NULL, '{');
-		tdt__json_known_u64(json, "thread", thread->id);
-		tdt__json_known_string(json, "name", thread->name);
-		tdt__json_bool(json, "worker", thread->worker);
-		tdt__json_known_u64(json, "parked_ns", thread->parked_ns);
-		if (thread->polls != NULL)
-			tdt__json_known_u64(json, "task", thread->polls->member.info.id);
-		tdt__json_end(json, '}');
-	}
-	tdt__json_end(json, ']');
+	TDT__JSON_LIST(json, "threads", threads.thread, threads.n, thread_members, json);
 	tdt__thread_table_fini(&threads);
+}
+
+static void task_members(struct tdt__json *json, const struct tdt__seen_task *const *task)
+{
+	tdt__json_task(json, "task", &(*task)->member.info);
+	tdt__json_string(json, "outcome", (*task)->outcome);
+	tdt__json_string(json, "last", (*task)->last);
 }
 
 void ps_json(struct tdt__out *out, const struct listing *listing)
@@ -203,16 +198,6 @@ void ps_json(struct tdt__out *out, const struct listing *listing)
 	tdt__json_stuck_locks(&json, &listing->found);
 	if (listing->threads)
 		json_threads(&json, listing);
-	tdt__json_begin(&json, "tasks", '[');
-	for (size_t i = 0; i < listing->n && out->error == 0; i++) {
-		const struct tdt__seen_task *task = listing->shown[i];
-
-		tdt__json_begin(&json, NULL, '{');
-		tdt__json_task(&json, "task", &task->member.info);
-		tdt__json_string(&json, "outcome", task->outcome);
-		tdt__json_string(&json, "last", task->last);
-		tdt__json_end(&json, '}');
-	}
-	tdt__json_end(&json, ']');
+	TDT__JSON_LIST(&json, "tasks", listing->shown, listing->n, task_members, &json);
 	tdt__json_finish(&json);
 }

@@ -6,44 +6,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/index.h"
+#include "base/arena.h"
 #include "cli/read_parts.h"
+#include "tree-printer/names.h"
 #include "tree-printer/schema.h"
 #include "tree/groups.h"
 
 struct dump {
 	struct tdt_snapshot snapshot;
-	json_t *object;			   /* it owns all strings */
-	struct tdt_snapshot_group *groups; /* the panics and the orphaned locks come last */
-	const struct tdt_snapshot_group **list;	 /* pointers to them */
+	json_t *object;		 /* it owns all strings */
+	struct tdt__arena arena; /* for what the snapshot points to, but traces and waits */
+	const struct tdt_snapshot_group **list; /* the panics and the orphaned locks come last */
 	size_t n_groups;
-	struct tdt_snapshot_cycle *cycles;
-	const struct tdt_snapshot_cycle **rings; /* pointers to them */
+	struct tdt_snapshot_cycle **rings;
 	struct tdt_misuse misuse;
 	struct tdt_snapshot_process process;
-	struct tdt_task_info *tasks;		 /* of all groups, one group after the other */
-	const struct tdt_task_info **in_groups; /* pointers to them, in the same order */
-	struct tdt__index by_id;		 /* of several with one id, the first one */
-	const struct tdt_task_info **in_cycles; /* of all cycles, one cycle after the other */
-	size_t n_tasks;
 };
 
 void dump_free(struct dump *dump)
 {
 	if (dump == NULL)
 		return;
-	for (size_t i = 0; i < dump->n_groups; i++)
-		tdt_trace_free((struct tdt_trace *)(uintptr_t)dump->groups[i].trace);
-	for (size_t i = 0; i < dump->n_tasks; i++)
-		free((void *)(uintptr_t)dump->tasks[i].waits);
-	free(dump->groups);
-	free(dump->list);
-	free(dump->cycles);
-	free(dump->rings);
-	free(dump->tasks);
-	free(dump->in_groups);
-	tdt__index_fini(&dump->by_id);
-	free(dump->in_cycles);
+	for (size_t i = 0; i < dump->n_groups; i++) {
+		const struct tdt_snapshot_group *group = dump->list[i];
+
+		tdt_trace_free((struct tdt_trace *)(uintptr_t)group->trace);
+		for (size_t k = 0; k < group->n; k++)
+			free((void *)(uintptr_t)group->tasks[k]->waits);
+	}
+	tdt__arena_fini(&dump->arena);
 	json_decref(dump->object);
 	free(dump);
 }
@@ -53,32 +44,32 @@ const struct tdt_snapshot *dump_snapshot(const struct dump *dump)
 	return &dump->snapshot;
 }
 
-/*
- * How many elements the elements of `array` have together: their arrays `key`, or, if `key` is
- * NULL, they themselves.
- */
-static size_t count_within(const json_t *array, const char *key)
+/* Memory of zeros for `n` objects.  NULL: there is none. */
+static void *take_zeros(struct dump *dump, size_t n, size_t size)
 {
-	size_t n = 0;
+	void *memory = tdt__arena_take(&dump->arena, n * size);
 
-	for (size_t i = 0; i < json_array_size(array); i++) {
-		const json_t *element = json_array_get(array, i);
-
-		n += json_array_size(key != NULL ? json_object_get(element, key) : element);
-	}
-	return n;
+	return memory != NULL ? memset(memory, 0, n * size) : NULL;
 }
 
-static int allocate_groups(struct dump *dump, size_t groups, size_t tasks)
+/* Add a group with room for `n` tasks, `*infos`.  NULL: no memory. */
+static struct tdt_snapshot_group *add_dump_group(struct dump *dump, enum tdt_answer answer,
+						 size_t n, struct tdt_task_info **infos)
 {
-	dump->groups = calloc(groups + 1, sizeof(*dump->groups));
-	dump->list = calloc(groups + 1, sizeof(*dump->list));
-	dump->tasks = calloc(tasks + 1, sizeof(*dump->tasks));
-	dump->in_groups = calloc(tasks + 1, sizeof(*dump->in_groups));
-	return dump->groups != NULL && dump->list != NULL && dump->tasks != NULL &&
-		       dump->in_groups != NULL
-		   ? 0
-		   : -ENOMEM;
+	struct tdt_snapshot_group *group = take_zeros(dump, 1, sizeof *group);
+	const struct tdt_task_info **tasks =
+	    take_zeros(dump, n, sizeof(const struct tdt_task_info *));
+
+	*infos = take_zeros(dump, n, sizeof **infos);
+	if (group == NULL || tasks == NULL || *infos == NULL)
+		return NULL;
+	for (size_t i = 0; i < n; i++)
+		tasks[i] = &(*infos)[i];
+	*group = (struct tdt_snapshot_group){
+		.size = sizeof *group, .answer = answer, .tasks = tasks, .n = n
+	};
+	dump->list[dump->n_groups++] = group;
+	return group;
 }
 
 static int reader_fail_of(struct reader *reader, const char *key, const char *what)
@@ -89,35 +80,31 @@ static int reader_fail_of(struct reader *reader, const char *key, const char *wh
 
 static int read_group(struct reader *reader, const json_t *object, struct dump *dump)
 {
-	struct tdt_snapshot_group *group = &dump->groups[dump->n_groups];
 	const struct json_place place = { .reader = reader, .object = object, .name = "group" };
 	const json_t *tasks = json_object_get(object, "tasks"),
 		     *nodes = json_object_get(object, "nodes");
-	struct tdt_task_info *first = &dump->tasks[dump->n_tasks];
+	struct tdt_snapshot_group *group;
+	struct tdt_task_info *infos;
 	unsigned int answer;
 
 	if (reader_word(&place, "answer", answer_words, N_WORDS(answer_words), &answer))
 		return -1;
 	if (!json_is_array(tasks) || json_array_size(tasks) == 0)
 		return reader_fail_at(&place, "tasks", "not an array with a task at least");
-	*group = (struct tdt_snapshot_group){ .size = sizeof *group,
-					      .answer = (enum tdt_answer)answer,
-					      .tasks = &dump->in_groups[dump->n_tasks],
-					      .n = json_array_size(tasks) };
-	dump->list[dump->n_groups++] = group;
+	group = add_dump_group(dump, (enum tdt_answer)answer, json_array_size(tasks), &infos);
+	if (group == NULL)
+		return reader_fail(reader, strerror(ENOMEM));
 	for (size_t i = 0; i < group->n; i++) {
 		struct json_place task = { .reader = reader, .object = json_array_get(tasks, i) };
 
 		snprintf(task.name, sizeof(task.name), "tasks[%zu]", i);
-		if (reader_task(&task, &dump->tasks[dump->n_tasks]) != 0)
+		if (reader_task(&task, &infos[i]) != 0)
 			return -1;
-		dump->in_groups[dump->n_tasks] = &dump->tasks[dump->n_tasks];
-		dump->n_tasks++;
 	}
 	if (nodes == NULL && group->answer != TDT_ANSWER_NONE)
 		return reader_fail_at(&place, "nodes", "is missing");
 	if (nodes != NULL)
-		group->trace = reader_tree(reader, nodes, first);
+		group->trace = reader_tree(reader, nodes, infos);
 	return nodes == NULL || group->trace != NULL ? 0 : -1;
 }
 
@@ -172,7 +159,7 @@ static int read_groups_of(struct reader *reader, const json_t *object, size_t i,
 static int read_groups(struct reader *reader, const json_t *object, struct dump *dump)
 {
 	const struct tdt_snapshot *snapshot = &dump->snapshot;
-	size_t n = 0, tasks = 0;
+	size_t n = 0;
 
 	for (size_t i = 0; i < GROUP_ARRAYS; i++) {
 		const json_t *array = json_object_get(object, group_arrays[i].key);
@@ -180,9 +167,9 @@ static int read_groups(struct reader *reader, const json_t *object, struct dump 
 		if (array != NULL ? !json_is_array(array) : i == 0)
 			return reader_fail_of(reader, group_arrays[i].key, "not an array");
 		n += json_array_size(array);
-		tasks += count_within(array, "tasks");
 	}
-	if (allocate_groups(dump, n, tasks) != 0)
+	dump->list = take_zeros(dump, n, sizeof(const struct tdt_snapshot_group *));
+	if (dump->list == NULL)
 		return reader_fail(reader, strerror(ENOMEM));
 	for (size_t i = 0; i < GROUP_ARRAYS; i++)
 		if (read_groups_of(reader, object, i, dump) != 0)
@@ -193,57 +180,35 @@ static int read_groups(struct reader *reader, const json_t *object, struct dump 
 	return 0;
 }
 
-static const struct tdt_task_info *find_task(const struct dump *dump, uint64_t id)
+/* Read a cycle, which is an array of ids: number `i` under `key`. */
+static int read_cycle(struct reader *reader, const json_t *ids, const char *key, size_t i,
+		      const struct tdt__names *names, struct dump *dump)
 {
-	uint32_t i;
+	size_t n = json_array_size(ids);
+	struct tdt_snapshot_cycle *cycle = take_zeros(dump, 1, sizeof *cycle);
+	const struct tdt_task_info **tasks =
+	    take_zeros(dump, n, sizeof(const struct tdt_task_info *));
+	bool known = n != 0;
+	uint64_t id;
 
-	TDT__INDEX_EACH (i, &dump->by_id, tdt__hash_id(id))
-		if (dump->tasks[i].id == id)
-			return &dump->tasks[i];
-	return NULL;
-}
-
-/* Returns 0 or -ENOMEM. */
-static int index_tasks(struct dump *dump)
-{
-	if (tdt__index_reserve(&dump->by_id, dump->n_tasks) != 0)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < dump->n_tasks; i++)
-		if (find_task(dump, dump->tasks[i].id) == NULL)
-			tdt__index_add(&dump->by_id, tdt__hash_id(dump->tasks[i].id), i);
-	return 0;
-}
-
-/* Read the cycles under `key`, which are arrays of ids.  Adds the number of ids to `*used`. */
-static int read_rings(struct reader *reader, const json_t *object, const char *key,
-		      struct dump *dump, size_t *used)
-{
-	const json_t *rings = json_object_get(object, key);
-
-	for (size_t i = 0; i < json_array_size(rings); i++) {
-		const json_t *ids = json_array_get(rings, i);
-		struct tdt_snapshot_cycle *cycle = &dump->cycles[dump->snapshot.n_cycles];
-
-		*cycle = (struct tdt_snapshot_cycle){ .size = sizeof *cycle,
-						      .tasks = &dump->in_cycles[*used],
-						      .n = json_array_size(ids),
-						      .deadlock = strcmp(key, "deadlocks") == 0,
-						      .unproven = strcmp(key, "unproven") == 0 };
-		for (size_t k = 0; k < cycle->n; k++) {
-			uint64_t id;
-
-			if (!reader_parse_number(json_array_get(ids, k), &id) ||
-			    find_task(dump, id) == NULL)
-				break;
-			dump->in_cycles[(*used)++] = find_task(dump, id);
-		}
-		if (cycle->n == 0 || &cycle->tasks[cycle->n] != &dump->in_cycles[*used]) {
-			snprintf(reader->message, sizeof(reader->message),
-				 "%s[%zu]: not an array of ids of tasks in the groups", key, i);
-			return -1;
-		}
-		dump->rings[dump->snapshot.n_cycles++] = cycle;
+	if (cycle == NULL || tasks == NULL)
+		return reader_fail(reader, strerror(ENOMEM));
+	for (size_t k = 0; k < n && known; k++) {
+		known = reader_parse_number(json_array_get(ids, k), &id);
+		tasks[k] = known ? tdt__names_task(names, id) : NULL;
+		known = tasks[k] != NULL;
 	}
+	if (!known) {
+		snprintf(reader->message, sizeof(reader->message),
+			 "%s[%zu]: not an array of ids of tasks in the groups", key, i);
+		return -1;
+	}
+	*cycle = (struct tdt_snapshot_cycle){ .size = sizeof *cycle,
+					      .tasks = tasks,
+					      .n = n,
+					      .deadlock = strcmp(key, "deadlocks") == 0,
+					      .unproven = strcmp(key, "unproven") == 0 };
+	dump->rings[dump->snapshot.n_cycles++] = cycle;
 	return 0;
 }
 
@@ -266,38 +231,53 @@ static int count_deadlock_groups(struct reader *reader, const json_t *groups, si
 			return -1;
 		}
 		last = (size_t)number;
-		dump->cycles[last].n_groups++;
+		dump->rings[last]->n_groups++;
 	}
 	return 0;
 }
 
+static const char *const ring_keys[] = { "deadlocks", "unproven", "rings" };
+
+static int read_rings(struct reader *reader, const json_t *object, const struct tdt__names *names,
+		      struct dump *dump)
+{
+	int err = 0;
+
+	for (int kind = 0; kind < 3 && err == 0; kind++) {
+		const json_t *rings = json_object_get(object, ring_keys[kind]);
+
+		for (size_t i = 0; i < json_array_size(rings) && err == 0; i++)
+			err = read_cycle(reader, json_array_get(rings, i), ring_keys[kind], i,
+					 names, dump);
+		if (kind == 0 && err == 0)
+			err = count_deadlock_groups(reader, json_object_get(object, "groups"),
+						    dump->snapshot.n_cycles, dump);
+	}
+	return err;
+}
+
 static int read_cycles(struct reader *reader, const json_t *object, struct dump *dump)
 {
-	static const char *const keys[] = { "deadlocks", "unproven", "rings" };
-	size_t used = 0, n = 0, within = 0;
+	struct tdt__names *names;
+	size_t n = 0;
+	int err;
 
 	for (int i = 0; i < 3; i++) {
-		const json_t *rings = json_object_get(object, keys[i]);
+		const json_t *rings = json_object_get(object, ring_keys[i]);
 
 		if (rings != NULL && !json_is_array(rings))
 			return reader_fail(reader, "deadlocks, unproven, rings: not arrays");
 		n += json_array_size(rings);
-		within += count_within(rings, NULL);
 	}
-	dump->cycles = calloc(n + 1, sizeof(*dump->cycles));
-	dump->rings = calloc(n + 1, sizeof(*dump->rings));
-	dump->in_cycles = calloc(within + 1, sizeof(*dump->in_cycles));
-	if (dump->cycles == NULL || dump->rings == NULL || dump->in_cycles == NULL ||
-	    index_tasks(dump) != 0)
-		return reader_fail(reader, strerror(ENOMEM));
-	dump->snapshot.cycles = dump->rings;
-	if (read_rings(reader, object, "deadlocks", dump, &used) != 0 ||
-	    count_deadlock_groups(reader, json_object_get(object, "groups"),
-				  dump->snapshot.n_cycles, dump) != 0)
-		return -1;
-	return read_rings(reader, object, "unproven", dump, &used) != 0
-		   ? -1
-		   : read_rings(reader, object, "rings", dump, &used);
+	dump->rings = take_zeros(dump, n, sizeof dump->rings[0]);
+	names = tdt__names_new(&dump->snapshot);
+	if (dump->rings == NULL || names == NULL)
+		err = reader_fail(reader, strerror(ENOMEM));
+	else
+		err = read_rings(reader, object, names, dump);
+	dump->snapshot.cycles = (const struct tdt_snapshot_cycle *const *)dump->rings;
+	tdt__names_free(names);
+	return err;
 }
 
 static int read_summary(const struct json_place *place, struct tdt_snapshot *snapshot)
@@ -372,24 +352,24 @@ static int read_process(struct reader *reader, const json_t *of, struct dump *du
 	return 0;
 }
 
-int reader_dump(struct reader *reader, json_t *object, struct dump **result)
+/* Read a dump or a list: the member `key`, and the rest by `read`. */
+static int read_member(struct reader *reader, json_t *object, const char *key,
+		       int (*read)(const struct json_place *place, json_t *object,
+				   struct dump *dump),
+		       struct dump **result)
 {
-	const struct json_place place = { .reader = reader,
-					  .object = json_object_get(object, "dump"),
-					  .name = "dump" };
+	struct json_place place = { .reader = reader, .object = json_object_get(object, key) };
 	struct dump *dump;
 
+	snprintf(place.name, sizeof place.name, "%s", key);
 	if (!json_is_object(place.object))
-		return reader_fail(reader, "dump: not an object");
+		return reader_fail_of(reader, key, "not an object");
 	dump = calloc(1, sizeof(*dump));
 	if (dump == NULL)
 		return reader_fail(reader, strerror(ENOMEM));
 	dump->snapshot.size = sizeof(dump->snapshot);
 	dump->object = json_incref(object);
-	if (read_summary(&place, &dump->snapshot) != 0 ||
-	    read_process(reader, place.object, dump) != 0 ||
-	    read_misuse(reader, json_object_get(object, "misuse"), dump) != 0 ||
-	    read_groups(reader, object, dump) != 0 || read_cycles(reader, object, dump) != 0) {
+	if (read(&place, object, dump) != 0) {
 		dump_free(dump);
 		return -1;
 	}
@@ -397,74 +377,79 @@ int reader_dump(struct reader *reader, json_t *object, struct dump **result)
 	return 1;
 }
 
-/* Add a task of a list to its only group, unless the task has ended. */
-static int read_list_entry(struct reader *reader, const json_t *object, struct dump *dump)
+static int read_snapshot(const struct json_place *place, json_t *object, struct dump *dump)
+{
+	struct reader *reader = place->reader;
+
+	return read_summary(place, &dump->snapshot) != 0 ||
+		       read_process(reader, place->object, dump) != 0 ||
+		       read_misuse(reader, json_object_get(object, "misuse"), dump) != 0 ||
+		       read_groups(reader, object, dump) != 0 ||
+		       read_cycles(reader, object, dump) != 0
+		   ? -1
+		   : 0;
+}
+
+int reader_dump(struct reader *reader, json_t *object, struct dump **result)
+{
+	return read_member(reader, object, "dump", read_snapshot, result);
+}
+
+/* Read a task of a list as the next one of a group, unless the task has ended. */
+static int read_list_entry(struct reader *reader, const json_t *object,
+			   struct tdt_snapshot_group *group, struct tdt_task_info *infos)
 {
 	const struct json_place place = { .reader = reader,
 					  .object = json_object_get(object, "task"),
 					  .name = "task" };
-	struct tdt_task_info *info = &dump->tasks[dump->n_tasks];
 
 	if (!json_is_object(place.object))
 		return reader_fail(reader, "tasks: not objects with a task");
 	if (json_object_get(object, "outcome") != NULL)
 		return 0;
-	if (reader_task(&place, info) != 0)
+	if (reader_task(&place, &infos[group->n]) != 0)
 		return -1;
-	dump->in_groups[dump->n_tasks++] = info;
+	group->n++;
 	return 0;
 }
 
+/* Tasks without trees are one group; no group is empty. */
 static int read_list_entries(struct reader *reader, const json_t *tasks, struct dump *dump)
 {
 	size_t n = json_array_size(tasks);
+	struct tdt_snapshot_group *group = NULL;
+	struct tdt_task_info *infos;
 	int err = 0;
 
 	if (!json_is_array(tasks))
 		return reader_fail(reader, "tasks: not an array");
-	if (allocate_groups(dump, 1, n) != 0)
+	dump->list = take_zeros(dump, 1, sizeof(const struct tdt_snapshot_group *));
+	if (dump->list != NULL)
+		group = add_dump_group(dump, TDT_ANSWER_NONE, n, &infos);
+	if (group == NULL)
 		return reader_fail(reader, strerror(ENOMEM));
+	group->n = 0;
 	for (size_t i = 0; i < n && err == 0; i++) {
 		snprintf(reader->prefix, sizeof(reader->prefix), "tasks[%zu].", i);
-		err = read_list_entry(reader, json_array_get(tasks, i), dump);
+		err = read_list_entry(reader, json_array_get(tasks, i), group, infos);
 	}
 	reader->prefix[0] = '\0';
+	dump->snapshot.groups = dump->list;
+	dump->snapshot.n_groups = group->n != 0;
+	dump->snapshot.tasks = dump->snapshot.unanswered = group->n;
 	return err;
 }
 
-/* Tasks without trees are one group; no group is empty. */
-static void group_listed(struct dump *dump)
+static int read_list(const struct json_place *place, json_t *object, struct dump *dump)
 {
-	dump->groups[0] = (struct tdt_snapshot_group){ .size = sizeof dump->groups[0],
-						       .answer = TDT_ANSWER_NONE,
-						       .tasks = dump->in_groups,
-						       .n = dump->n_tasks };
-	dump->list[0] = &dump->groups[0];
-	dump->snapshot.groups = dump->list;
-	dump->snapshot.n_groups = dump->n_tasks != 0;
-	dump->snapshot.tasks = dump->snapshot.unanswered = dump->n_tasks;
 	dump->snapshot.outside = 1;
+	dump->snapshot.recorded = json_object_get(place->object, "recording") != NULL;
+	return read_process(place->reader, place->object, dump) != 0
+		   ? -1
+		   : read_list_entries(place->reader, json_object_get(object, "tasks"), dump);
 }
 
 int reader_list(struct reader *reader, json_t *object, struct dump **result)
 {
-	const json_t *list = json_object_get(object, "ps");
-	struct dump *dump;
-
-	if (!json_is_object(list))
-		return reader_fail(reader, "ps: not an object");
-	dump = calloc(1, sizeof *dump);
-	if (dump == NULL)
-		return reader_fail(reader, strerror(ENOMEM));
-	dump->snapshot.size = sizeof dump->snapshot;
-	dump->object = json_incref(object);
-	if (read_process(reader, list, dump) != 0 ||
-	    read_list_entries(reader, json_object_get(object, "tasks"), dump) != 0) {
-		dump_free(dump);
-		return -1;
-	}
-	group_listed(dump);
-	dump->snapshot.recorded = json_object_get(list, "recording") != NULL;
-	*result = dump;
-	return 1;
+	return read_member(reader, object, "ps", read_list, result);
 }

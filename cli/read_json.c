@@ -55,11 +55,12 @@ static size_t read_for_jansson(void *buffer, size_t size, void *reader)
 	return 1;
 }
 
-/* Skip to the next object.  Returns 1; 0: there is none; or -1: reading failed. */
-static int skip_json_space(struct reader *reader)
+int reader_skip_space(struct reader *reader)
 {
 	int byte;
 
+	if (reader->line == 0)
+		reader->line = 1;
 	do
 		byte = read_byte(reader);
 	while (byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r');
@@ -67,7 +68,7 @@ static int skip_json_space(struct reader *reader)
 		return ferror(reader->file) ? reader_fail(reader, strerror(errno)) : 0;
 	ungetc(byte, reader->file);
 	reader->column--;
-	return 1;
+	return byte;
 }
 
 static int read_trace(struct reader *reader, const json_t *object, struct tdt_trace **trace)
@@ -121,9 +122,7 @@ int reader_next(struct reader *reader, struct tdt_trace **trace, struct dump **d
 	*trace = NULL;
 	if (dump != NULL)
 		*dump = NULL;
-	if (reader->line == 0)
-		reader->line = 1;
-	result = skip_json_space(reader);
+	result = reader_skip_space(reader);
 	if (result <= 0)
 		return result;
 	start = *reader;

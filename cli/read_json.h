@@ -34,6 +34,12 @@ const struct tdt_snapshot *dump_snapshot(const struct dump *dump);
 void dump_free(struct dump *dump); /* NULL does nothing */
 
 /*
+ * Skip to the next object.  Returns its first byte; 0: there is none; or -1: reading failed, and
+ * `message` says why.
+ */
+int reader_skip_space(struct reader *reader);
+
+/*
  * Read the next trace or dump.  Returns 1, and one of `*trace` and `*dump` is for the caller to
  * free, and the other one is NULL; both are NULL after a profile.  Returns 0 at the end of the
  * file; or -1 if the next object can't be read.  Then `message` says why, and `line` and `column`

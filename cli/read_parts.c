@@ -33,7 +33,6 @@ static bool parse_digits(const char *digits, int base, uint64_t *value)
 	return n > 0 && digits[n] == '\0' && errno == 0;
 }
 
-/* Parse a whole number, or a string of digits, which writers use for large numbers. */
 bool reader_parse_number(const json_t *json, uint64_t *value)
 {
 	*value = (uint64_t)json_integer_value(json);
@@ -42,7 +41,6 @@ bool reader_parse_number(const json_t *json, uint64_t *value)
 	return json_is_integer(json) && json_integer_value(json) >= 0;
 }
 
-/* Get a number that may be left out, and is 0 then. */
 int reader_number(const struct json_place *place, const char *key, uint64_t max, uint64_t *value)
 {
 	const json_t *json = json_object_get(place->object, key);
@@ -97,7 +95,6 @@ int reader_flag(const struct json_place *place, const char *key, uint8_t *value)
 		   : reader_fail_at(place, key, "not true or false");
 }
 
-/* Get one of the `n` words, as its index. */
 int reader_word(const struct json_place *place, const char *key, const char *const *words, size_t n,
 		unsigned int *value)
 {
@@ -314,7 +311,6 @@ static int read_nodes(struct reader *reader, const json_t *array, struct tdt_tra
 	return err;
 }
 
-/* Read the tree of the task that `info` describes.  NULL: it failed, and `message` says why. */
 struct tdt_trace *reader_tree(struct reader *reader, const json_t *nodes,
 			      const struct tdt_task_info *info)
 {

@@ -24,7 +24,7 @@
 
 static void record_options(struct options *options, int argc, char **argv)
 {
-	read_command_line(COMMAND_RECORD, options, &argc, &argv, false);
+	read_command_line(COMMAND_RECORD, options, &argc, &argv, TARGET_ONE);
 	options->summary |= options->print.format == TDT_PRINT_JSON;
 	if (options->output == NULL && !options->summary)
 		bad_usage("-o OUT or --summary is missing", "");
@@ -100,22 +100,16 @@ static int write_wanted(struct recording_read *read, const struct options *optio
 	return status;
 }
 
-/* The registry whose library has recorded.  If there are several, the first one is chosen. */
+/* If there are several, the first one is chosen. */
 static const struct tdt__found *choose_registry(const struct outside *outside)
 {
-	const struct tdt__found *chosen = NULL;
-	size_t n = 0;
+	size_t n;
+	const struct tdt__found *chosen = outside_recorder(outside, &n);
 
-	for (size_t i = outside->n_found; i-- > 0;) {
-		if (outside->found[i].registry.rings == 0)
-			continue;
-		chosen = &outside->found[i];
-		n++;
-	}
 	if (n > 1)
 		report_trouble("several copies of libtdt have recorded: this is the recording of "
 			       "one of them");
-	return chosen != NULL ? chosen : &outside->found[0];
+	return chosen;
 }
 
 static void open_image(void *data, uint64_t address)
@@ -261,7 +255,7 @@ static int record_directory(struct options *options)
 	struct recording_read read;
 	int status;
 
-	if (recording_read_chosen(&outside_program, options->dir, &read) != PROGRAM_GOES_ON)
+	if (recording_read_chosen(options->dir, &read) != PROGRAM_GOES_ON)
 		return TDT_TROUBLE;
 	tdt__recording_close(read.recording); /* the block may be replaced */
 	read.recording = NULL;

@@ -16,6 +16,7 @@
 #include <tdt/layout/recording.h>
 
 #include "base/regular_file.h"
+#include "base/text.h"
 #include "recording/copy.h"
 #include "recording/module_table.h"
 #include "recording/process.h"
@@ -28,9 +29,9 @@
 
 #define OWNER_WORDS 64
 
-static int recording_failed(const struct program *program, const char *path, const char *message)
+static int recording_failed(const char *path, const char *message)
 {
-	fprintf(stderr, "%s: %s: %s\n", program->name, path, message);
+	fprintf(stderr, "%s: %s: %s\n", program_name, path, message);
 	return EXIT_BAD_INPUT;
 }
 
@@ -126,8 +127,7 @@ static bool choose_file(struct recording_files *files)
 	return best >= 0;
 }
 
-static int list_directory(const struct program *program, const char *path, DIR *dir,
-			  struct recording_files *files)
+static int list_directory(const char *path, DIR *dir, struct recording_files *files)
 {
 	const char *wrong = "there is no recording here";
 	const struct dirent *entry;
@@ -142,23 +142,22 @@ static int list_directory(const struct program *program, const char *path, DIR *
 	if (files->n > 0)
 		wrong = "there are recordings of other users only: name one of the files";
 	recordings_free(files);
-	return recording_failed(program, path, err != 0 ? strerror(-err) : wrong);
+	return recording_failed(path, err != 0 ? strerror(-err) : wrong);
 }
 
-int recordings_list(const struct program *program, const char *path,
-		    struct recording_files *files)
+int recordings_list(const char *path, struct recording_files *files)
 {
 	DIR *dir = opendir(path);
 	int status;
 
 	*files = (struct recording_files){ 0 };
 	if (dir != NULL) {
-		status = list_directory(program, path, dir, files);
+		status = list_directory(path, dir, files);
 		closedir(dir);
 		return status;
 	}
 	if (errno != ENOTDIR)
-		return recording_failed(program, path, strerror(errno));
+		return recording_failed(path, strerror(errno));
 	files->file = calloc(1, sizeof(*files->file));
 	if (files->file != NULL)
 		files->file->path = strdup(path);
@@ -166,7 +165,7 @@ int recordings_list(const struct program *program, const char *path,
 	if (files->file != NULL && files->file->path != NULL)
 		return PROGRAM_GOES_ON;
 	recordings_free(files);
-	return recording_failed(program, path, strerror(ENOMEM));
+	return recording_failed(path, strerror(ENOMEM));
 }
 
 /* Whose the file is, unless it is the reader's own. */
@@ -193,7 +192,6 @@ void recordings_free(struct recording_files *files)
 
 static void file_line(struct tdt__string *line, const struct recording_file *file, bool chosen)
 {
-	const char *name = strrchr(file->path, '/');
 	char words[OWNER_WORDS];
 
 	tdt__string_printf(line, "%s %.19s  ", chosen ? "->" : "  ",
@@ -204,7 +202,7 @@ static void file_line(struct tdt__string *line, const struct recording_file *fil
 			   : file->exited ? "which has exited"
 					  : "which has ended, not by exit()",
 			   owner_words(file, words), file->strange ? ", passed over: " : ": ");
-	tdt__string_text(line, name != NULL ? name + 1 : file->path);
+	tdt__string_text(line, tdt__file_name(file->path));
 	tdt__string_puts(line, "\n");
 }
 
@@ -257,13 +255,13 @@ int recordings_print(const struct recording_files *files,
 	return tdt__out_end(&out);
 }
 
-void recordings_say_chosen(const struct program *program, const struct recording_files *files)
+void recordings_say_chosen(const struct recording_files *files)
 {
 	const struct recording_file *chosen = &files->file[files->chosen];
 	char words[OWNER_WORDS];
 
 	if (files->n > 1)
-		fprintf(stderr, "%s: of %zu recordings, this one is read: %s%s\n", program->name,
+		fprintf(stderr, "%s: of %zu recordings, this one is read: %s%s\n", program_name,
 			files->n, chosen->path, owner_words(chosen, words));
 }
 
@@ -300,7 +298,7 @@ static int read_opened(int fd, struct recording_read *read)
 	return read->modules != NULL ? 0 : -ENOMEM;
 }
 
-int recording_read(const struct program *program, const char *path, struct recording_read *read)
+int recording_read(const char *path, struct recording_read *read)
 {
 	int fd = tdt__regular_open(AT_FDCWD, path), err = fd;
 
@@ -312,34 +310,25 @@ int recording_read(const struct program *program, const char *path, struct recor
 	if (err >= 0)
 		return PROGRAM_GOES_ON;
 	recording_read_free(read);
-	return recording_failed(program, path, error_text(err));
+	return recording_failed(path, error_text(err));
 }
 
-static int read_chosen_file(const struct program *program, struct recording_files *files,
-			    struct recording_read *read)
-{
-	struct recording_file *chosen = &files->file[files->chosen];
-	int status;
-
-	recordings_say_chosen(program, files);
-	status = recording_read(program, chosen->path, read);
-	if (status != PROGRAM_GOES_ON)
-		return status;
-	read->path = chosen->path;
-	chosen->path = NULL;
-	return status;
-}
-
-int recording_read_chosen(const struct program *program, const char *path,
-			  struct recording_read *read)
+int recording_read_chosen(const char *path, struct recording_read *read)
 {
 	struct recording_files files;
-	int status = recordings_list(program, path, &files);
+	char **chosen;
+	int status = recordings_list(path, &files);
 
 	if (status != PROGRAM_GOES_ON)
 		return status;
 	tdt__debugfile_by_environment();
-	status = read_chosen_file(program, &files, read);
+	recordings_say_chosen(&files);
+	chosen = &files.file[files.chosen].path;
+	status = recording_read(*chosen, read);
+	if (status == PROGRAM_GOES_ON) {
+		read->path = *chosen;
+		*chosen = NULL;
+	}
 	recordings_free(&files);
 	return status;
 }

@@ -45,8 +45,7 @@ struct recording_files {
  * List the recordings at `path`: those in a directory, or a file, which alone is not looked into.
  * Returns PROGRAM_GOES_ON, or an exit status after a report of what is wrong.
  */
-int recordings_list(const struct program *program, const char *path,
-		    struct recording_files *files);
+int recordings_list(const char *path, struct recording_files *files);
 void recordings_free(struct recording_files *files);
 
 /* Print the list for a reader, or as JSON. */
@@ -54,7 +53,7 @@ int recordings_print(const struct recording_files *files,
 		     const struct tdt_print_options *options);
 
 /* If there are several recordings, say on standard error which one is read. */
-void recordings_say_chosen(const struct program *program, const struct recording_files *files);
+void recordings_say_chosen(const struct recording_files *files);
 
 /* A recording that was read into memory. */
 struct recording_read {
@@ -66,14 +65,13 @@ struct recording_read {
 };
 
 /* Read a file.  Returns PROGRAM_GOES_ON, or an exit status after a report of what is wrong. */
-int recording_read(const struct program *program, const char *path, struct recording_read *read);
+int recording_read(const char *path, struct recording_read *read);
 
 /*
  * Read the file at `path`, or the recording in that directory that recordings_list() chooses.  Of
  * several, it is named on standard error.
  */
-int recording_read_chosen(const struct program *program, const char *path,
-			  struct recording_read *read);
+int recording_read_chosen(const char *path, struct recording_read *read);
 void recording_read_free(struct recording_read *read);
 
 struct options;

@@ -6,6 +6,7 @@
 
 #include "cli/serve.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
@@ -22,6 +23,7 @@
 #define MOST_CLIENTS 16
 #define MOST_REQUEST 8192 /* bytes */
 #define HEAD_MAX 512      /* bytes of the head of an answer */
+#define HOST_MAX 256
 
 struct listen_place {
 	char host[64];
@@ -120,6 +122,7 @@ struct server {
 	const struct serve_limits *limits;
 	serve_fn *page;
 	void *arg;
+	char name[HOST_MAX], whole_name[HOST_MAX]; /* of the machine: "node7", "node7.example" */
 	struct client client[MOST_CLIENTS];
 };
 
@@ -165,18 +168,55 @@ static void accept_client(struct server *server)
 	client->received = client->sent = 0;
 }
 
-/* Whether the client accepts OpenMetrics, by a header of the request. */
-static enum serve_form accepted_form(const char *request)
+/* The value of a header of the request, up to the end of its line: `*n` bytes.  NULL: none. */
+static const char *header_of(const char *request, const char *name, size_t *n)
 {
 	for (const char *line = strchr(request, '\n'); line != NULL; line = strchr(line, '\n')) {
-		size_t length = strcspn(++line, "\n");
-		const char *type = strcasestr(line, "application/openmetrics-text");
+		const char *value = ++line + strlen(name);
 
-		if (strncasecmp(line, "accept:", strlen("accept:")) == 0 && type != NULL &&
-		    type < line + length)
-			return SERVE_OPENMETRICS;
+		if (strncasecmp(line, name, strlen(name)) != 0 || *value != ':')
+			continue;
+		value++;
+		value += strspn(value, " \t");
+		*n = strcspn(value, "\r\n");
+		return value;
 	}
-	return SERVE_PROMETHEUS;
+	return NULL;
+}
+
+/* Whether the client accepts OpenMetrics. */
+static bool accepts_open_metrics(const char *request)
+{
+	size_t n;
+	const char *types = header_of(request, "accept", &n);
+	const char *type = types != NULL ? strcasestr(types, "application/openmetrics-text") : NULL;
+
+	return type != NULL && type < types + n;
+}
+
+/*
+ * Whether the client means this machine: by an address, as localhost, or by the machine's own name.
+ * Any other name may be one that somebody else had resolved to an address here, so that pages of
+ * theirs in a user's browser could read what only this machine may.
+ */
+static bool is_for_this_machine(const struct server *server, const char *request)
+{
+	struct in6_addr address;
+	char name[HOST_MAX];
+	size_t n;
+	const char *host = header_of(request, "host", &n);
+	bool bracket = host != NULL && host[0] == '[';
+
+	if (host == NULL)
+		return true; /* no browser leaves it out */
+	n = bracket ? strcspn(host++, "]\r\n") - 1 : strcspn(host, ": \t\r\n");
+	if (n >= sizeof name)
+		return false;
+	memcpy(name, host, n);
+	name[n] = '\0';
+	return inet_pton(bracket ? AF_INET6 : AF_INET, name, &address) == 1 ||
+	       strcasecmp(name, "localhost") == 0 || strcasecmp(name, server->name) == 0 ||
+	       strcasecmp(name, server->whole_name) == 0;
 }
 
 static bool has_line_of_request(const char *request, const char *method)
@@ -222,16 +262,15 @@ static void set_refusal(struct client *client, const char *status)
 
 static void set_page(struct server *server, struct client *client, bool body)
 {
-	static const char *const types[] = {
-		[SERVE_OPENMETRICS] = "application/openmetrics-text; version=1.0.0",
-		[SERVE_PROMETHEUS] = "text/plain; version=0.0.4",
-	};
-	enum serve_form form = accepted_form(client->request);
+	bool open_metrics = accepts_open_metrics(client->request);
 	char *text = NULL;
 	size_t length = 0;
 
-	if (server->page(server->arg, form, &text, &length) == 0)
-		set_answer(client, "200 OK", types[form], text, length, body);
+	if (server->page(server->arg, open_metrics, &text, &length) == 0)
+		set_answer(client, "200 OK",
+			   open_metrics ? "application/openmetrics-text; version=1.0.0"
+					: "text/plain; version=0.0.4",
+			   text, length, body);
 	else
 		set_refusal(client, "500 Internal Server Error");
 	free(text);
@@ -244,6 +283,8 @@ static void answer_request(struct server *server, struct client *client)
 
 	if (!get && !head)
 		set_refusal(client, "400 Bad Request");
+	else if (!is_for_this_machine(server, client->request))
+		set_refusal(client, "403 Forbidden");
 	else if (!is_for_page(strchr(client->request, '/')))
 		set_refusal(client, "404 Not Found");
 	else
@@ -339,6 +380,22 @@ static int serve_once(struct server *server)
 	return 0;
 }
 
+/* The whole name is that of the resolver; if it has none, it is the short one. */
+static void find_own_names(struct server *server)
+{
+	const struct addrinfo hints = { .ai_flags = AI_CANONNAME, .ai_socktype = SOCK_STREAM };
+	struct addrinfo *found;
+
+	strcpy(server->name, "localhost");
+	gethostname(server->name, sizeof server->name - 1);
+	strcpy(server->whole_name, server->name);
+	if (getaddrinfo(server->name, NULL, &hints, &found) != 0)
+		return;
+	if (found->ai_canonname != NULL)
+		snprintf(server->whole_name, sizeof server->whole_name, "%s", found->ai_canonname);
+	freeaddrinfo(found);
+}
+
 int serve(int listener, const struct serve_limits *limits, serve_fn *page, void *arg)
 {
 	struct server *server = calloc(1, sizeof *server);
@@ -350,6 +407,7 @@ int serve(int listener, const struct serve_limits *limits, serve_fn *page, void 
 	server->limits = limits;
 	server->page = page;
 	server->arg = arg;
+	find_own_names(server);
 	for (size_t i = 0; i < MOST_CLIENTS; i++)
 		server->client[i].connection = -1;
 	while (error == 0)

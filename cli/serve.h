@@ -8,21 +8,20 @@
  * answer, a request has a limited length, and if there are too many clients, the oldest one has to
  * go.  While a page is made, all clients wait.
  *
- * This is less than any HTTP library does: of a request only the first line and the header Accept
- * are looked at, and each connection gets one answer.
+ * This is less than any HTTP library does: of a request only the first line and the headers Accept
+ * and Host are looked at, and each connection gets one answer.  A request is refused if its Host is
+ * neither an address, nor localhost, nor the machine's own name.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Which form of the page a client understands. */
-enum serve_form { SERVE_OPENMETRICS, SERVE_PROMETHEUS };
-
 /*
- * Make the page: set `*text`, which malloc() made and serve() frees, and its length.  Returns 0 or
- * a negative errno.
+ * Make the page, as OpenMetrics or in Prometheus's older form: set `*text`, which malloc() made and
+ * serve() frees, and its length.  Returns 0 or a negative errno.
  */
-typedef int serve_fn(void *arg, enum serve_form form, char **text, size_t *length);
+typedef int serve_fn(void *arg, bool open_metrics, char **text, size_t *length);
 
 struct serve_limits {
 	uint64_t request_ns; /* for a client to send its request */

@@ -8,15 +8,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/tdt.h"
+#include "cli/wait.h"
 #include "reader/door.h"
 #include "tree-printer/words.h"
 
@@ -37,7 +35,7 @@ static void set_setting(struct set_command *command, const char *setting)
 	bool known = false;
 
 	if (tdt__starts_with(setting, "watch=")) {
-		set_duration(&outside_program, &command->watch_ns, setting + strlen("watch="));
+		set_duration(&command->watch_ns, setting + strlen("watch="));
 		known = command->watch_ns != 0;
 	} else if (tdt__starts_with(setting, "record=")) {
 		known = tdt__text_bytes(setting + strlen("record="), &command->ring_size) &&
@@ -48,115 +46,63 @@ static void set_setting(struct set_command *command, const char *setting)
 			  setting);
 }
 
-/* The watch and the recording that are in force, as the library has answered. */
-struct in_force {
-	uint64_t watch_ns;
-	bool recording, by_program;
-};
-
-static int request_watch(const struct set_command *command, struct tdt__door *door,
-			 struct in_force *in_force, struct tdt__trouble *trouble)
+/* What is in force, as the library has answered. */
+static void print_in_force(const struct set_command *command, uint64_t watch_ns, bool by_program)
 {
-	struct tdt_outside_watch watch = { .interval_ns = command->watch_ns };
-	int error;
+	bool recording = command->ring_size != 0;
 
-	if (command->watch_ns == 0)
-		return 0;
-	error = tdt__door_request(door, &watch.header, TDT_OUTSIDE_WATCH, sizeof watch, trouble);
-	in_force->watch_ns = watch.interval_ns;
-	return error;
-}
-
-static int request_record(const struct set_command *command, struct tdt__door *door,
-			  struct in_force *in_force, struct tdt__trouble *trouble)
-{
-	struct tdt_outside_record record = { .ring_size = command->ring_size, .on = 1 };
-	int error;
-
-	if (command->ring_size == 0)
-		return 0;
-	error = tdt__door_request(door, &record.header, TDT_OUTSIDE_RECORD, sizeof record, trouble);
-	in_force->recording = true;
-	in_force->by_program = record.by_program != 0;
-	return error;
-}
-
-static void print_in_force(const struct set_command *command, const struct in_force *in_force)
-{
 	if (command->options.print.format == TDT_PRINT_JSON) {
 		printf("{\"tdt\":1,\"set\":{\"watch_ns\":%" PRIu64 ",\"recording\":%s}}\n",
-		       in_force->watch_ns, in_force->recording ? "true" : "false");
+		       watch_ns, recording ? "true" : "false");
 		return;
 	}
-	if (in_force->watch_ns != 0)
-		printf("the tasks are watched: every %s\n", TDT__DURATION(in_force->watch_ns));
-	if (in_force->recording)
+	if (watch_ns != 0)
+		printf("the tasks are watched: every %s\n", TDT__DURATION(watch_ns));
+	if (recording)
 		printf("the tasks are recorded%s\n",
-		       in_force->by_program ? ", as the program itself has chosen" : "");
+		       by_program ? ", as the program itself has chosen" : "");
 }
 
 static int set_one(const struct set_command *command, struct set_doors *doors,
 		   const struct outside *outside, size_t registry, struct tdt__trouble *trouble)
 {
+	struct tdt_outside_watch watch = { .interval_ns = command->watch_ns };
+	struct tdt_outside_record record = { .ring_size = command->ring_size, .on = 1 };
 	struct tdt__door *door = &doors->door[doors->n];
-	struct in_force in_force = { 0 };
 	int error = tdt__door_open(door, &outside->target, &outside->found[registry], trouble);
 
 	if (error != 0)
 		return error;
 	doors->n++;
-	error = request_watch(command, door, &in_force, trouble);
+	if (command->watch_ns != 0)
+		error = tdt__door_request(door, &watch.header, TDT_OUTSIDE_WATCH, sizeof watch,
+					  trouble);
+	if (error == 0 && command->ring_size != 0)
+		error = tdt__door_request(door, &record.header, TDT_OUTSIDE_RECORD, sizeof record,
+					  trouble);
 	if (error == 0)
-		error = request_record(command, door, &in_force, trouble);
-	if (error == 0)
-		print_in_force(command, &in_force);
+		print_in_force(command, watch.interval_ns, record.by_program != 0);
 	return error;
-}
-
-/* A descriptor that is ready when the user wants to end, by any of the usual signals. */
-static int open_signals(void)
-{
-	sigset_t ends;
-
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGTERM);
-	sigaddset(&ends, SIGHUP);
-	sigprocmask(SIG_BLOCK, &ends, NULL);
-	return signalfd(-1, &ends, SFD_CLOEXEC);
-}
-
-/* Wait until a descriptor is ready, or the time is over.  Returns how many are ready. */
-static int wait_for_end(const struct set_command *command, struct pollfd *wait, nfds_t n)
-{
-	uint64_t ns = command->options.duration, now;
-	uint64_t end = ns != 0 ? tdt__clock() + ns : UINT64_MAX;
-	int ready;
-
-	do {
-		uint64_t ms;
-
-		now = tdt__clock();
-		ms = now < end ? (end - now + 999999) / 1000000 : 0;
-		ready = poll(wait, n, ms < 1000000 ? (int)ms : 1000000);
-	} while (ready <= 0 && tdt__clock() < end);
-	return ready;
 }
 
 /* Stay connected.  The library says nothing by itself, so only an end is to be read. */
 static int stay(const struct set_command *command, const struct set_doors *doors)
 {
-	struct pollfd wait[TDT__REGISTRIES_MAX + 1] = { { .fd = open_signals(),
-							  .events = POLLIN } };
+	uint64_t ns = command->options.duration;
+	const struct timespec time = { .tv_sec = (time_t)(ns / TDT__SECOND),
+				       .tv_nsec = (long)(ns % TDT__SECOND) };
+	struct pollfd wait[TDT__REGISTRIES_MAX + 1];
 	int ready;
 
+	if (wait_begin() != 0)
+		return report_no_memory();
 	bound_time(0);
+	wait[0] = (struct pollfd){ .fd = wait_descriptor(), .events = POLLIN };
 	for (nfds_t i = 0; i < doors->n; i++)
 		wait[1 + i] = (struct pollfd){ .fd = doors->door[i].connection, .events = POLLIN };
-	ready = wait_for_end(command, wait, 1 + doors->n);
-	close(wait[0].fd);
+	ready = ppoll(wait, 1 + doors->n, ns != 0 ? &time : NULL, NULL);
 	if (ready <= 0 || wait[0].revents != 0)
-		return EXIT_SUCCESS;
+		return EXIT_SUCCESS; /* also if a signal has interrupted it */
 	return report_trouble("the process has ended, or has broken off the connection");
 }
 
@@ -174,7 +120,7 @@ static int set_all(const struct set_command *command, const struct outside *outs
 	if (error != 0 || doors.n == 0)
 		status = report_trouble("%s", trouble.text);
 	else if (fflush(stdout) != 0)
-		status = program_output_failed(&outside_program, errno);
+		status = program_output_failed(errno);
 	else
 		status = stay(command, &doors);
 	for (nfds_t i = 0; i < doors.n; i++)
@@ -188,7 +134,7 @@ int command_set(int argc, char **argv)
 	struct outside outside;
 	int status;
 
-	read_command_line(COMMAND_SET, &command.options, &argc, &argv, true);
+	read_command_line(COMMAND_SET, &command.options, &argc, &argv, TARGET_AND_MORE);
 	if (argc == 0)
 		bad_usage("what is to be set is missing: watch=TIME or record=SIZE", "");
 	for (int i = 0; i < argc; i++)

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "cli/read_parts.h"
 #include "cli/text_table.h"
 #include "tree-printer/forms.h"
@@ -16,30 +15,24 @@
 
 void stacks_fini(struct stacks *stacks)
 {
-	tdt__table_fini(&stacks->stack_table);
-	tdt__arena_fini(&stacks->arena);
+	free(stacks->stack);
+	tdt__texts_fini(&stacks->texts);
 	*stacks = (struct stacks){ 0 };
 }
 
 /* The stack, found or made.  NULL: no memory. */
 static struct stack *find_or_add(struct stacks *stacks, const char *text, size_t n)
 {
-	uint32_t hash = tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, text, n)), i;
-	struct stack new = { 0 };
-	char *copy;
+	uint32_t i;
 
-	TDT__INDEX_EACH (i, &stacks->stack_table.index, hash)
-		if (strncmp(stacks->stack[i].text, text, n) == 0 &&
-		    stacks->stack[i].text[n] == '\0')
-			return &stacks->stack[i];
-	copy = tdt__arena_take(&stacks->arena, n + 1);
-	if (copy == NULL)
+	if (!tdt__array_grow(&stacks->stack, stacks->n, &stacks->room, sizeof *stacks->stack))
 		return NULL;
-	memcpy(copy, text, n);
-	copy[n] = '\0';
-	new.text = copy;
-	i = tdt__table_add(&stacks->stack_table, hash, &new, sizeof new);
-	return i != TDT__INDEX_NONE ? &stacks->stack[i] : NULL;
+	i = tdt__texts_number(&stacks->texts, text, n);
+	if (i == TDT__INDEX_NONE)
+		return NULL;
+	if (i == stacks->n)
+		stacks->stack[stacks->n++] = (struct stack){ .text = stacks->texts.text[i].bytes };
+	return &stacks->stack[i];
 }
 
 int stacks_add(const struct stacks_side *to, const char *text, size_t n, uint64_t count)
@@ -145,9 +138,8 @@ static int stack_of_place(const struct json_place *place, struct tdt__string *st
 		return -1;
 	add_frame_name(stack, task != NULL && task[0] != '\0' ? task : "(no name)");
 	add_frame_name(stack, state != NULL ? state : "?");
-	if (kind != NULL) {
+	if (kind != NULL)
 		tdt__string_printf(stack, ": %s", kind);
-	}
 	return add_frames(place, stack);
 }
 
@@ -260,45 +252,44 @@ static void add_stack_row(struct text_table *table, const struct stacks *stacks,
 	text_table_cell(table);
 }
 
-static void stacks_table(struct tdt__out *out, const struct stacks *stacks,
-			 const struct stack *const *sorted, size_t n,
-			 const struct tdt_print_options *options)
+void stacks_text(struct tdt__out *out, const struct stacks *stacks,
+		 const struct tdt_print_options *options)
 {
 	static const struct text_column columns[] = {
 		{ "CHANGE", true }, { "BEFORE", true }, { "AFTER", true }, { "STACK", false }
 	};
-	struct text_table table;
-
-	text_table_begin(&table, columns, 4, n);
-	table.text.options = options;
-	for (size_t i = 0; i < n && !table.text.failed; i++)
-		add_stack_row(&table, stacks, sorted[i]);
-	text_table_end(&table, out);
-}
-
-void stacks_text(struct tdt__out *out, const struct stacks *stacks,
-		 const struct tdt_print_options *options)
-{
 	const struct stack **sorted = calloc(stacks->n + 1, sizeof *sorted);
+	size_t rows = stacks->n < MOST_STACKS ? stacks->n : MOST_STACKS;
 	struct tdt__string string = { 0 };
+	struct text_table table;
 
 	stacks_heading(&string, stacks);
 	tdt__out_take(out, &string);
-	out->no_memory |= sorted == NULL;
-	for (size_t i = 0; i < stacks->n && sorted != NULL; i++)
-		sorted[i] = &stacks->stack[i];
-	if (sorted != NULL) {
-		qsort_r(sorted, stacks->n, sizeof *sorted, by_change, (void *)(uintptr_t)stacks);
-		stacks_table(out, stacks, sorted, stacks->n < MOST_STACKS ? stacks->n : MOST_STACKS,
-			     options);
+	if (sorted == NULL) {
+		out->no_memory = true;
+		return;
 	}
+	for (size_t i = 0; i < stacks->n; i++)
+		sorted[i] = &stacks->stack[i];
+	qsort_r(sorted, stacks->n, sizeof *sorted, by_change, (void *)(uintptr_t)stacks);
+	text_table_begin(&table, columns, 4, rows);
+	table.text.options = options;
+	for (size_t i = 0; i < rows && !table.text.failed; i++)
+		add_stack_row(&table, stacks, sorted[i]);
+	text_table_end(&table, out);
 	free(sorted);
 }
 
-static void json_counts(struct tdt__json *json, const uint64_t counts[2])
+static void count_members(struct tdt__json *json, const uint64_t counts[2])
 {
 	tdt__json_u64(json, "before", counts[0]);
 	tdt__json_u64(json, "after", counts[1]);
+}
+
+static void stack_members(struct tdt__json *json, const struct stack *stack)
+{
+	count_members(json, stack->count);
+	tdt__json_string(json, "stack", stack->text);
 }
 
 void stacks_json(struct tdt__out *out, const struct stacks *stacks)
@@ -306,16 +297,9 @@ void stacks_json(struct tdt__out *out, const struct stacks *stacks)
 	struct tdt__json json = tdt__json_document(out);
 
 	tdt__json_begin(&json, "diff", '{');
-	json_counts(&json, stacks->total);
+	count_members(&json, stacks->total);
 	tdt__json_end(&json, '}');
-	tdt__json_begin(&json, "stacks", '[');
-	for (size_t i = 0; i < stacks->n && out->error == 0; i++) {
-		tdt__json_begin(&json, NULL, '{');
-		json_counts(&json, stacks->stack[i].count);
-		tdt__json_string(&json, "stack", stacks->stack[i].text);
-		tdt__json_end(&json, '}');
-	}
-	tdt__json_end(&json, ']');
+	TDT__JSON_LIST(&json, "stacks", stacks->stack, stacks->n, stack_members, &json);
 	tdt__json_finish(&json);
 }
 

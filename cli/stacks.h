@@ -10,8 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/arena.h"
-#include "base/array.h"
+#include "base/texts.h"
 #include "cli/read_json.h"
 #include "tree-printer/strings.h"
 
@@ -22,10 +21,11 @@ struct stack {
 
 /* A new object is all zero. */
 struct stacks {
-	TDT__TABLE(struct stack, stack, n); /* in the order in which they were first added */
+	struct stack *stack; /* in the order in which they were first added */
+	size_t n, room;
 	uint64_t total[2]; /* of all counts */
 
-	struct tdt__arena arena; /* for the texts; private to stacks.c */
+	struct tdt__texts texts; /* private to stacks.c */
 };
 
 /* The profile, 0 or 1, that is being read. */

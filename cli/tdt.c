@@ -6,6 +6,8 @@
 #include <locale.h>
 #include <string.h>
 
+#include "base/text.h"
+
 static int (*const run[COMMANDS_OF_TDT])(int argc, char **argv) = {
 	[COMMAND_PS] = command_ps,	     [COMMAND_TOP] = command_top,
 	[COMMAND_BT] = command_bt,	     [COMMAND_PROFILE] = command_profile,
@@ -14,21 +16,15 @@ static int (*const run[COMMANDS_OF_TDT])(int argc, char **argv) = {
 	[COMMAND_SET] = command_set,
 };
 
-/* The old name of the command print is a link to this program; a package may rename both. */
-static bool is_tdt_tree(const char *path)
-{
-	const char *name = strrchr(path, '/');
-
-	return strstr(name != NULL ? name : path, "tdt-tree") != NULL;
-}
-
 int main(int argc, char **argv)
 {
 	struct options options = { .verbose = false };
 
 	setlocale(LC_ALL, "");
 	bound_memory();
-	if (argc > 0 && is_tdt_tree(argv[0]))
+	/* The old name of the command print is a link to this program; a package may rename both.
+	 */
+	if (argc > 0 && strstr(tdt__file_name(argv[0]), "tdt-tree") != NULL)
 		return print_as_tdt_tree(argc, argv);
 	if (argc < 2)
 		bad_usage("a command is missing", "");
@@ -36,9 +32,9 @@ int main(int argc, char **argv)
 		if (strcmp(argv[1], commands[i].name) == 0)
 			return run[i](argc - 1, argv + 1);
 	if (strcmp(argv[1], "complete") == 0) /* for cli/completions */
-		return options_complete(&outside_program, argv[2]);
+		return options_complete(argv[2]);
 	if (argv[1][0] != '-')
 		bad_usage("there is no such command: ", argv[1]);
-	options_read(&outside_program, COMMAND_TDT, &options, &argc, &argv);
+	options_read(COMMAND_TDT, &options, &argc, &argv);
 	bad_usage("a command is missing", "");
 }

@@ -38,30 +38,31 @@ int print_as_tdt_tree(int argc, char **argv);
 
 /* --- Options ---------------------------------------------------------------------------- */
 
+/* What may stand behind the options. */
+enum targets {
+	TARGET_ONE,
+	TARGET_AND_MORE,  /* the target, and arguments, which are left in `*argc` and `*argv` */
+	TARGETS_AND_MORE, /* the same; several targets may be given by options */
+	TARGETS_ANY,	  /* any number of targets */
+	TARGET_OR_NONE
+};
+
 /*
  * Read the command line of a command that has a target: options_read(), and the target from the
- * arguments behind the options, unless an option gave it.  `more`: arguments may follow the target;
- * they are left in `*argc` and `*argv`.
+ * arguments behind the options, unless an option gave it.
  */
 void read_command_line(enum command_number command, struct options *options, int *argc,
-		       char ***argv, bool more);
+		       char ***argv, enum targets targets);
 
 /* The part of read_command_line() behind options_read(). */
-void take_target(struct options *options, int *argc, char ***argv, bool more);
+void take_target(struct options *options, int *argc, char ***argv, enum targets targets);
 
 /* --- Checks ---------------------------------------------------------------------------- */
 
 /*
- * Whether the task has been in its state for too long, or waits for a lock in a futurelock.
- * `at_least`: the time may be longer.
+ * Check the tasks of a snapshot, and report what could not be excluded.  Returns the exit status.
  */
-bool check_is_bad(struct check *check, const struct tdt_task_info *info, bool at_least);
-
-/* Whether one of the rings is a deadlock. */
-bool check_has_fault(struct check *check, const struct tdt_snapshot *found);
-
-/* The exit status of a check that has found nothing: report what it could not exclude. */
-int check_report(const struct check *check);
+int check_snapshot(struct check check, const struct tdt_snapshot *snapshot);
 
 /* The more serious one of two exit statuses. */
 int worse_status(int a, int b);
@@ -109,6 +110,12 @@ struct outside {
 /* Open the target, and find its registries.  Returns PROGRAM_GOES_ON or TDT_TROUBLE. */
 int outside_open(struct outside *outside, const struct options *options);
 void outside_close(struct outside *outside);
+
+/*
+ * The first registry whose library has recorded, else the first one.  `*n` (NULL: not wanted)
+ * becomes the number of those that have.
+ */
+const struct tdt__found *outside_recorder(const struct outside *outside, size_t *n);
 
 /* Look at the tasks of one registry.  Returns PROGRAM_GOES_ON or TDT_TROUBLE. */
 int outside_tasks(struct outside *outside, struct tdt__tasks *tasks, size_t registry,

@@ -65,11 +65,8 @@ static size_t bytes_of(const char *text, size_t n, unsigned characters)
 
 static void write_blanks(struct tdt__out *out, unsigned n)
 {
-	static const char blanks[] = "                ";
-
-	for (; n >= sizeof blanks; n -= (unsigned)sizeof blanks - 1)
-		tdt__out_add(out, blanks, sizeof blanks - 1);
-	tdt__out_add(out, blanks, n);
+	while (n-- > 0)
+		tdt__out_add(out, " ", 1);
 }
 
 static void write_cells(struct tdt__out *out, const struct text_table *table)

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cli/processes.h"
 #include "cli/tdt.h"
 #include "cli/top_look.h"
 #include "cli/top_screen.h"
@@ -55,7 +56,7 @@ static void top_options(struct top_command *command, int argc, char **argv)
 	struct options *options = &command->options;
 	struct top_question *question = &command->choice.question;
 
-	read_command_line(COMMAND_TOP, options, &argc, &argv, false);
+	read_command_line(COMMAND_TOP, options, &argc, &argv, TARGET_OR_NONE);
 	if (options->name != NULL && strlen(options->name) >= sizeof question->filter)
 		bad_usage("too long a name: ", options->name);
 	if (options->name != NULL)
@@ -225,6 +226,7 @@ static void handle_signals(sigset_t *waiting)
 	const struct sigaction ignore = { .sa_handler = SIG_IGN };
 	sigset_t blocked;
 
+	sigprocmask(SIG_BLOCK, NULL, waiting);
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGWINCH);
 	for (size_t i = 0; i < ENDING; i++) {
@@ -234,11 +236,10 @@ static void handle_signals(sigset_t *waiting)
 		if (before.sa_handler != SIG_IGN)
 			sigaction(ending_signals[i], &action, NULL);
 		sigaddset(&blocked, ending_signals[i]);
+		sigdelset(waiting, ending_signals[i]);
 	}
 	sigaction(SIGPIPE, &ignore, NULL); /* a write fails instead */
-	sigprocmask(SIG_BLOCK, &blocked, waiting);
-	for (size_t i = 0; i < ENDING; i++)
-		sigdelset(waiting, ending_signals[i]);
+	sigprocmask(SIG_BLOCK, &blocked, NULL);
 	sigdelset(waiting, SIGWINCH);
 }
 
@@ -321,19 +322,6 @@ static bool had_all_rounds(const struct top_command *command)
 	return rounds != 0 && command->done + command->failed >= rounds;
 }
 
-static void run_on_terminal(struct top_command *command, const sigset_t *waiting)
-{
-	while (!command->choice.quit && stopped_by == 0 && !is_hopeless(command) &&
-	       !had_all_rounds(command)) {
-		keep_watch(command);
-		if (is_due(command))
-			start_look(command);
-		show_screen(command);
-		wait_for_event(command, waiting);
-		take_keys(command);
-	}
-}
-
 /* --- As text ------------------------------------------------------------------------ */
 
 static int print_round(const struct top_command *command)
@@ -352,22 +340,29 @@ static int print_round(const struct top_command *command)
 	return tdt__out_end(&out);
 }
 
-/* What went wrong in a look is said at once; without a first round, it is the end. */
-static int run_as_text(struct top_command *command, const sigset_t *waiting)
+/*
+ * Without a terminal, each round is printed as text, and the end of the process is that of the
+ * rounds.  Without a first round, a failure is the end.
+ */
+static int run_rounds_until_end(struct top_command *command, const sigset_t *waiting)
 {
+	bool screen = command->on_terminal;
 	uint64_t printed = 0;
 	int error = 0;
 
-	while (error == 0 && stopped_by == 0 && !command->choice.ended &&
-	       !had_all_rounds(command) && !is_hopeless(command)) {
+	while (error == 0 && !command->choice.quit && stopped_by == 0 && !is_hopeless(command) &&
+	       !had_all_rounds(command) && (screen || !command->choice.ended)) {
 		keep_watch(command);
 		if (is_due(command))
 			start_look(command);
+		if (screen)
+			show_screen(command);
 		wait_for_event(command, waiting);
-		if (command->done > printed) {
+		if (screen)
+			take_keys(command);
+		else if (command->done > printed)
 			error = print_round(command);
-			printed = command->done;
-		}
+		printed = command->done;
 	}
 	return error;
 }
@@ -417,12 +412,8 @@ static void free_rounds(struct top_command *command)
 /* Say what there is no screen for any more.  Returns the exit status. */
 static int say_farewell(const struct top_command *command, int error)
 {
-	if (error == -ENOMEM)
-		return report_no_memory();
-	if (error != 0) {
-		program_output_failed(&outside_program, -error);
-		return TDT_TROUBLE;
-	}
+	if (error != 0)
+		return report_output(NULL, error);
 	if (command->choice.ended && !command->choice.quit)
 		return report_ended();
 	if ((!command->has_round || (command->failed > 0 && !command->on_terminal)) &&
@@ -448,16 +439,13 @@ static void end_by_signal(void)
 static int run_rounds(struct top_command *command)
 {
 	sigset_t waiting;
-	int error = 0;
+	int error;
 
 	command->on_terminal =
 		command->options.print.format != TDT_PRINT_JSON &&
 		top_terminal_begin(command->options.print.color == TDT_PRINT_YES);
 	handle_signals(&waiting);
-	if (command->on_terminal)
-		run_on_terminal(command, &waiting);
-	else
-		error = run_as_text(command, &waiting);
+	error = run_rounds_until_end(command, &waiting);
 	top_terminal_end();
 	return error;
 }
@@ -470,6 +458,10 @@ int command_top(int argc, char **argv)
 	int status;
 
 	top_options(&command, argc, argv);
+	if (command.options.target == NULL) {
+		tdt__terminal_choose(&command.options.print, stdout);
+		return processes_list(&command.options);
+	}
 	status = open_process(&command);
 	if (status != PROGRAM_GOES_ON)
 		return status;

@@ -74,23 +74,11 @@ static void look_at_process(struct round_look *looking)
 
 static void count_tasks(struct round_look *looking)
 {
-	struct top_round *round = looking->round;
 	const struct tdt_snapshot *snapshot = &looking->findings->public;
-	struct tdt_counts counts;
 
-	tdt__history_counts(&looking->tasks, &counts);
-	round->spawned = counts.spawned;
-	round->ended = counts.ended;
-	round->panicked = counts.panicked;
-	round->polls = counts.polls;
-	round->held = counts.held;
-	round->waiting = counts.waiting;
-	round->runnable = counts.runnable;
-	round->polling = counts.running;
-	round->longest_wait = counts.longest_wait_ns;
-	round->longest_poll = counts.longest_poll_ns;
-	round->tasks = snapshot->tasks;
-	round->with_tree = snapshot->tasks - snapshot->unanswered;
+	tdt__history_counts(&looking->tasks, &looking->round->counts);
+	looking->round->tasks = snapshot->tasks;
+	looking->round->with_tree = snapshot->tasks - snapshot->unanswered;
 }
 
 /* --- Rings -------------------------------------------------------------------------- */
@@ -169,25 +157,13 @@ struct chosen {
 	unsigned rank; /* the smaller, the more suspicious */
 };
 
-static bool is_state(enum top_only only, enum tdt_task_state state)
-{
-	switch (only) {
-	case TOP_ONLY_RUNNABLE:
-		return state == TDT_TASK_RUNNABLE;
-	case TOP_ONLY_POLLING:
-		return state == TDT_TASK_RUNNING;
-	case TOP_ONLY_WAITING:
-		return state != TDT_TASK_RUNNING && state != TDT_TASK_RUNNABLE;
-	default:
-		return true;
-	}
-}
-
 static bool matches_question(const struct top_question *question, const struct tdt_task_info *info)
 {
+	enum { POLLED = 1 << TDT_TASK_RUNNING, RUNNABLE = 1 << TDT_TASK_RUNNABLE };
+	static const int states[TOP_ONLYS] = { -1, ~(POLLED | RUNNABLE), RUNNABLE, POLLED };
 	char pattern[sizeof question->filter + 2], id[24];
 
-	if (!is_state(question->only, info->state))
+	if ((states[question->only] & 1 << info->state) == 0)
 		return false;
 	if (question->filter[0] == '\0')
 		return true;
@@ -353,52 +329,39 @@ static int look_at_threads(struct round_look *looking)
 
 /* --- The open task ------------------------------------------------------------------ */
 
-/* The summary above the task says nothing of it. */
-static void keep_tree(struct top_round *round, const char *text, size_t size)
-{
-	const char *blank = memmem(text, size, "\n\n", 2);
-
-	if (blank != NULL) {
-		size -= (size_t)(blank + 2 - text);
-		text = blank + 2;
-	}
-	round->tree_size = size < TOP_TREE ? size : TOP_TREE;
-	memcpy(round->tree, text, round->tree_size);
-}
-
 /* Print the task as tdt bt prints it, with the names of those that it waits for. */
 static int print_tree_of(struct round_look *looking, const struct tdt_snapshot_group *group,
-			 const struct tdt_task_info *shown)
+			 const struct tdt_task_info *const *task)
 {
-	struct tdt_task_info info = *shown;
-	const struct tdt_task_info *task = &info;
 	const struct tdt_snapshot_group one = { .size = sizeof one,
 						.answer = group->answer,
 						.trace = group->trace,
-						.tasks = &task,
+						.tasks = task,
 						.n = 1 };
 	const struct tdt_snapshot_group *const groups = &one;
-	struct tdt_snapshot snapshot = { .size = sizeof snapshot,
-					 .tasks = 1,
-					 .groups = &groups,
-					 .n_groups = 1,
-					 .outside = 1 };
-	const struct tdt_dump_options options = { .size = sizeof options,
-						  .print = &looking->look->options->print };
+	const struct tdt_snapshot snapshot = {
+		.size = sizeof snapshot, .tasks = 1, .groups = &groups, .n_groups = 1, .outside = 1
+	};
+	const struct tdt__dump dump = { .snapshot = &snapshot,
+					.names = looking->names,
+					.options = &looking->look->options->print,
+					.max_ids = 1 };
 	char *text = NULL;
 	size_t size = 0;
 	FILE *file = open_memstream(&text, &size);
+	struct tdt__out out = { .file = file };
+	uint64_t unnamed = 0;
 	int error;
 
 	if (file == NULL)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < info.n_waits; i++)
-		tdt__own_wait(&info, i)->owner_name =
-			tdt__names_find(looking->names, info.waits[i]->owner);
-	*tdt__answered(&snapshot, group->answer) = 1;
-	error = tdt__snapshot_print_by(&snapshot, file, &options, tdt__clock() + TREE_TIME);
-	if (fclose(file) == 0 && error == 0)
-		keep_tree(looking->round, text, size);
+	tdt__snapshot_name(&snapshot, tdt__clock() + TREE_TIME, &unnamed);
+	tdt__dump_groups(&out, &dump);
+	error = tdt__out_end(&out);
+	if (fclose(file) == 0 && error == 0) {
+		looking->round->tree_size = size < TOP_TREE ? size : TOP_TREE;
+		memcpy(looking->round->tree, text, looking->round->tree_size);
+	}
 	free(text);
 	return error;
 }
@@ -416,7 +379,8 @@ static int look_at_open_task(struct round_look *looking)
 			looking->round->is_there = true;
 			if (task->n_waits != 0)
 				looking->round->holder = task->waits[0]->owner;
-			return print_tree_of(looking, snapshot->groups[i], task);
+			return print_tree_of(looking, snapshot->groups[i],
+					     &snapshot->groups[i]->tasks[k]);
 		}
 	return 0;
 }
@@ -457,17 +421,9 @@ static int count_steps(struct top_times *times, const struct tdt__recording *rec
 	return 0;
 }
 
-static const struct tdt__found *recorded_registry(const struct outside *outside)
-{
-	for (size_t i = 0; i < outside->n_found; i++)
-		if (outside->found[i].registry.rings != 0)
-			return &outside->found[i];
-	return &outside->found[0];
-}
-
 static void look_at_times(struct top_times *times, struct outside *outside)
 {
-	const struct tdt__found *found = recorded_registry(outside);
+	const struct tdt__found *found = outside_recorder(outside, NULL);
 	struct tdt__string why = { 0 };
 	struct tdt__recording *recording;
 	struct tdt__trouble trouble;

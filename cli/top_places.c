@@ -63,19 +63,16 @@ static uint64_t key_of_stacks(const struct tdt__stacks *stacks, uint64_t unloads
 	return key;
 }
 
-static uint64_t key_of_text(uint64_t key, const char *text)
-{
-	return tdt__hash_bytes(key, text, strlen(text));
-}
-
 static uint64_t key_of_record(const struct tdt_task_info *info)
 {
+	const struct tdt_wait *wait = info->n_waits != 0 ? info->waits[0] : NULL;
+	const char *file = info->file != NULL ? info->file : "";
 	uint64_t key = tdt__mix(TDT__HASH_START, info->line);
 
-	if (info->n_waits != 0)
-		key = key_of_text(tdt__mix(key, (uint64_t)info->waits[0]->kind),
-				  info->waits[0]->name);
-	return info->file != NULL ? key_of_text(key, info->file) : key;
+	if (wait != NULL)
+		key = tdt__hash_bytes(tdt__mix(key, (uint64_t)wait->kind), wait->name,
+				      strlen(wait->name));
+	return tdt__hash_bytes(key, file, strlen(file));
 }
 
 static uint32_t place_with_key(const struct top_places *places, uint64_t key)
@@ -149,14 +146,6 @@ static bool count_group(struct top_places *places, size_t group)
 			return false;
 		count_task_in(&places->place[number], task);
 	}
-	return true;
-}
-
-static bool count_groups(struct top_places *places)
-{
-	for (size_t i = 0; i < places->snapshot->n_groups; i++)
-		if (!count_group(places, i))
-			return false;
 	return true;
 }
 
@@ -292,7 +281,7 @@ static int by_tasks(const void *a, const void *b)
 /* Count a place in: trees that differ may have places that read the same. */
 static void list_place(struct top_round *round, const struct spot *place)
 {
-	uint64_t key = key_of_text(TDT__HASH_START, place->text);
+	uint64_t key = tdt__hash_bytes(TDT__HASH_START, place->text, strlen(place->text));
 	struct top_place *to = round->place;
 
 	while (to < round->place + round->n_places && to->key != key)
@@ -324,16 +313,16 @@ static bool name_top_places(struct top_places *places)
 
 	if (sorted == NULL)
 		return false;
-	for (uint32_t i = 0; i < places->n; i++)
+	for (uint32_t i = 0; i < places->n; i++) {
 		sorted[i] = &places->place[i];
+		round->places += places->place[i].n > 0;
+	}
 	qsort(sorted, places->n, sizeof *sorted, by_tasks);
 	for (uint32_t i = 0; i < places->n && i < TOP_PLACES; i++) {
 		name_top_place(places, sorted[i], deadline);
 		if (sorted[i]->n > 0)
 			list_place(round, sorted[i]);
 	}
-	for (uint32_t i = 0; i < places->n; i++)
-		round->places += places->place[i].n > 0;
 	qsort(round->place, round->n_places, sizeof round->place[0], by_waiting);
 	free(sorted);
 	return true;
@@ -343,6 +332,7 @@ struct top_places *top_places_find(const struct top_look *look, const struct out
 				   const struct tdt_snapshot *snapshot)
 {
 	struct top_places *places = calloc(1, sizeof *places);
+	bool enough;
 
 	if (places == NULL)
 		return NULL;
@@ -351,7 +341,10 @@ struct top_places *top_places_find(const struct top_look *look, const struct out
 	tdt__target_read(&outside->target, outside->found[0].registry.unloads, &places->unloads,
 			 sizeof places->unloads);
 	places->of_group = calloc(snapshot->n_groups + 1, sizeof *places->of_group);
-	if (places->of_group == NULL || !count_groups(places) || !name_top_places(places)) {
+	enough = places->of_group != NULL;
+	for (size_t i = 0; i < snapshot->n_groups && enough; i++)
+		enough = count_group(places, i);
+	if (!enough || !name_top_places(places)) {
 		top_places_free(places);
 		return NULL;
 	}

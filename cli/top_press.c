@@ -3,9 +3,12 @@
 
 #include <string.h>
 
+#include <curses.h>
+
 #include "base/clock.h"
 #include "cli/top_screen.h"
 
+#define ESCAPE 27
 #define PAGE_ROWS 10
 #define FASTEST (TDT__SECOND / 10)
 #define SLOWEST (60 * TDT__SECOND)
@@ -26,16 +29,8 @@ static size_t rows_shown(const struct top_choice *choice, const struct top_round
 		return 0;
 	if (choice->question.open)
 		return lines_of_tree(round);
-	switch (choice->question.view) {
-	case TOP_VIEW_TASKS:
-		return round->n_tasks;
-	case TOP_VIEW_PLACES:
-		return round->n_places;
-	case TOP_VIEW_THREADS:
-		return round->n_threads;
-	default:
-		return 0;
-	}
+	return (const uint64_t[TOP_VIEWS]){ round->n_tasks, round->n_places, round->n_threads,
+					    0 }[choice->question.view];
 }
 
 static bool lists_tasks(const struct top_choice *choice)
@@ -73,14 +68,20 @@ static void ask_anew(struct top_choice *choice)
 	choice->paused = false;
 }
 
+/* Begin at the first row of another list. */
+static void begin_list(struct top_choice *choice)
+{
+	choice->at = 0;
+	choice->selected = 0;
+	ask_anew(choice);
+}
+
 static void show_view(struct top_choice *choice, enum top_view view)
 {
 	choice->question.view = view;
 	choice->question.open = false;
 	choice->n_before = 0;
-	choice->at = 0;
-	choice->selected = 0;
-	ask_anew(choice);
+	begin_list(choice);
 }
 
 static void open_task(struct top_choice *choice, uint64_t id)
@@ -144,20 +145,18 @@ static void type_filter(struct top_choice *choice, int key)
 	char *filter = choice->question.filter;
 	size_t n = strlen(filter);
 
-	if (key == TOP_KEY_ENTER) {
+	if (key == '\r' || key == '\n' || key == KEY_ENTER) {
 		choice->typing = false;
-	} else if (key == TOP_KEY_BACK) {
+	} else if (key == ESCAPE || key == KEY_LEFT) {
 		choice->typing = false;
 		filter[0] = '\0';
-	} else if (key == TOP_KEY_ERASE && n > 0) {
-		filter[n - 1] = '\0';
+	} else if (key == KEY_BACKSPACE || key == 0x7f || key == '\b') {
+		filter[n - (n > 0)] = '\0';
 	} else if (key >= ' ' && key < 0x7f && n < sizeof choice->question.filter - 1) {
 		filter[n] = (char)key;
 		filter[n + 1] = '\0';
 	}
-	choice->at = 0;
-	choice->selected = 0;
-	ask_anew(choice);
+	begin_list(choice);
 }
 
 /* Returns whether the key moves. */
@@ -166,24 +165,24 @@ static bool press_move(struct top_choice *choice, int key, const struct top_roun
 	int64_t at = (int64_t)choice->at;
 
 	switch (key) {
-	case TOP_KEY_UP:
+	case KEY_UP:
 	case 'k':
 		at--;
 		break;
-	case TOP_KEY_DOWN:
+	case KEY_DOWN:
 	case 'j':
 		at++;
 		break;
-	case TOP_KEY_PAGE_UP:
+	case KEY_PPAGE:
 		at -= PAGE_ROWS;
 		break;
-	case TOP_KEY_PAGE_DOWN:
+	case KEY_NPAGE:
 		at += PAGE_ROWS;
 		break;
-	case TOP_KEY_HOME:
+	case KEY_HOME:
 		at = 0;
 		break;
-	case TOP_KEY_END:
+	case KEY_END:
 		at = INT64_MAX;
 		break;
 	default:
@@ -218,9 +217,7 @@ static bool press_list(struct top_choice *choice, int key)
 	default:
 		return false;
 	}
-	choice->at = 0;
-	choice->selected = 0;
-	ask_anew(choice);
+	begin_list(choice);
 	return true;
 }
 
@@ -237,10 +234,13 @@ static void press_other(struct top_choice *choice, int key, const struct top_rou
 	case '\t':
 		show_view(choice, (choice->question.view + 1) % TOP_VIEWS);
 		break;
-	case TOP_KEY_ENTER:
+	case '\r':
+	case '\n':
+	case KEY_ENTER:
 		open_selected(choice, round);
 		break;
-	case TOP_KEY_BACK:
+	case ESCAPE:
+	case KEY_LEFT:
 		go_back(choice);
 		break;
 	case 'o':

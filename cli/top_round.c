@@ -144,9 +144,9 @@ void top_round_take(struct top_round *round, const struct top_round *last)
 	if (!round->has_rates)
 		last = &none;
 	seconds = round->has_rates ? (double)(round->when - last->when) / (double)TDT__SECOND : 0;
-	round->spawn_rate = rate_of(round->spawned, last->spawned, seconds);
-	round->end_rate = rate_of(round->ended, last->ended, seconds);
-	round->poll_rate = rate_of(round->polls, last->polls, seconds);
+	round->spawn_rate = rate_of(round->counts.spawned, last->counts.spawned, seconds);
+	round->end_rate = rate_of(round->counts.ended, last->counts.ended, seconds);
+	round->poll_rate = rate_of(round->counts.polls, last->counts.polls, seconds);
 	compare_last(round, last, seconds);
 }
 

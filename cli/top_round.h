@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <tdt/counters.h>
 #include <tdt/tree.h>
 
 #define TOP_TASKS 500
@@ -114,14 +115,9 @@ struct top_round {
 	int refused;     /* why stacks of running polls cannot be read: an errno; 0: they can */
 	char library[TOP_TEXT];
 
-	/* Tasks now. */
-	uint64_t tasks, waiting, runnable, polling;
-	uint64_t longest_wait, longest_poll; /* ns */
-	uint64_t held; /* they have ended, and their handles are held */
-	uint64_t with_tree;                  /* so many tasks show where they wait or run */
-
-	/* Since the library began its work; and per second, since the last round. */
-	uint64_t spawned, ended, panicked, polls;
+	struct tdt_counts counts;
+	uint64_t tasks;	    /* now */
+	uint64_t with_tree; /* so many of them show where they wait or run */
 	uint8_t has_rates; /* there was a round before */
 	double spawn_rate, end_rate, poll_rate;
 

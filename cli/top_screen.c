@@ -1,20 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The lines of tdt top: see top_screen.h.
- *
- *	process 4711, libtdt 0.1.0; a round each 1.000 s
- *	3 tasks: 2 waiting <= 4.003 s, 0 runnable, 1 polling <= 10.00 ms
- *	12 polls/s, 3.0 spawned/s, 3.0 ended/s; in all 0 panicked, 5 spawned, 2 ended
- *	2 workers, 1 polling; CPU: 4712 99 %, 4713 3 %
- *
- *	WAITING  CHANGE   LONGEST  PLACE
- *	      2      +1   4.003 s  tdt_tcp_read in conn_poll at demo/echo.c:196:3
- *
- *	      ID NAME              STATE           FOR   POLLS/S WAITS FOR, OR PLACE
- *	       1 conn 1            waiting     4.003 s       0.0 tdt_tcp_read in conn_poll...
- *	1 tasks  2 places  3 threads  4 times  Enter tree  / filter  ? help  q quit
- *
- * A low screen has fewer lines at the top, and no places above the tasks.
+ * The lines of tdt top: see top_screen.h, and docs/top.md for a screen.  A low screen has fewer
+ * lines at the top, and no places above the tasks.
  */
 
 #include "cli/top_screen.h"
@@ -57,13 +44,13 @@ static void tasks_line(struct screen *screen)
 	struct tdt__string *line = &screen->line;
 
 	tdt__string_printf(line, "%s: %s waiting", TDT__COUNTED(round->tasks, "task"),
-			   TDT__NUMBER(round->waiting));
-	if (round->longest_wait > 0)
-		top_add_most(screen, round->longest_wait);
-	tdt__string_printf(line, ", %s runnable, %s polling", TDT__NUMBER(round->runnable),
-			   TDT__NUMBER(round->polling));
-	if (round->longest_poll > 0)
-		top_add_most(screen, round->longest_poll);
+			   TDT__NUMBER(round->counts.waiting));
+	if (round->counts.longest_wait_ns > 0)
+		top_add_most(screen, round->counts.longest_wait_ns);
+	tdt__string_printf(line, ", %s runnable, %s polling", TDT__NUMBER(round->counts.runnable),
+			   TDT__NUMBER(round->counts.running));
+	if (round->counts.longest_poll_ns > 0)
+		top_add_most(screen, round->counts.longest_poll_ns);
 	top_end_line(screen);
 }
 
@@ -76,15 +63,14 @@ static void rates_line(struct screen *screen)
 			   TOP_RATE(round->has_rates ? round->poll_rate : -1),
 			   TOP_RATE(round->has_rates ? round->spawn_rate : -1),
 			   TOP_RATE(round->has_rates ? round->end_rate : -1));
-	if (round->panicked > 0)
+	if (round->counts.panicked > 0)
 		tdt__color(line, TDT__RED);
-	tdt__string_printf(line, "%s panicked", TDT__NUMBER(round->panicked));
+	tdt__string_printf(line, "%s panicked", TDT__NUMBER(round->counts.panicked));
 	tdt__color(line, TDT__PLAIN);
-	tdt__string_printf(line, ", %s spawned, %s ended", TDT__NUMBER(round->spawned),
-			   TDT__NUMBER(round->ended));
-	if (round->held > 0) {
-		tdt__string_printf(line, ", %s still held", TDT__NUMBER(round->held));
-	}
+	tdt__string_printf(line, ", %s spawned, %s ended", TDT__NUMBER(round->counts.spawned),
+			   TDT__NUMBER(round->counts.ended));
+	if (round->counts.held > 0)
+		tdt__string_printf(line, ", %s still held", TDT__NUMBER(round->counts.held));
 	top_end_line(screen);
 }
 
@@ -193,18 +179,6 @@ static void few_places(struct screen *screen)
 	top_put_line(screen, NULL, "");
 }
 
-static const char *word_of_state(enum tdt_task_state state)
-{
-	switch (state) {
-	case TDT_TASK_RUNNING:
-		return "polling";
-	case TDT_TASK_RUNNABLE:
-		return "runnable";
-	default:
-		return "waiting";
-	}
-}
-
 /* The width of names: narrow screens have less. */
 static unsigned name_width(const struct screen *screen)
 {
@@ -233,11 +207,14 @@ static void task_titles(struct screen *screen)
 static void state_cell(struct screen *screen, const struct top_task *task, bool colored)
 {
 	const struct tdt_task_info info = { .state = task->state, .state_ns = task->state_ns };
+	const char *word = task->state == TDT_TASK_RUNNING    ? "polling"
+			   : task->state == TDT_TASK_RUNNABLE ? "runnable"
+							      : "waiting";
 	const char *color = colored ? tdt__task_color(&info, task->deadlock) : NULL;
 
 	if (color != NULL)
 		tdt__color(&screen->line, color);
-	top_add_cell(screen, word_of_state(task->state), 8, false);
+	top_add_cell(screen, word, 8, false);
 	if (color != NULL)
 		tdt__color(&screen->line, TDT__PLAIN);
 }
@@ -267,10 +244,9 @@ static void list_line(struct screen *screen)
 	tdt__string_printf(line, "%s of them: %s, by %s%s", TDT__NUMBER(screen->round->n_matching),
 			   only[question->only], sorts[question->sort],
 			   question->reverse ? ", reversed" : "");
-	if (question->filter[0] != '\0' || screen->choice->typing) {
+	if (question->filter[0] != '\0' || screen->choice->typing)
 		tdt__string_printf(line, ", filter: %s%s", question->filter,
 				   screen->choice->typing ? "_" : "");
-	}
 	if (screen->round->n_matching > screen->round->n_tasks)
 		tdt__string_printf(line, ", the first %" PRIu64, screen->round->n_tasks);
 	top_end_line(screen);

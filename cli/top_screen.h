@@ -19,20 +19,6 @@
 /* Marks the selected line; TDT__PLAIN ends it. */
 #define TOP_REVERSE "\033[7m"
 
-/* Keys that have no character. */
-enum top_key {
-	TOP_KEY_UP = 0x110000,
-	TOP_KEY_DOWN,
-	TOP_KEY_PAGE_UP,
-	TOP_KEY_PAGE_DOWN,
-	TOP_KEY_HOME,
-	TOP_KEY_END,
-	TOP_KEY_ENTER,
-	TOP_KEY_BACK, /* Escape, or the left arrow */
-	TOP_KEY_ERASE,
-	TOP_KEY_OTHER
-};
-
 #define TOP_OPENED 16 /* so many open tasks are remembered */
 
 /* What the user has chosen. */
@@ -58,7 +44,7 @@ struct top_size {
 	bool screen;     /* with a selected line, and a line about keys */
 };
 
-/* Do what the key means. */
+/* Do what the key means: a character, or a KEY_ of curses. */
 void top_press(struct top_choice *choice, int key, const struct top_round *round);
 
 /* Keep the selected task selected in the new round. */
@@ -89,5 +75,5 @@ void top_terminal_size(struct top_size *size);
 /* Show the lines in `text` of `n` bytes (top_draw()).  Only what has changed is sent. */
 void top_terminal_show(const char *text, size_t n);
 
-/* The next key that was pressed, a character or enum top_key; -1: there is none. */
+/* The next key that was pressed, as top_press() takes it; -1: there is none. */
 int top_terminal_key(void);

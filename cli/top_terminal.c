@@ -12,7 +12,6 @@
 #include "cli/top_lines.h"
 #include "tree-printer/terminal.h"
 
-#define ESCAPE 27
 #define ESCAPE_MS 25 /* a key's sequence follows its Escape within this time */
 
 static SCREEN *terminal;
@@ -78,18 +77,16 @@ void top_terminal_size(struct top_size *size)
 
 static void set_look(const char *sequence, size_t n)
 {
-	if (n == strlen(TDT__PLAIN) && memcmp(sequence, TDT__PLAIN, n) == 0) {
-		attrset(A_NORMAL);
-		return;
-	}
-	for (size_t i = 0; i < COLOR_LOOKS; i++) {
-		if (strlen(looks[i].sequence) != n || memcmp(looks[i].sequence, sequence, n) != 0)
-			continue;
-		if (looks[i].color < 0)
-			attron((int)looks[i].attribute);
-		else if (colors)
-			attron(COLOR_PAIR((int)i + 1));
-	}
+	size_t i = 0;
+
+	while (i < COLOR_LOOKS && memcmp(looks[i].sequence, sequence, n) != 0)
+		i++;
+	if (i == COLOR_LOOKS)
+		attrset(A_NORMAL); /* TDT__PLAIN */
+	else if (looks[i].color < 0)
+		attron((int)looks[i].attribute);
+	else if (colors)
+		attron(COLOR_PAIR((int)i + 1));
 }
 
 static size_t plain_text(const char *text, size_t n)
@@ -133,35 +130,5 @@ void top_terminal_show(const char *text, size_t n)
 
 int top_terminal_key(void)
 {
-	int key = getch();
-
-	switch (key) {
-	case ERR:
-		return -1;
-	case KEY_UP:
-		return TOP_KEY_UP;
-	case KEY_DOWN:
-		return TOP_KEY_DOWN;
-	case KEY_PPAGE:
-		return TOP_KEY_PAGE_UP;
-	case KEY_NPAGE:
-		return TOP_KEY_PAGE_DOWN;
-	case KEY_HOME:
-		return TOP_KEY_HOME;
-	case KEY_END:
-		return TOP_KEY_END;
-	case '\r':
-	case '\n':
-	case KEY_ENTER:
-		return TOP_KEY_ENTER;
-	case ESCAPE:
-	case KEY_LEFT:
-		return TOP_KEY_BACK;
-	case KEY_BACKSPACE:
-	case 0x7f:
-	case '\b':
-		return TOP_KEY_ERASE;
-	default:
-		return key < 0x80 ? key : TOP_KEY_OTHER;
-	}
+	return getch();
 }

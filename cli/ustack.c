@@ -80,16 +80,9 @@ static int next_line(struct ustack_reader *reader)
 	return 1;
 }
 
-static bool is_space(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
 static const char *skip_space(const char *text)
 {
-	while (is_space(*text))
-		text++;
-	return text;
+	return text + strspn(text, " \t");
 }
 
 /*
@@ -210,7 +203,7 @@ static int read_frames(struct ustack_reader *reader, struct ustack *stack)
 	int result;
 
 	while ((result = next_line(reader)) > 0) {
-		if (!is_space(reader->text[0])) {
+		if (reader->text[0] != ' ' && reader->text[0] != '\t') {
 			reader->again = true;
 			return 1;
 		}

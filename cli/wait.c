@@ -47,6 +47,11 @@ void wait_end(void)
 	handle_stops(SIG_DFL);
 }
 
+int wait_descriptor(void)
+{
+	return stop_pipe[0];
+}
+
 bool wait_until(uint64_t time)
 {
 	struct pollfd stop = { .fd = stop_pipe[0], .events = POLLIN };

@@ -15,6 +15,9 @@ int wait_begin(void);
 /* From now on they end the process again. */
 void wait_end(void);
 
+/* A descriptor from which there is something to be read when the user wants an end. */
+int wait_descriptor(void);
+
 /* Wait until `time` (tdt__clock()).  False: the user wants an end. */
 bool wait_until(uint64_t time);
 

@@ -87,6 +87,8 @@ libtdt_core_la_SOURCES = \
 	src/base/syscall_name.c \
 	src/base/syscall_name.h \
 	src/base/text.h \
+	src/base/texts.c \
+	src/base/texts.h \
 	src/base/version.c \
 	src/base/write_signals.c \
 	src/base/write_signals.h \

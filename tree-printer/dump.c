@@ -90,11 +90,6 @@ static void print_form(struct tdt__out *out, const void *arg)
 		tdt__dump_folded(out, dump);
 }
 
-/*
- * Look up the names in the trees of `n` groups until `deadline`, and count the frames that are left
- * unnamed.  Without memory some trees have no names yet; the forms find that out when they ask for
- * the tree.
- */
 static void look_up(const struct tdt_snapshot_group *const *groups, size_t n, uint64_t deadline,
 		    uint64_t *unnamed, int *err)
 {
@@ -110,17 +105,23 @@ static void look_up(const struct tdt_snapshot_group *const *groups, size_t n, ui
 	}
 }
 
+int tdt__snapshot_name(const struct tdt_snapshot *of, uint64_t deadline, uint64_t *unnamed)
+{
+	int err = 0;
+
+	look_up(of->groups, of->n_groups, deadline, unnamed, &err);
+	look_up(of->panics, of->n_panics, deadline, unnamed, &err);
+	look_up(of->lost_wakeups, of->n_lost_wakeups, deadline, unnamed, &err);
+	return err;
+}
+
 static int print(const struct tdt__dump *dump, FILE *out, uint64_t deadline)
 {
 	struct tdt__dump named = *dump;
 	struct tdt__names *names = NULL;
 	/* This may take long, so the stream is not locked yet. */
-	const struct tdt_snapshot *of = dump->snapshot;
-	int err = 0, written;
+	int err = tdt__snapshot_name(dump->snapshot, deadline, &named.unnamed), written;
 
-	look_up(of->groups, of->n_groups, deadline, &named.unnamed, &err);
-	look_up(of->panics, of->n_panics, deadline, &named.unnamed, &err);
-	look_up(of->lost_wakeups, of->n_lost_wakeups, deadline, &named.unnamed, &err);
 	if (err != 0 && dump->options->format == TDT_PRINT_JSON)
 		return err; /* JSON without all names is of no use */
 	if (dump->options->format == TDT_PRINT_TEXT) {

@@ -2,10 +2,6 @@
 /*
  * The lines of a group of several tasks: what the tasks have in common, the ranges of their times,
  * and some of the tasks by name.
- *
- * 	10,000 tasks pending 1.204 s to 60.10 s, e.g. 7 "conn 1", 8 "conn 2", 9 and 9,997 more, spawned at demo/echo.c:226
- * 	   9,998 wait for a mutex (0x7f1208) held by task 5 "conn 3"
- * 	   2 wait for a mutex (0x7f1308)
  */
 
 #include "dumps.h"
@@ -95,9 +91,8 @@ static void some(struct tdt__string *string, const struct tdt_snapshot_group *gr
 			tdt__string_puts(string, i == group->n - 1 ? " and" : ",");
 		one(string, &info, facts);
 	}
-	if (shown < group->n) {
+	if (shown < group->n)
 		tdt__string_printf(string, " and %s more", TDT__NUMBER(group->n - shown));
-	}
 }
 
 static void head(struct tdt__string *string, const struct tdt_snapshot_group *group,
@@ -254,10 +249,9 @@ static void write_waits(struct tdt__string *string, struct table *table,
 			      tdt__names_find(dump->names, awaited.wait.owner));
 		tdt__string_puts(string, "\n");
 	}
-	if (n > TDT__WAITS_SHOWN) {
+	if (n > TDT__WAITS_SHOWN)
 		tdt__string_printf(string, "   and for %s more\n",
 				   TDT__NUMBER(n - TDT__WAITS_SHOWN));
-	}
 }
 
 void tdt__group_lines(struct tdt__string *string, const struct tdt_snapshot_group *group,

@@ -43,11 +43,6 @@ static void summary_json(struct tdt__json *json, const struct tdt__dump *dump)
 	tdt__json_end(json, '}');
 }
 
-static int kind_of_ring(const struct tdt_snapshot_cycle *cycle)
-{
-	return cycle->deadlock ? 0 : cycle->unproven ? 1 : 2;
-}
-
 void tdt__json_rings(struct tdt__json *json, const struct tdt_snapshot_cycle *const *cycles,
 		     size_t n)
 {
@@ -56,7 +51,7 @@ void tdt__json_rings(struct tdt__json *json, const struct tdt_snapshot_cycle *co
 	for (int kind = 0; kind < 3; kind++) {
 		tdt__json_begin(json, keys[kind], '[');
 		for (size_t i = 0; i < n; i++) {
-			if (kind_of_ring(cycles[i]) != kind)
+			if (kind != (cycles[i]->deadlock ? 0 : cycles[i]->unproven ? 1 : 2))
 				continue;
 			tdt__json_begin(json, NULL, '[');
 			for (size_t k = 0; k < cycles[i]->n; k++)

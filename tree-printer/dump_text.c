@@ -1,46 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The text of a dump, for a reader who has just been woken by a pager: what is wrong comes first.
- *
- *	10,003 tasks, 1 futurelock, 1 deadlock: 10,002 answered, 1 running (took 1.003 s)
- *
- *	misuse: a traced future was polled while a poll of it had not ended (task 4 "c")
- *
- *	orphaned lock: task 9 "d" has ended without giving back a mutex (0x30): 1 wait for it hangs
- *	   it was taken here:
- *	╼ d_poll at demo/d.c:9:3
- *
- *	futurelock: task 8 "c" was handed a mutex (0x20) 2.003 s ago and was polled since, but has
- *	not taken it: 3 waits for it hang
- *
- *	lost wake-up: task 3 "e" waited 4.200 s for a channel "jobs" (0x40), and went on when it was
- *	polled for this request; nobody had woken it
- *	   it waited here:
- *	╼ e_poll at demo/e.c:9:3
- *
- *	deadlock: task 5 "a" waits for a mutex (0x10) held by task 6 "b", which waits for task 5 "a"
- *	task 5 "a" pending 4.003 s, 1 leaf
- *	   waits for a mutex (0x10) held by task 6 "b"
- *	╼ a_poll at demo/a.c:12:3
- *	 └╼ tdt_mutex_lock at src/runtime/mutex_lock.c:24:3
- *
- *	task 6 "b" pending 4.003 s, 1 leaf
- *	   waits for task 5 "a"
- *	╼ b_poll at demo/a.c:30:3
- *	 └╼ tdt_join at src/task/join.c:93:35
- *
- *	task 12 "main" running for 1.003 s on thread 4711, in read()
- *	╼ main_poll at demo/main.c:12:3
- *
- *	10,000 tasks pending 1.204 s to 60.10 s, e.g. 7 "conn 1", 8 "conn 2" and 9,998 more
- *	╼ conn_poll at demo/echo.c:196:3
- *	 └╼ tdt_tcp_read at src/runtime/tcp.c:58:9
- *
- *	task 7 "conn 9" panicked 2.013 s ago, no leaves
- *
- * The last tasks that panicked come last.  An empty line ends every group, also the last one, so
- * that the next text in the stream stands apart.  There is none between the line of a deadlock and
- * its first group.
+ * The text of a dump, for a reader who has just been woken by a pager: what is wrong comes first,
+ * and the last tasks that panicked come last; tdt/dump.h has an example.  An empty line ends every
+ * group, also the last one, so that the next text in the stream stands apart.  There is none
+ * between the line of a deadlock and its first group.
  */
 
 #include "dumps.h"
@@ -55,15 +18,6 @@
 #include "words.h"
 
 /* ---- The summary ---- */
-
-static void summary_part(struct tdt__string *string, size_t n, const char *what,
-			 const char **before)
-{
-	if (n == 0)
-		return;
-	tdt__string_printf(string, "%s%s%s", *before, TDT__NUMBER(n), what);
-	*before = ", ";
-}
 
 static void finding(struct tdt__string *string, size_t n, const char *what)
 {
@@ -84,68 +38,67 @@ static size_t deadlocks_of(const struct tdt_snapshot *snapshot)
 	return n;
 }
 
-static size_t count_busy(const struct tdt_snapshot *snapshot)
+/* How many tasks are in busy loops, and how many have answered a request. */
+static void count_tasks_that(const struct tdt_snapshot *snapshot, size_t *busy, size_t *asked)
 {
-	size_t n = 0;
-
+	*busy = *asked = 0;
 	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t k = 0; k < snapshot->groups[i]->n; k++)
-			n += tdt__dump_task(snapshot->groups[i], k).busy_polls != 0;
-	return n;
+		for (size_t k = 0; k < snapshot->groups[i]->n; k++) {
+			const struct tdt_task_info info = tdt__dump_task(snapshot->groups[i], k);
+
+			*busy += info.busy_polls != 0;
+			*asked +=
+			    snapshot->groups[i]->answer == TDT_ANSWER_FRESH && info.asked != 0;
+		}
 }
 
-static size_t count_asked(const struct tdt_snapshot *snapshot)
+static void summary_parts(struct tdt__string *string, const struct tdt__dump *dump, size_t asked)
 {
-	size_t n = 0;
+	const struct tdt_snapshot *of = dump->snapshot;
+	const struct {
+		uint64_t n;
+		const char *what;
+	} parts[] = {
+		{ asked, " answered" },
+		{ of->fresh > asked ? of->fresh - asked : 0, " suspended" },
+		{ of->running, " running" },
+		{ of->last, of->recorded ? " as last recorded" : " as last watched" },
+		{ of->unanswered, " without a tree" },
+		{ of->panicked, " panicked since the start" },
+		{ of->held, " ended, still held" },
+		{ of->n_unsure_lost, " may have lost a wake-up (another dump tells in a second)" },
+		{ of->lost, " left out for want of memory" },
+		{ dump->unnamed,
+		  dump->unnamed == 1 ? " frame not named in time" : " frames not named in time" },
+	};
+	const char *before = ": ";
 
-	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t k = 0; k < snapshot->groups[i]->n; k++)
-			n += snapshot->groups[i]->answer == TDT_ANSWER_FRESH &&
-			     tdt__dump_task(snapshot->groups[i], k).asked != 0;
-	return n;
-}
-
-static void summary_fresh(struct tdt__string *string, const struct tdt_snapshot *snapshot,
-			  const char **before)
-{
-	size_t fresh = snapshot->fresh;
-	size_t asked = snapshot->outside ? count_asked(snapshot) : fresh;
-
-	summary_part(string, asked, " answered", before);
-	summary_part(string, fresh > asked ? fresh - asked : 0, " suspended", before);
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+		if (parts[i].n == 0)
+			continue;
+		tdt__string_printf(string, "%s%s%s", before, TDT__NUMBER(parts[i].n),
+				   parts[i].what);
+		before = ", ";
+	}
 }
 
 static void summary(struct tdt__string *string, const struct tdt__stuck_locks *locks,
 		    const struct tdt__dump *dump)
 {
 	const struct tdt_snapshot *snapshot = dump->snapshot;
-	const char *before = ": ";
+	size_t busy, asked;
 
-	if (snapshot->tasks == 0)
-		tdt__string_puts(string, "no tasks");
-	else
-		tdt__string_puts(string, TDT__COUNTED(snapshot->tasks, "task"));
+	count_tasks_that(snapshot, &busy, &asked);
+	tdt__string_puts(string,
+			 snapshot->tasks == 0 ? "no tasks" : TDT__COUNTED(snapshot->tasks, "task"));
 	finding(string, tdt__stuck_orphans(locks), "orphaned lock");
 	finding(string, locks->n - tdt__stuck_orphans(locks), "futurelock");
 	finding(string, deadlocks_of(snapshot), "deadlock");
-	finding(string, count_busy(snapshot), "busy loop");
+	finding(string, busy, "busy loop");
 	finding(string, snapshot->n_lost_wakeups, "lost wake-up");
-	summary_fresh(string, snapshot, &before);
-	summary_part(string, snapshot->running, " running", &before);
-	summary_part(string, snapshot->last,
-		     snapshot->recorded ? " as last recorded" : " as last watched", &before);
-	summary_part(string, snapshot->unanswered, " without a tree", &before);
-	summary_part(string, snapshot->panicked, " panicked since the start", &before);
-	summary_part(string, snapshot->held, " ended, still held", &before);
-	summary_part(string, snapshot->n_unsure_lost,
-		     " may have lost a wake-up (another dump tells in a second)", &before);
-	summary_part(string, snapshot->lost, " left out for want of memory", &before);
-	summary_part(string, dump->unnamed,
-		     dump->unnamed == 1 ? " frame not named in time" : " frames not named in time",
-		     &before);
-	if (snapshot->took_ns != 0) {
+	summary_parts(string, dump, snapshot->outside ? asked : snapshot->fresh);
+	if (snapshot->took_ns != 0)
 		tdt__string_printf(string, " (took %s)", TDT__DURATION(snapshot->took_ns));
-	}
 	tdt__string_puts(string, "\n");
 	if (snapshot->at_least)
 		tdt__string_puts(string, TDT__AT_LEAST);
@@ -216,25 +169,10 @@ struct printed {
 	const struct tdt_snapshot_group *group;
 };
 
-struct printed_groups {
-	TDT__TABLE(struct printed, printed, n);
-};
-
 static bool read_same(const struct printed *a, const struct printed *b)
 {
 	return a->reading.hash == b->reading.hash && a->group->answer == b->group->answer &&
 	       a->group->tasks[0]->state == b->group->tasks[0]->state;
-}
-
-/* The group before that reads the same, or TDT__INDEX_NONE. */
-static uint32_t find_printed(const struct printed_groups *groups, const struct printed *printed)
-{
-	uint32_t hash = tdt__hash_fold(printed->reading.hash), i;
-
-	TDT__INDEX_EACH (i, &groups->printed_table.index, hash)
-		if (read_same(&groups->printed[i], printed))
-			break;
-	return i;
 }
 
 /* ---- Groups ---- */
@@ -248,7 +186,7 @@ struct dump_text {
 	const struct tdt__dump *dump;
 	struct tdt__frames frames;
 	struct tdt__string string;
-	struct printed_groups printed;
+	TDT__TABLE(struct printed, printed, n_printed);
 	size_t groups; /* how many groups have been written */
 	struct tdt__kin *kin; /* of each group; NULL: no task is a child, or no memory */
 };
@@ -262,16 +200,17 @@ static void put_lines(struct dump_text *text)
 /* If the group that was just printed reads like one before, say what sets it apart. */
 static void tell_apart(struct dump_text *text, const struct printed *printed)
 {
-	struct printed_groups *groups = &text->printed;
-	uint32_t i = find_printed(groups, printed);
+	uint32_t hash = tdt__hash_fold(printed->reading.hash), i;
 	struct tdt_task_info other;
 
+	TDT__INDEX_EACH (i, &text->printed_table.index, hash)
+		if (read_same(&text->printed[i], printed))
+			break;
 	if (i == TDT__INDEX_NONE) {
-		i = tdt__table_add(&groups->printed_table, tdt__hash_fold(printed->reading.hash),
-				   printed, sizeof *printed);
+		i = tdt__table_add(&text->printed_table, hash, printed, sizeof *printed);
 		text->out->no_memory |= i == TDT__INDEX_NONE;
-	} else if (printed->reading.partial || groups->printed[i].reading.partial) {
-		other = tdt__dump_task(groups->printed[i].group, 0);
+	} else if (printed->reading.partial || text->printed[i].reading.partial) {
+		other = tdt__dump_task(text->printed[i].group, 0);
 		tdt__string_puts(&text->string, "   the calls that differ from those of task ");
 		tdt__task_name(&text->string, other.id, other.name);
 		tdt__string_puts(&text->string, " are not shown\n");
@@ -363,13 +302,12 @@ static void next_groups(struct dump_text *text, size_t n, bool deadlock)
 			kin_group(text, (uint32_t)text->groups, deadlock);
 }
 
-/* Write the groups that are below each other, or too deep. */
-static void rest_of_groups(struct dump_text *text)
+/* Write groups that have no kin here. */
+static void groups_apart(struct dump_text *text, const struct tdt_snapshot_group *const *groups,
+			 size_t n)
 {
-	for (size_t i = 0; i < text->dump->snapshot->n_groups && text->out->error == 0; i++)
-		if (text->kin != NULL && !text->kin[i].written)
-			kin_group(text, (uint32_t)i, false);
-	free(text->kin);
+	for (size_t i = 0; i < n && text->out->error == 0; i++)
+		group(text, groups[i], false, NULL);
 }
 
 static void tasks_before(struct dump_text *text)
@@ -381,23 +319,7 @@ static void tasks_before(struct dump_text *text)
 	tdt__string_printf(&text->string, "%s went on when asked; before, this was seen:\n\n",
 			   TDT__COUNTED(snapshot->n_before, "task"));
 	put_lines(text);
-	for (size_t i = 0; i < snapshot->n_before && text->out->error == 0; i++)
-		group(text, snapshot->before[i], false, NULL);
-}
-
-static void panicked_tasks(struct dump_text *text)
-{
-	const struct tdt_snapshot *snapshot = text->dump->snapshot;
-
-	for (size_t i = 0; i < snapshot->n_panics && text->out->error == 0; i++)
-		group(text, snapshot->panics[i], false, NULL);
-}
-
-static void cycle_text(struct dump_text *text, const struct tdt_snapshot_cycle *of)
-{
-	ring(&text->string, of, text->dump);
-	put_lines(text);
-	next_groups(text, of->n_groups, true);
+	groups_apart(text, snapshot->before, snapshot->n_before);
 }
 
 /* ---- Locks that are not given back ---- */
@@ -427,7 +349,6 @@ static void stuck_locks(struct dump_text *text, const struct tdt__stuck_locks *l
 {
 	for (size_t i = 0; i < locks->n; i++) {
 		tdt__stuck_lock_line(&text->string, &locks->lock[i], text->dump->names);
-		tdt__string_puts(&text->string, "\n");
 		if (locks->lock[i].wait.orphaned != 0)
 			place_of_taking(text, &locks->lock[i].wait);
 	}
@@ -447,10 +368,8 @@ static void busy_loops(struct dump_text *text)
 			const struct tdt_task_info info =
 				tdt__dump_task(snapshot->groups[i], k);
 
-			if (info.busy_polls == 0)
-				continue;
-			tdt__busy_line(&text->string, &info);
-			tdt__string_puts(&text->string, "\n");
+			if (info.busy_polls != 0)
+				tdt__busy_line(&text->string, &info);
 		}
 	if (text->string.n != 0)
 		tdt__string_puts(&text->string, "\n");
@@ -476,13 +395,36 @@ static void lost_wakeups(struct dump_text *text)
 	}
 }
 
+static struct dump_text begin_dump(struct tdt__out *out, const struct tdt__dump *dump)
+{
+	return (struct dump_text){ .out = out,
+				   .dump = dump,
+				   .string.options = dump->options,
+				   .frames.string.options = dump->options };
+}
+
+/* Write the groups that are not written yet; those that are below each other, or too deep, last. */
+static void all_other_groups(struct dump_text *text)
+{
+	const struct tdt_snapshot *snapshot = text->dump->snapshot;
+
+	next_groups(text, snapshot->n_groups - text->groups, false);
+	for (size_t i = 0; i < snapshot->n_groups && text->out->error == 0; i++)
+		if (text->kin != NULL && !text->kin[i].written)
+			kin_group(text, (uint32_t)i, false);
+}
+
+static void end_dump(struct dump_text *text)
+{
+	free(text->kin);
+	tdt__frames_fini(&text->frames);
+	tdt__table_fini(&text->printed_table);
+}
+
 void tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 {
 	const struct tdt_snapshot *snapshot = dump->snapshot;
-	struct dump_text text = { .out = out,
-				  .dump = dump,
-				  .string.options = dump->options,
-				  .frames.string.options = dump->options };
+	struct dump_text text = begin_dump(out, dump);
 	struct tdt__stuck_locks locks;
 
 	out->no_memory |= tdt__stuck_locks_collect(&locks, snapshot) != 0;
@@ -497,27 +439,23 @@ void tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 	free(locks.lock);
 	busy_loops(&text);
 	lost_wakeups(&text);
-	text.kin = tdt__kin_find(dump->snapshot, out);
-	for (size_t i = 0; i < snapshot->n_cycles && out->error == 0; i++)
-		cycle_text(&text, snapshot->cycles[i]);
-	next_groups(&text, snapshot->n_groups - text.groups, false);
-	rest_of_groups(&text);
+	text.kin = tdt__kin_find(snapshot, out);
+	for (size_t i = 0; i < snapshot->n_cycles && out->error == 0; i++) {
+		ring(&text.string, snapshot->cycles[i], dump);
+		put_lines(&text);
+		next_groups(&text, snapshot->cycles[i]->n_groups, true);
+	}
+	all_other_groups(&text);
 	tasks_before(&text);
-	panicked_tasks(&text);
-	tdt__frames_fini(&text.frames);
-	tdt__table_fini(&text.printed.printed_table);
+	groups_apart(&text, snapshot->panics, snapshot->n_panics);
+	end_dump(&text);
 }
 
 void tdt__dump_groups(struct tdt__out *out, const struct tdt__dump *dump)
 {
-	struct dump_text text = { .out = out,
-				  .dump = dump,
-				  .string.options = dump->options,
-				  .frames.string.options = dump->options };
+	struct dump_text text = begin_dump(out, dump);
 
 	text.kin = tdt__kin_find(dump->snapshot, out);
-	next_groups(&text, dump->snapshot->n_groups, false);
-	rest_of_groups(&text);
-	tdt__frames_fini(&text.frames);
-	tdt__table_fini(&text.printed.printed_table);
+	all_other_groups(&text);
+	end_dump(&text);
 }

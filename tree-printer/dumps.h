@@ -34,6 +34,12 @@ int tdt__snapshot_print_by(const struct tdt_snapshot *snapshot, FILE *out,
 			   const struct tdt_dump_options *options, uint64_t deadline);
 
 /*
+ * Look up the names in the trees until `deadline`, and add to `*unnamed` how many frames have none.
+ * Returns 0 or -ENOMEM: some trees have no names yet, which the forms find out.
+ */
+int tdt__snapshot_name(const struct tdt_snapshot *of, uint64_t deadline, uint64_t *unnamed);
+
+/*
  * The forms.  Errors are kept in `out`.  Without memory for a part, text and folded stacks go on
  * with the next part, and text marks where a part is missing.
  */

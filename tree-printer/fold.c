@@ -213,9 +213,7 @@ static void look_down(const struct folding *folding)
 
 static bool has_function_of(const struct knot *a, const struct knot *b)
 {
-	const char *of_a = a->frame->function, *of_b = b->frame->function;
-
-	return of_a != NULL && of_b != NULL && strcmp(of_a, of_b) == 0;
+	return a->frame->function != NULL && tdt__same_text(a->frame->function, b->frame->function);
 }
 
 static void find_twins(const struct folding *folding)
@@ -232,24 +230,16 @@ static void find_twins(const struct folding *folding)
 	}
 }
 
-/* Whether an operation waits at several places for one thing each. */
-static bool waits_at_several_calls(const struct folding *folding, const struct knot *knot)
-{
-	return folding->knot[knot->twin].twin_leaves > knot->leaves;
-}
-
-static bool keeps_wakers(const struct knot *knot)
-{
-	return knot->frame->function != NULL && tdt__keeps_wakers(knot->frame->function);
-}
-
 /* Whether an operation that is part of the operation `above` begins. */
 static bool begins_inner_operation(const struct folding *folding, const struct knot *knot,
 				   const struct knot *above)
 {
-	if (!is_of_package(knot) || keeps_wakers(knot))
+	const char *function = knot->frame->function;
+
+	if (!is_of_package(knot) || (function != NULL && tdt__keeps_wakers(function)))
 		return false;
-	if (waits_at_several_calls(folding, above) && polls_future(knot))
+	/* The operation above waits at several places for one thing each. */
+	if (folding->knot[above->twin].twin_leaves > above->leaves && polls_future(knot))
 		return true;
 	return (above->leaves > 1 || folding->packages_only) &&
 	       !tdt__same_package(tdt__package(knot->frame), tdt__package(above->frame));
@@ -276,21 +266,17 @@ static bool begins_operation(const struct folding *folding, const struct knot *k
 	return is_of_package(knot) && !is_wrapped_by_macro(folding, knot);
 }
 
-/* Whether own code called a function of another module, not one that was compiled into its own. */
-static bool is_in_other_module(const struct folding *folding, const struct knot *knot)
+/*
+ * Whether an operation is shown between own functions: one that branches, or a function of another
+ * module that own code called, not one that was compiled into its own.
+ */
+static bool matters_between(const struct folding *folding, const struct knot *knot)
 {
 	const char *module = knot->frame->module;
 	const char *own = folding->knot[knot->above].frame->module;
 
-	return module != NULL && own != NULL && strcmp(module, own) != 0;
-}
-
-/* Whether an operation is shown between own functions. */
-static bool matters_between(const struct folding *folding, const struct knot *knot)
-{
-	if (folding->knot[knot->parent].macro)
-		return false;
-	return knot->ways > 1 || is_in_other_module(folding, knot);
+	return !folding->knot[knot->parent].macro &&
+	       (knot->ways > 1 || (module != NULL && own != NULL && strcmp(module, own) != 0));
 }
 
 static enum tdt__fold fold_knot(const struct folding *folding, struct knot *knot, uint32_t id)
@@ -336,13 +322,6 @@ static void fold_regions(const struct folding *folding)
 			note_object(folding, knot, i);
 		}
 	}
-}
-
-static void hide_wrappers(const struct folding *folding)
-{
-	for (uint32_t i = 1; i < folding->n; i++)
-		if (tdt__is_crates_wrapper(folding->knot[i].frame))
-			folding->folded[i].fold = TDT__FOLD_HIDE;
 }
 
 /* --- All of a tree ------------------------------------------------------------------------- */
@@ -393,17 +372,13 @@ static bool fold_tree(struct folding *folding, const struct tdt_node *root, bool
 			find_twins(folding);
 			fold_regions(folding);
 		} else if (!full) {
-			hide_wrappers(folding);
+			for (uint32_t i = 1; i < folding->n; i++)
+				if (tdt__is_crates_wrapper(folding->knot[i].frame))
+					folding->folded[i].fold = TDT__FOLD_HIDE;
 		}
 	}
 	free(folding->knot);
 	return enough;
-}
-
-static bool is_surely_own(enum tdt__origin origin)
-{
-	return origin == TDT__ORIGIN_PROGRAM || origin == TDT__ORIGIN_TDT ||
-	       origin == TDT__ORIGIN_UNKNOWN;
 }
 
 /* Find out whose code each node is, and whether all is own.  False: no memory. */
@@ -418,10 +393,11 @@ static bool find_origins(struct tdt__folded *folded, const struct tdt_node *root
 		its->frame = tdt__frames_note(frames, tdt_node_frame(node));
 		if (its->frame == UINT32_MAX)
 			return false;
-		its->origin = tdt__frames_origin(frames, its->frame);
-		its->polled = tdt__frames_polled(frames, its->frame);
-		its->hides_futures = tdt__frames_hides_futures(frames, its->frame);
-		its->own = is_surely_own(its->origin);
+		its->origin = frames->seen[its->frame].origin;
+		its->polled = frames->seen[its->frame].polled;
+		its->hides_futures = frames->seen[its->frame].hides_futures;
+		its->own = its->origin == TDT__ORIGIN_PROGRAM || its->origin == TDT__ORIGIN_TDT ||
+			   its->origin == TDT__ORIGIN_UNKNOWN;
 		*all_own = *all_own && its->own;
 	}
 	return true;

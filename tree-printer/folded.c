@@ -15,14 +15,6 @@
 #include "frame.h"
 #include "view.h"
 
-static void task(struct tdt__string *string, const struct tdt_task_info *info)
-{
-	if (info->name != NULL && info->name[0] != '\0')
-		tdt__string_text(string, info->name);
-	else
-		tdt__string_printf(string, "task %" PRIu64, info->id);
-}
-
 static void frame(struct tdt__string *string, const struct tdt__row *row)
 {
 	size_t at;
@@ -77,16 +69,6 @@ void tdt__print_stacks(struct tdt__out *out, const struct tdt__string *task, uin
 	free(view.row);
 }
 
-void tdt__print_folded(struct tdt__out *out, const struct tdt_trace *trace,
-		       const struct tdt_node *root, const struct tdt_print_options *options)
-{
-	struct tdt__string name = { .options = options };
-
-	task(&name, tdt_trace_info(trace));
-	tdt__print_stacks(out, &name, 1, root, options);
-	tdt__string_free(&name);
-}
-
 /* The name that all tasks of the group have.  NULL: their names differ, or one has none. */
 static const char *shared_name(const struct tdt_snapshot_group *group)
 {
@@ -109,6 +91,18 @@ static void first_frame(struct tdt__string *string, const struct tdt_snapshot_gr
 		tdt__string_printf(string, "task %" PRIu64, group->tasks[0]->id);
 	else
 		tdt__string_puts(string, "tasks");
+}
+
+void tdt__print_folded(struct tdt__out *out, const struct tdt_trace *trace,
+		       const struct tdt_node *root, const struct tdt_print_options *options)
+{
+	const struct tdt_task_info *info = tdt_trace_info(trace);
+	const struct tdt_snapshot_group one = { .tasks = &info, .n = 1 };
+	struct tdt__string name = { .options = options };
+
+	first_frame(&name, &one);
+	tdt__print_stacks(out, &name, 1, root, options);
+	tdt__string_free(&name);
 }
 
 void tdt__dump_folded(struct tdt__out *out, const struct tdt__dump *dump)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "origin.h"
 #include "terminal.h"
 
@@ -28,9 +29,7 @@ static const char *cut_text(enum tdt_cut cut)
 
 static void module_offset(struct tdt__string *string, const struct tdt_frame *frame)
 {
-	const char *slash = strrchr(frame->module, '/');
-
-	tdt__string_text(string, slash == NULL ? frame->module : slash + 1);
+	tdt__string_text(string, tdt__file_name(frame->module));
 	if (frame->module_offset != 0)
 		tdt__string_printf(string, "+0x%" PRIx64, frame->module_offset);
 }
@@ -71,22 +70,15 @@ void tdt__frame_name(struct tdt__string *string, const struct tdt_frame *frame)
 		tdt__string_printf(string, "0x%" PRIx64, frame->pc);
 }
 
-/* The part of `file` that is below `directory`; all of `file` if it is not below. */
-static const char *below(const char *file, const char *directory)
-{
-	size_t length = strlen(directory);
-
-	if (length > 1 && strncmp(file, directory, length) == 0 && file[length] == '/')
-		return file + length + 1;
-	return file;
-}
-
 /* The part of `file` that short paths show: a package's path begins with the package. */
 static const char *shown_part(const char *file, const char *directory)
 {
 	const char *in_package = tdt__in_package(file);
+	size_t n = strlen(directory);
 
-	return in_package != NULL ? in_package : below(file, directory);
+	if (in_package != NULL)
+		return in_package;
+	return tdt__is_below(file, directory, n) ? file + n + 1 : file;
 }
 
 static void source_path(struct tdt__string *string, const struct tdt_frame *frame)
@@ -104,6 +96,14 @@ static void source_path(struct tdt__string *string, const struct tdt_frame *fram
 	}
 	free(file);
 	free(directory);
+}
+
+void tdt__line_column(struct tdt__string *string, uint32_t line, uint32_t column)
+{
+	if (line != 0)
+		tdt__string_printf(string, ":%" PRIu32, line);
+	if (line != 0 && column != 0)
+		tdt__string_printf(string, ":%" PRIu32, column);
 }
 
 static void also(struct tdt__string *string, const struct tdt_frame *frame)
@@ -129,10 +129,7 @@ void tdt__frame_place(struct tdt__string *string, const struct tdt_frame *frame)
 	if (frame->file != NULL) {
 		tdt__string_puts(string, " at ");
 		source_path(string, frame);
-		if (frame->line != 0)
-			tdt__string_printf(string, ":%" PRIu32, frame->line);
-		if (frame->line != 0 && frame->column != 0)
-			tdt__string_printf(string, ":%" PRIu32, frame->column);
+		tdt__line_column(string, frame->line, frame->column);
 	} else if (frame->function != NULL && frame->module != NULL) {
 		tdt__string_puts(string, " (");
 		module_offset(string, frame);

@@ -13,26 +13,13 @@
 
 #include <string.h>
 
-#include "base/array.h"
 #include "base/text.h"
 #include "frame.h"
-
-struct tdt__frame_seen {
-	const struct tdt_frame *frame;
-	enum tdt__origin origin;
-	enum tdt__polled polled;
-	bool hides_futures;
-	uint32_t text[TDT__ROLES]; /* the number + 1; 0: it was not made */
-};
-
-struct tdt__frame_text {
-	size_t at, size;
-};
 
 void tdt__frames_fini(struct tdt__frames *frames)
 {
 	tdt__string_free(&frames->string);
-	tdt__table_fini(&frames->text_table);
+	tdt__texts_fini(&frames->texts);
 	tdt__table_fini(&frames->seen_table);
 }
 
@@ -54,13 +41,6 @@ static uint32_t hash_frame(const struct tdt_frame *frame)
 	return (uint32_t)tdt__mix(hash, (uint64_t)frame->cut);
 }
 
-static uint32_t hash_text(const struct tdt__frames *frames, const struct tdt__frame_text *text)
-{
-	const char *bytes = frames->string.bytes + text->at;
-
-	return tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, bytes, text->size));
-}
-
 static uint32_t find_seen(const struct tdt__frames *frames, const struct tdt_frame *frame,
 			  uint32_t hash)
 {
@@ -68,20 +48,6 @@ static uint32_t find_seen(const struct tdt__frames *frames, const struct tdt_fra
 
 	TDT__INDEX_EACH (i, &frames->seen_table.index, hash)
 		if (is_same_frame(frames->seen[i].frame, frame))
-			break;
-	return i;
-}
-
-static uint32_t find_text(const struct tdt__frames *frames, const struct tdt__frame_text *sought,
-			  uint32_t hash)
-{
-	const struct tdt__frame_text *text = frames->text;
-	const char *bytes = frames->string.bytes;
-	uint32_t i;
-
-	TDT__INDEX_EACH (i, &frames->text_table.index, hash)
-		if (text[i].size == sought->size &&
-		    memcmp(bytes + text[i].at, bytes + sought->at, sought->size) == 0)
 			break;
 	return i;
 }
@@ -146,32 +112,18 @@ static void add_text_as(struct tdt__frames *frames, const struct tdt_frame *fram
 		add_library_text(frames, frame, role);
 }
 
-/*
- * The number of the frame's text.  The text is made at the end of all texts, and dropped if another
- * frame reads the same.  UINT32_MAX: no memory.
- */
+/* The number of the frame's text.  UINT32_MAX: no memory. */
 static uint32_t number_text(struct tdt__frames *frames, const struct tdt_frame *frame,
 			    enum tdt__role role)
 {
-	struct tdt__frame_text text = { .at = frames->string.n };
-	uint32_t hash, number;
+	struct tdt__string *string = &frames->string;
+	bool failed;
 
+	string->n = 0;
 	add_text_as(frames, frame, role);
-	if (frames->string.failed) { /* the next text may be shorter, and fit */
-		frames->string.failed = false;
-		frames->string.n = text.at;
-		return UINT32_MAX;
-	}
-	text.size = frames->string.n - text.at;
-	hash = hash_text(frames, &text);
-	number = find_text(frames, &text, hash);
-	if (number == TDT__INDEX_NONE) {
-		number = tdt__table_add(&frames->text_table, hash, &text, sizeof text);
-		if (number != TDT__INDEX_NONE)
-			return number;
-	}
-	frames->string.n = text.at;
-	return number;
+	failed = string->failed;
+	string->failed = false; /* the next text may be shorter, and fit */
+	return failed ? UINT32_MAX : tdt__texts_number(&frames->texts, string->bytes, string->n);
 }
 
 uint32_t tdt__frames_note(struct tdt__frames *frames, const struct tdt_frame *frame)
@@ -189,21 +141,6 @@ uint32_t tdt__frames_note(struct tdt__frames *frames, const struct tdt_frame *fr
 	return tdt__table_add(&frames->seen_table, hash, &new, sizeof new);
 }
 
-enum tdt__origin tdt__frames_origin(const struct tdt__frames *frames, uint32_t frame)
-{
-	return frames->seen[frame].origin;
-}
-
-enum tdt__polled tdt__frames_polled(const struct tdt__frames *frames, uint32_t frame)
-{
-	return frames->seen[frame].polled;
-}
-
-bool tdt__frames_hides_futures(const struct tdt__frames *frames, uint32_t frame)
-{
-	return frames->seen[frame].hides_futures;
-}
-
 uint32_t tdt__frames_text(struct tdt__frames *frames, uint32_t frame, enum tdt__role role)
 {
 	struct tdt__frame_seen *seen = &frames->seen[frame];
@@ -215,7 +152,5 @@ uint32_t tdt__frames_text(struct tdt__frames *frames, uint32_t frame, enum tdt__
 
 void tdt__frames_add(struct tdt__string *to, const struct tdt__frames *frames, uint32_t number)
 {
-	const struct tdt__frame_text *text = &frames->text[number];
-
-	tdt__string_add(to, frames->string.bytes + text->at, text->size);
+	tdt__string_add(to, frames->texts.text[number].bytes, frames->texts.text[number].n);
 }

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "base/array.h"
+#include "base/texts.h"
 #include "operation.h"
 #include "origin.h"
 #include "strings.h"
@@ -19,26 +19,28 @@ enum tdt__role {
 	TDT__ROLES
 };
 
+/* A frame, and what its function tells: whose code it is, what it polls (operation.h). */
+struct tdt__frame_seen {
+	const struct tdt_frame *frame;
+	enum tdt__origin origin;
+	enum tdt__polled polled;
+	bool hides_futures;
+	uint32_t text[TDT__ROLES]; /* the number + 1; 0: it was not made */
+};
+
 /*
  * The texts of frames: name and place.  Each text is stored once and has a number; frames that read
  * the same share the number.  The frames must not change as long as they are looked up here.  A new
  * object has `string.options`, and zeros in all other fields.
  */
 struct tdt__frames {
-	struct tdt__string string; /* the texts */
-	TDT__TABLE(struct tdt__frame_text, text, texts);
-	TDT__TABLE(struct tdt__frame_seen, seen, n_seen); /* by the frame */
+	struct tdt__string string; /* the text that is made */
+	struct tdt__texts texts;
+	TDT__TABLE(struct tdt__frame_seen, seen, n_seen); /* by their numbers */
 };
 
 /* Returns the number of a frame.  UINT32_MAX: no memory. */
 uint32_t tdt__frames_note(struct tdt__frames *frames, const struct tdt_frame *frame);
-
-/* Whose code the frame with this number is. */
-enum tdt__origin tdt__frames_origin(const struct tdt__frames *frames, uint32_t frame);
-
-/* What the function of that frame polls, and whether it polls futures that no tree shows. */
-enum tdt__polled tdt__frames_polled(const struct tdt__frames *frames, uint32_t frame);
-bool tdt__frames_hides_futures(const struct tdt__frames *frames, uint32_t frame);
 
 /* The number of the text of the frame with this number.  UINT32_MAX: no memory. */
 uint32_t tdt__frames_text(struct tdt__frames *frames, uint32_t frame, enum tdt__role role);

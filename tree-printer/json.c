@@ -26,25 +26,19 @@ void tdt__json_finish(struct tdt__json *json)
 	tdt__out_add(json->out, "\n", 1);
 }
 
-static void print_waits(struct tdt__json *json, const struct tdt_task_info *info)
+static void wait_members(struct tdt__json *json, const struct tdt_wait *const *of)
 {
-	tdt__json_begin(json, "waits", '[');
-	for (uint32_t i = 0; i < info->n_waits; i++) {
-		const struct tdt_wait *wait = info->waits[i];
+	const struct tdt_wait *wait = *of;
 
-		tdt__json_begin(json, NULL, '{');
-		tdt__json_string(json, "kind", wait_words[tdt__wait_kind(wait->kind)]);
-		if (wait->object != 0)
-			tdt__json_address(json, "object", wait->object);
-		tdt__json_known_u64(json, "owner", wait->owner);
-		tdt__json_string(json, "owner_name", wait->owner_name);
-		tdt__json_known_string(json, "name", wait->name);
-		tdt__json_known_u64(json, "handed_ns", wait->handed_ns);
-		tdt__json_known_u64(json, "futurelock", wait->futurelock);
-		tdt__json_known_u64(json, "orphaned", wait->orphaned);
-		tdt__json_end(json, '}');
-	}
-	tdt__json_end(json, ']');
+	tdt__json_string(json, "kind", wait_words[tdt__wait_kind(wait->kind)]);
+	if (wait->object != 0)
+		tdt__json_address(json, "object", wait->object);
+	tdt__json_known_u64(json, "owner", wait->owner);
+	tdt__json_string(json, "owner_name", wait->owner_name);
+	tdt__json_known_string(json, "name", wait->name);
+	tdt__json_known_u64(json, "handed_ns", wait->handed_ns);
+	tdt__json_known_u64(json, "futurelock", wait->futurelock);
+	tdt__json_known_u64(json, "orphaned", wait->orphaned);
 }
 
 void tdt__json_task_members(struct tdt__json *json, const struct tdt_task_info *info)
@@ -83,7 +77,7 @@ void tdt__json_task_members(struct tdt__json *json, const struct tdt_task_info *
 	tdt__json_known_u64(json, "child", info->child);
 	tdt__json_known_u64(json, "aborted", info->aborted);
 	if (info->n_waits != 0 && info->waits != NULL)
-		print_waits(json, info);
+		TDT__JSON_LIST(json, "waits", info->waits, info->n_waits, wait_members, json);
 }
 
 void tdt__json_task(struct tdt__json *json, const char *key, const struct tdt_task_info *info)
@@ -163,6 +157,11 @@ void tdt__json_node_members(struct tdt__json *json, const struct tdt_node *node)
 	tdt__json_known_u64(json, "leaves", tdt_node_leaves(node));
 }
 
+static void node_members(struct tdt__json *json, const struct tdt_node *const *node)
+{
+	tdt__json_node_members(json, *node);
+}
+
 void tdt__json_nodes(struct tdt__json *json, const struct tdt_node *root)
 {
 	uint32_t n;
@@ -172,13 +171,7 @@ void tdt__json_nodes(struct tdt__json *json, const struct tdt_node *root)
 		tdt__out_fail(json->out, -ENOMEM);
 		return;
 	}
-	tdt__json_begin(json, "nodes", '[');
-	for (uint32_t i = 0; i < n && json->out->error == 0; i++) {
-		tdt__json_begin(json, NULL, '{');
-		tdt__json_node_members(json, nodes[i]);
-		tdt__json_end(json, '}');
-	}
-	tdt__json_end(json, ']');
+	TDT__JSON_LIST(json, "nodes", nodes, n, node_members, json);
 	free(nodes);
 }
 

@@ -6,14 +6,12 @@
 
 #include "names.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 
 #include "base/index.h"
 
 struct task {
-	uint64_t id;
-	const char *name;
+	const struct tdt_task_info *info;
 	uint32_t group; /* its number; UINT32_MAX: it is in none */
 };
 
@@ -29,43 +27,31 @@ static uint32_t find_named(const struct tdt__names *names, uint64_t id)
 	uint32_t i;
 
 	TDT__INDEX_EACH (i, &names->by_id, tdt__hash_id(id))
-		if (names->task[i].id == id)
+		if (names->task[i].info->id == id)
 			break;
 	return i;
 }
 
-static void add_named(struct tdt__names *names, const struct tdt_task_info *task, uint32_t group)
+static void add_named(struct tdt__names *names, const struct tdt_task_info *info, uint32_t group)
 {
-	if (find_named(names, task->id) != TDT__INDEX_NONE)
+	if (find_named(names, info->id) != TDT__INDEX_NONE)
 		return;
-	tdt__index_add(&names->by_id, tdt__hash_id(task->id), names->n);
-	names->task[names->n++] = (struct task){ task->id, task->name, group };
-}
-
-/* Names without a task yet, with room for `n` tasks.  NULL: no memory. */
-static struct tdt__names *names_with_room(size_t n)
-{
-	struct tdt__names *names = malloc(sizeof(*names) + n * sizeof(names->task[0]));
-
-	if (names == NULL)
-		return NULL;
-	*names = (struct tdt__names){ 0 };
-	if (tdt__index_reserve(&names->by_id, n) == 0)
-		return names;
-	free(names);
-	return NULL;
+	tdt__index_add(&names->by_id, tdt__hash_id(info->id), names->n);
+	names->task[names->n++] = (struct task){ info, group };
 }
 
 struct tdt__names *tdt__names_new(const struct tdt_snapshot *snapshot)
 {
 	struct tdt__names *names;
-	size_t n = 0;
+	size_t n = snapshot->n_orphans;
 
 	for (size_t i = 0; i < snapshot->n_groups; i++)
 		n += snapshot->groups[i]->n;
-	names = names_with_room(n + snapshot->n_orphans);
-	if (names == NULL)
+	names = calloc(1, sizeof *names + n * sizeof names->task[0]);
+	if (names == NULL || tdt__index_reserve(&names->by_id, n) != 0) {
+		free(names);
 		return NULL;
+	}
 	for (size_t i = 0; i < snapshot->n_groups; i++)
 		for (size_t j = 0; j < snapshot->groups[i]->n; j++)
 			add_named(names, snapshot->groups[i]->tasks[j], (uint32_t)i);
@@ -82,11 +68,18 @@ void tdt__names_free(struct tdt__names *names)
 	free(names);
 }
 
-const char *tdt__names_find(const struct tdt__names *names, uint64_t id)
+const struct tdt_task_info *tdt__names_task(const struct tdt__names *names, uint64_t id)
 {
 	uint32_t i = names != NULL ? find_named(names, id) : TDT__INDEX_NONE;
 
-	return i != TDT__INDEX_NONE ? names->task[i].name : NULL;
+	return i != TDT__INDEX_NONE ? names->task[i].info : NULL;
+}
+
+const char *tdt__names_find(const struct tdt__names *names, uint64_t id)
+{
+	const struct tdt_task_info *task = tdt__names_task(names, id);
+
+	return task != NULL ? task->name : NULL;
 }
 
 uint32_t tdt__names_group(const struct tdt__names *names, uint64_t id)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #pragma once
 
-/* The names of the tasks of a snapshot, found by the ids of the tasks. */
+/* The tasks of a snapshot and their names, found by the ids of the tasks. */
 
 #include <stdint.h>
 
@@ -21,6 +21,9 @@ void tdt__names_free(struct tdt__names *names); /* NULL does nothing */
  * several tasks have the same id, the first one is found.
  */
 const char *tdt__names_find(const struct tdt__names *names, uint64_t id);
+
+/* The task with that id; NULL: it is not there, or `names` is NULL. */
+const struct tdt_task_info *tdt__names_task(const struct tdt__names *names, uint64_t id);
 
 /* The number of the group of task `id`.  UINT32_MAX: it is in none. */
 uint32_t tdt__names_group(const struct tdt__names *names, uint64_t id);

@@ -75,8 +75,7 @@ static const char *in_rust_library(const char *file)
 	return found != NULL && tdt__starts_with(found, "library/") ? found : NULL;
 }
 
-/* Whether `path` lies below the directory that is the first `n` bytes of `directory`. */
-static bool is_below(const char *path, const char *directory, size_t n)
+bool tdt__is_below(const char *path, const char *directory, size_t n)
 {
 	return n > 1 && strncmp(path, directory, n) == 0 && path[n] == '/';
 }
@@ -132,7 +131,7 @@ static const char *in_folded_path(const char *file)
 
 		while (length > 1 && path[length - 1] == '/')
 			length--;
-		if (is_below(file, path, length))
+		if (tdt__is_below(file, path, length))
 			return file + length + 1;
 	}
 	return NULL;
@@ -161,7 +160,7 @@ static bool is_of_system(const struct tdt_frame *frame)
 	const char *directory = frame->directory != NULL ? frame->directory : "";
 
 	return tdt__starts_with(frame->file, "/usr/") &&
-	       !is_below(frame->file, directory, strlen(directory));
+	       !tdt__is_below(frame->file, directory, strlen(directory));
 }
 
 struct tdt__package tdt__package(const struct tdt_frame *frame)
@@ -184,13 +183,6 @@ bool tdt__same_package(struct tdt__package a, struct tdt__package b)
 
 /* --- Languages ----------------------------------------------------------------------------- */
 
-static const char *file_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
-}
-
 /* The libraries that the standard libraries are made of. */
 static bool is_language_module(const char *module)
 {
@@ -198,7 +190,7 @@ static bool is_language_module(const char *module)
 					     "libm.so",   "libstdc++.so", "libgcc_s.so",
 					     "ld-linux",  "libpthread",   "ld-musl",
 					     "[vdso]" };
-	const char *name = file_name(module);
+	const char *name = tdt__file_name(module);
 
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (tdt__starts_with(name, names[i]))
@@ -206,17 +198,15 @@ static bool is_language_module(const char *module)
 	return false;
 }
 
-static bool is_language_file(const char *file)
-{
-	/* Rust's library has its dependencies at hand. */
-	return in_rust_library(file) != NULL || strstr(file, "/rust/deps/") != NULL ||
-	       strstr(file, "/include/c++/") != NULL;
-}
-
+/* Rust's library has its dependencies at hand. */
 static bool is_language(const struct tdt_frame *frame)
 {
+	const char *file = frame->file;
+
 	return (frame->module != NULL && is_language_module(frame->module)) ||
-	       (frame->file != NULL && is_language_file(frame->file));
+	       (file != NULL &&
+		(in_rust_library(file) != NULL || strstr(file, "/rust/deps/") != NULL ||
+		 strstr(file, "/include/c++/") != NULL));
 }
 
 bool tdt__clones_waker(const struct tdt_frame *frame)
@@ -228,7 +218,7 @@ bool tdt__clones_waker(const struct tdt_frame *frame)
 
 bool tdt__is_plumbing(const struct tdt_frame *frame)
 {
-	const char *name = file_name(frame->module == NULL ? "" : frame->module);
+	const char *name = tdt__file_name(frame->module == NULL ? "" : frame->module);
 
 	if (frame->kind != TDT_NODE_FRAME)
 		return false;
@@ -243,7 +233,7 @@ static bool is_binding(const struct tdt_frame *frame)
 	const char *function = frame->function != NULL ? frame->function : "";
 
 	return tdt__starts_with(function, "tdt::") || tdt__starts_with(function, "<tdt::") ||
-	       (frame->file != NULL && strcmp(file_name(frame->file), "tdt.rs") == 0);
+	       (frame->file != NULL && strcmp(tdt__file_name(frame->file), "tdt.rs") == 0);
 }
 
 bool tdt__is_crates_wrapper(const struct tdt_frame *frame)
@@ -255,23 +245,12 @@ bool tdt__is_crates_wrapper(const struct tdt_frame *frame)
 	       tdt__starts_with(function, "tdt::waker::");
 }
 
-/* --- The program ---------------------------------------------------------------------------- */
-
-static bool is_library_module(const struct tdt_frame *frame)
-{
-	return frame->module != NULL && strstr(file_name(frame->module), ".so") != NULL;
-}
-
-static bool is_nowhere(const struct tdt_frame *frame)
-{
-	return frame->function == NULL && frame->module == NULL && frame->file == NULL;
-}
-
 enum tdt__origin tdt__origin(const struct tdt_frame *frame)
 {
 	if (tdt__is_plumbing(frame))
 		return TDT__ORIGIN_TDT;
-	if (frame->unnamed || is_nowhere(frame))
+	if (frame->unnamed ||
+	    (frame->function == NULL && frame->module == NULL && frame->file == NULL))
 		return TDT__ORIGIN_UNKNOWN;
 	if (is_language(frame))
 		return TDT__ORIGIN_LANGUAGE;
@@ -281,7 +260,9 @@ enum tdt__origin tdt__origin(const struct tdt_frame *frame)
 		return frame->module == NULL ? TDT__ORIGIN_PROGRAM : TDT__ORIGIN_PACKAGE;
 	if (tdt__in_package(frame->file) != NULL || is_of_system(frame))
 		return TDT__ORIGIN_PACKAGE;
-	return is_library_module(frame) ? TDT__ORIGIN_LIBRARY : TDT__ORIGIN_PROGRAM;
+	return frame->module != NULL && strstr(tdt__file_name(frame->module), ".so") != NULL
+		   ? TDT__ORIGIN_LIBRARY
+		   : TDT__ORIGIN_PROGRAM;
 }
 
 /* The length of the path of the innermost directory in which both paths lie. */
@@ -367,5 +348,5 @@ bool tdt__lies_with(const struct tdt_frame *frame, const struct tdt_frame *own)
 
 	return read_path(path, frame->file) && read_path(own_path, own->file) &&
 	       read_path(compiled_in, own->directory) &&
-	       is_below(path, own_path, home_of_program(own_path, compiled_in));
+	       tdt__is_below(path, own_path, home_of_program(own_path, compiled_in));
 }

@@ -54,5 +54,8 @@ bool tdt__clones_waker(const struct tdt_frame *frame);
  */
 bool tdt__lies_with(const struct tdt_frame *frame, const struct tdt_frame *own);
 
+/* Whether `path` lies below the directory that is the first `n` bytes of `directory`. */
+bool tdt__is_below(const char *path, const char *directory, size_t n);
+
 /* Remove `.`, `..` and doubled slashes from a path, by its text alone.  The path never grows. */
 void tdt__normalize(char *path);

@@ -6,9 +6,8 @@
 
 #include "packets.h"
 
+#include <ctype.h>
 #include <inttypes.h>
-
-#include "base/array.h"
 
 /* The numbers of the fields, by message; iid is the first one of each. */
 enum {
@@ -30,8 +29,8 @@ enum {
 static uint32_t intern_message(struct tdt__packets *packets, enum tdt__interned field,
 			       struct tdt__string *message)
 {
-	uint32_t before = packets->iids[field], iid;
-	size_t told = packets->interned.n;
+	size_t before = packets->texts[field].n, told = packets->interned.n;
+	uint32_t iid;
 
 	if (message->failed) {
 		tdt__packets_fail(packets);
@@ -48,23 +47,18 @@ static uint32_t intern_message(struct tdt__packets *packets, enum tdt__interned 
 	return iid;
 }
 
-static int hex_digit(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The number of a build-id, which Perfetto has as bytes. */
 static uint32_t intern_build_id(struct tdt__packets *packets, const char *text)
 {
-	char bytes[64];
+	unsigned char bytes[64];
 	size_t n = 0;
 
-	while (n < sizeof(bytes) && hex_digit(text[2 * n]) >= 0 &&
-	       hex_digit(text[2 * n + 1]) >= 0) {
-		bytes[n] = (char)(hex_digit(text[2 * n]) << 4 | hex_digit(text[2 * n + 1]));
+	while (n < sizeof(bytes) && isxdigit((unsigned char)text[2 * n]) &&
+	       isxdigit((unsigned char)text[2 * n + 1])) {
+		sscanf(text + 2 * n, "%2hhx", &bytes[n]);
 		n++;
 	}
-	return tdt__packets_intern(packets, TDT__BUILD_IDS, bytes, n);
+	return tdt__packets_intern(packets, TDT__BUILD_IDS, (const char *)bytes, n);
 }
 
 /* Frames of unknown modules have one mapping, which has no path. */
@@ -116,19 +110,24 @@ static uint32_t intern_frame(struct tdt__packets *packets, const struct tdt_fram
 	return iid;
 }
 
+size_t tdt__packets_frames(const struct tdt__packets *packets, uint64_t pc,
+			   struct tdt_frame frames[TDT__PERFETTO_INLINED_MAX])
+{
+	const struct tdt__perfetto_options *options = packets->options;
+
+	memset(frames, 0, TDT__PERFETTO_INLINED_MAX * sizeof frames[0]);
+	return options->names != NULL
+		   ? options->names(options->data, pc, frames, TDT__PERFETTO_INLINED_MAX)
+		   : 0;
+}
+
 /* Add the frames of one return address, the outermost of them first. */
 static void add_pc(struct tdt__packets *packets, struct tdt__string *callstack, uint64_t pc)
 {
 	struct tdt_frame frames[TDT__PERFETTO_INLINED_MAX];
-	const struct tdt__perfetto_options *options = packets->options;
-	size_t n = 0;
+	size_t n = tdt__packets_frames(packets, pc, frames);
 
-	memset(frames, 0, sizeof(frames));
-	if (options->names != NULL)
-		n = options->names(options->data, pc, frames, TDT__PERFETTO_INLINED_MAX);
-	if (n == 0)
-		n = 1;
-	while (n-- > 0)
+	for (n = n != 0 ? n : 1; n-- > 0;)
 		tdt__proto_add_uint(callstack, CALLSTACK_FRAME,
 				    intern_frame(packets, &frames[n], pc));
 }

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#include "base/array.h"
-
 /* The numbers of the fields, by message. */
 enum {
 	TRACE_PACKET = 1,
@@ -296,55 +294,29 @@ int tdt__packets_end(struct tdt__packets *packets)
 	tdt__string_free(&packets->interned);
 	tdt__string_free(&packets->scratch);
 	tdt__string_free(&packets->packet);
-	tdt__arena_fini(&packets->arena);
-	tdt__table_fini(&packets->text_table);
+	for (int i = 0; i < TDT__INTERNED; i++)
+		tdt__texts_fini(&packets->texts[i]);
 	tdt__table_fini(&packets->stack_table);
 	return packets->error;
 }
 
 /* --- Texts --- */
 
-static uint32_t find_interned(const struct tdt__packets *packets, enum tdt__interned field,
-			      const char *text, size_t n, uint32_t hash)
-{
-	uint32_t i;
-
-	TDT__INDEX_EACH (i, &packets->text_table.index, hash) {
-		const struct tdt__interned_text *found = &packets->text[i];
-
-		if (found->field == field && found->n == n && memcmp(found->text, text, n) == 0)
-			return found->iid;
-	}
-	return 0;
-}
-
 uint32_t tdt__packets_intern(struct tdt__packets *packets, enum tdt__interned field,
 			     const char *text, size_t n)
 {
-	struct tdt__interned_text new = { .n = (uint32_t)n, .field = field };
-	uint32_t hash, iid;
-	char *copy;
+	struct tdt__texts *texts = &packets->texts[field];
+	size_t before = texts->n;
+	uint32_t iid = tdt__texts_number(texts, text, n) + 1;
 
-	if (n == 0)
-		text = ""; /* and not NULL, as of an empty string */
-	hash = tdt__hash_fold(tdt__hash_bytes(tdt__mix(field, 0), text, n));
-	iid = find_interned(packets, field, text, n, hash);
-	if (iid != 0)
-		return iid;
-	copy = tdt__arena_take(&packets->arena, n + 1);
-	new.text = copy;
-	new.iid = packets->iids[field] + 1;
-	if (copy == NULL ||
-	    tdt__table_add(&packets->text_table, hash, &new, sizeof new) == TDT__INDEX_NONE) {
+	if (iid == 0) /* TDT__INDEX_NONE + 1 */
 		tdt__packets_fail(packets);
-		return 0;
-	}
-	memcpy(copy, text, n);
-	packets->iids[field]++;
-	tdt__proto_add_uint(&packets->scratch, TEXT_IID, new.iid);
+	if (texts->n == before)
+		return iid;
+	tdt__proto_add_uint(&packets->scratch, TEXT_IID, iid);
 	tdt__proto_add_bytes(&packets->scratch, TEXT_BYTES, text, n);
 	tdt__proto_add_message(&packets->interned, field, &packets->scratch);
-	return new.iid;
+	return iid;
 }
 
 uint32_t tdt__packets_name(struct tdt__packets *packets, enum tdt__interned field, const char *name)
@@ -356,8 +328,7 @@ uint32_t tdt__packets_name(struct tdt__packets *packets, enum tdt__interned fiel
 	if (escaped.failed)
 		tdt__packets_fail(packets);
 	else
-		iid = tdt__packets_intern(packets, field, escaped.n == 0 ? "" : escaped.bytes,
-					  escaped.n);
+		iid = tdt__packets_intern(packets, field, escaped.bytes, escaped.n);
 	tdt__string_free(&escaped);
 	return iid;
 }
@@ -375,46 +346,51 @@ void tdt__packets_annotate_named(struct tdt__string *annotations, uint32_t name,
 	tdt__string_add(annotations, bytes, (size_t)(at - bytes));
 }
 
-static void begin_annotation(struct tdt__packets *packets, const char *name)
+/* Returns where the annotation begins, for tdt__proto_wrap(). */
+static size_t begin_annotation(struct tdt__packets *packets, struct tdt__string *annotations,
+			       const char *name)
 {
-	uint32_t iid = tdt__packets_intern(packets, TDT__ANNOTATION_NAMES, name, strlen(name));
+	size_t start = annotations->n;
 
-	tdt__proto_add_uint(&packets->scratch, ANNOTATION_NAME, iid);
+	tdt__proto_add_uint(
+	    annotations, ANNOTATION_NAME,
+	    tdt__packets_intern(packets, TDT__ANNOTATION_NAMES, name, strlen(name)));
+	return start;
 }
 
 void tdt__packets_annotate(struct tdt__packets *packets, struct tdt__string *annotations,
 			   const char *name, uint64_t value)
 {
-	begin_annotation(packets, name);
-	tdt__proto_add_uint(&packets->scratch, ANNOTATION_UINT, value);
-	tdt__proto_add_message(annotations, EVENT_ANNOTATION, &packets->scratch);
+	size_t start = begin_annotation(packets, annotations, name);
+
+	tdt__proto_add_uint(annotations, ANNOTATION_UINT, value);
+	tdt__proto_wrap(annotations, start, EVENT_ANNOTATION);
 }
 
 void tdt__packets_annotate_int(struct tdt__packets *packets, struct tdt__string *annotations,
 			       const char *name, int64_t value)
 {
-	begin_annotation(packets, name);
-	tdt__proto_add_uint(&packets->scratch, ANNOTATION_INT, (uint64_t)value);
-	tdt__proto_add_message(annotations, EVENT_ANNOTATION, &packets->scratch);
+	size_t start = begin_annotation(packets, annotations, name);
+
+	tdt__proto_add_uint(annotations, ANNOTATION_INT, (uint64_t)value);
+	tdt__proto_wrap(annotations, start, EVENT_ANNOTATION);
 }
 
 void tdt__packets_annotate_double(struct tdt__packets *packets, struct tdt__string *annotations,
 				  const char *name, double value)
 {
-	begin_annotation(packets, name);
-	tdt__proto_add_double(&packets->scratch, ANNOTATION_DOUBLE, value);
-	tdt__proto_add_message(annotations, EVENT_ANNOTATION, &packets->scratch);
+	size_t start = begin_annotation(packets, annotations, name);
+
+	tdt__proto_add_double(annotations, ANNOTATION_DOUBLE, value);
+	tdt__proto_wrap(annotations, start, EVENT_ANNOTATION);
 }
 
 void tdt__packets_annotate_text(struct tdt__packets *packets, struct tdt__string *annotations,
 				const char *name, const char *text)
 {
-	struct tdt__string escaped = { 0 };
+	size_t start = begin_annotation(packets, annotations, name), from = annotations->n;
 
-	tdt__string_escape(&escaped, text, true, '\0');
-	begin_annotation(packets, name);
-	tdt__proto_add_bytes(&packets->scratch, ANNOTATION_STRING, escaped.bytes, escaped.n);
-	tdt__proto_add_message(annotations, EVENT_ANNOTATION, &packets->scratch);
-	annotations->failed |= escaped.failed;
-	tdt__string_free(&escaped);
+	tdt__string_escape(annotations, text, true, '\0');
+	tdt__proto_wrap(annotations, from, ANNOTATION_STRING);
+	tdt__proto_wrap(annotations, start, EVENT_ANNOTATION);
 }

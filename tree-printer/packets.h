@@ -16,8 +16,7 @@
 #include <stdio.h>
 #include <zlib.h>
 
-#include "base/arena.h"
-#include "base/array.h"
+#include "base/texts.h"
 #include "perfetto.h"
 #include "protobuf.h"
 
@@ -43,14 +42,6 @@ enum tdt__interned {
 	TDT__INTERNED = 20
 };
 
-/* A text that has a number. */
-struct tdt__interned_text {
-	const char *text;
-	uint32_t n;
-	uint32_t field;
-	uint32_t iid;
-};
-
 /* A stack of the recording, and its number in the trace. */
 struct tdt__interned_stack {
 	uint32_t number;
@@ -68,9 +59,8 @@ struct tdt__packets {
 	struct tdt__string scratch;
 	struct tdt__string packet; /* that is made */
 
-	struct tdt__arena arena;
-	TDT__TABLE(struct tdt__interned_text, text, n_texts);
-	uint32_t iids[TDT__INTERNED]; /* the last number of each field */
+	struct tdt__texts
+	    texts[TDT__INTERNED]; /* of each field; numbers in the trace are from 1 on */
 	TDT__TABLE(struct tdt__interned_stack, stack,
 		   n_stacks); /* by the number in the recording */
 	const struct tdt__perfetto_options *options;
@@ -120,6 +110,10 @@ uint32_t tdt__packets_intern(struct tdt__packets *packets, enum tdt__interned fi
 /* The number of a name that may have any bytes. */
 uint32_t tdt__packets_name(struct tdt__packets *packets, enum tdt__interned field,
 			   const char *name);
+
+/* The frames of a return address, as `names` of the options finds them. */
+size_t tdt__packets_frames(const struct tdt__packets *packets, uint64_t pc,
+			   struct tdt_frame frames[TDT__PERFETTO_INLINED_MAX]);
 
 /* The number of a stack of the recording; 0: there is no such stack. */
 uint32_t tdt__packets_stack(struct tdt__packets *packets, const struct tdt__recording *recording,

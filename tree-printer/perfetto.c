@@ -84,12 +84,9 @@ struct exporter {
 	struct tdt__packets packets;
 	const struct tdt__recording *recording;
 	struct tdt__timeline timeline;
-	const struct tdt__recorded_task *task;
-	const struct tdt__recorded_thread *thread;
 	uint64_t process;	/* its track */
 	uint64_t *thread_track; /* by the thread's number; 0: the trace does not have it yet */
 	struct task_track *task_track;
-	size_t n_tasks, n_threads;
 	struct sampler sampler;
 	uint64_t flows;	     /* what is added to the numbers of wake-ups */
 	uint64_t boot_ahead; /* CLOCK_BOOTTIME less CLOCK_MONOTONIC, as the trace has it */
@@ -97,6 +94,7 @@ struct exporter {
 	size_t n_losses, next_loss;
 	uint32_t parked, cpu;		/* interned names */
 	uint32_t phase[2][TDT__PHASES]; /* the same: unsure, sure; 0: the phase is not drawn */
+	struct tdt__string track;	/* the next descriptor, made field by field */
 	struct tdt__string annotations; /* of the next event */
 	struct tdt__string text;
 	TDT__TABLE(struct user_track, user, n_users);
@@ -122,67 +120,55 @@ enum {
 static uint64_t export_process(struct exporter *exporter)
 {
 	const struct tdt_recording *header = &exporter->recording->header;
-	struct tdt__string track = { 0 }, process = { 0 }, name = { 0 };
-	uint64_t uuid;
+	struct tdt__string *track = &exporter->track;
+	size_t name;
 
-	tdt__string_escape(&name, header->program, true, '\0');
-	tdt__proto_add_uint(&process, PROCESS_PID, header->pid);
-	tdt__proto_add_message(&process, PROCESS_NAME, &name);
-	tdt__proto_add_message(&track, TRACK_PROCESS, &process);
-	uuid = tdt__packets_track(&exporter->packets, &track);
-	tdt__string_free(&track);
-	tdt__string_free(&process);
-	tdt__string_free(&name);
-	return uuid;
+	tdt__proto_add_uint(track, PROCESS_PID, header->pid);
+	name = track->n;
+	tdt__string_escape(track, header->program, true, '\0');
+	tdt__proto_wrap(track, name, PROCESS_NAME);
+	tdt__proto_wrap(track, 0, TRACK_PROCESS);
+	return tdt__packets_track(&exporter->packets, track);
 }
 
 static uint64_t export_thread(struct exporter *exporter, uint32_t number)
 {
 	const struct tdt_recording *header = &exporter->recording->header;
-	const struct tdt__recorded_thread *thread = &exporter->thread[number];
-	struct tdt__string track = { 0 }, message = { 0 }, name = { 0 };
+	const struct tdt__recorded_thread *thread = &exporter->recording->thread[number];
+	struct tdt__string *track = &exporter->track;
+	size_t name;
 
 	if (exporter->thread_track[number] != 0)
 		return exporter->thread_track[number];
-	tdt__proto_add_uint(&message, THREAD_PID, header->pid);
-	tdt__proto_add_uint(&message, THREAD_TID, thread->id);
-	tdt__string_escape(&name, thread->name, true, '\0');
-	if (name.n != 0 || name.failed)
-		tdt__proto_add_message(&message, THREAD_NAME, &name);
-	tdt__proto_add_message(&track, TRACK_THREAD, &message);
-	tdt__proto_add_uint(&track, TRACK_PARENT, exporter->process);
-	exporter->thread_track[number] = tdt__packets_track(&exporter->packets, &track);
-	tdt__string_free(&track);
-	tdt__string_free(&message);
-	tdt__string_free(&name);
+	tdt__proto_add_uint(track, THREAD_PID, header->pid);
+	tdt__proto_add_uint(track, THREAD_TID, thread->id);
+	name = track->n;
+	tdt__string_escape(track, thread->name, true, '\0');
+	if (track->n != name)
+		tdt__proto_wrap(track, name, THREAD_NAME);
+	tdt__proto_wrap(track, 0, TRACK_THREAD);
+	tdt__proto_add_uint(track, TRACK_PARENT, exporter->process);
+	exporter->thread_track[number] = tdt__packets_track(&exporter->packets, track);
 	return exporter->thread_track[number];
 }
 
 /* A track below another one, with a name of `n` bytes of UTF-8. */
 static uint64_t export_track(struct exporter *exporter, uint64_t parent, const char *name, size_t n)
 {
-	struct tdt__string track = { 0 };
-	uint64_t uuid;
-
-	tdt__proto_add_bytes(&track, TRACK_NAME, name, n);
-	tdt__proto_add_uint(&track, TRACK_PARENT, parent);
-	uuid = tdt__packets_track(&exporter->packets, &track);
-	tdt__string_free(&track);
-	return uuid;
+	tdt__proto_add_bytes(&exporter->track, TRACK_NAME, name, n);
+	tdt__proto_add_uint(&exporter->track, TRACK_PARENT, parent);
+	return tdt__packets_track(&exporter->packets, &exporter->track);
 }
 
 /* The name of a task's poll function; "task" if that is unknown. */
 static void add_function(struct exporter *exporter, const struct tdt__recorded_task *task)
 {
-	const struct tdt__perfetto_options *options = exporter->packets.options;
 	struct tdt_frame frames[TDT__PERFETTO_INLINED_MAX];
 	size_t n = 0;
 
-	memset(frames, 0, sizeof(frames));
 	/* The address is that of the function's first instruction, not a return address. */
-	if (options->names != NULL && task->poll_function != 0)
-		n = options->names(options->data, task->poll_function + 1, frames,
-				   TDT__PERFETTO_INLINED_MAX);
+	if (task->poll_function != 0)
+		n = tdt__packets_frames(&exporter->packets, task->poll_function + 1, frames);
 	if (n != 0 && frames[n - 1].function != NULL)
 		tdt__string_escape(&exporter->text, frames[n - 1].function, true, '\0');
 	else
@@ -192,7 +178,7 @@ static void add_function(struct exporter *exporter, const struct tdt__recorded_t
 /* Make `text` the start, and then "conn 7", as the task is called everywhere in the trace. */
 static void print_task(struct exporter *exporter, uint32_t number, const char *start)
 {
-	const struct tdt__recorded_task *task = &exporter->task[number];
+	const struct tdt__recorded_task *task = &exporter->recording->task[number];
 
 	exporter->text.n = 0;
 	tdt__string_puts(&exporter->text, start);
@@ -201,6 +187,11 @@ static void print_task(struct exporter *exporter, uint32_t number, const char *s
 	else
 		add_function(exporter, task);
 	tdt__string_printf(&exporter->text, " %" PRIu64, task->id);
+}
+
+static uint32_t event_name(struct exporter *exporter, const char *words)
+{
+	return tdt__packets_name(&exporter->packets, TDT__EVENT_NAMES, words);
 }
 
 static uint32_t export_text(struct exporter *exporter)
@@ -254,7 +245,7 @@ static uint64_t export_task(struct exporter *exporter, uint32_t number)
 		print_task(exporter, number, "");
 		track->uuid = export_track(exporter, exporter->process, exporter->text.bytes,
 					   exporter->text.n);
-		annotate_identity(exporter, &exporter->task[number]);
+		annotate_identity(exporter, &exporter->recording->task[number]);
 	}
 	return track->uuid;
 }
@@ -277,8 +268,7 @@ static void export_put(struct exporter *exporter, uint64_t ns, enum tdt__packet_
 
 static void export_mark(struct exporter *exporter, uint64_t ns, uint64_t track, const char *name)
 {
-	export_put(exporter, ns, TDT__PACKET_INSTANT, track,
-		   tdt__packets_name(&exporter->packets, TDT__EVENT_NAMES, name));
+	export_put(exporter, ns, TDT__PACKET_INSTANT, track, event_name(exporter, name));
 }
 
 static void export_annotate(struct exporter *exporter, const char *name, uint64_t value)
@@ -307,9 +297,9 @@ static const char *owner_name(const struct exporter *exporter, uint64_t owner)
 	uint32_t number =
 	    owner == 0 ? TDT__RECORDED_NONE : tdt__recording_task(exporter->recording, owner);
 
-	return number == TDT__RECORDED_NONE || exporter->task[number].name[0] == '\0'
+	return number == TDT__RECORDED_NONE || exporter->recording->task[number].name[0] == '\0'
 		   ? NULL
-		   : exporter->task[number].name;
+		   : exporter->recording->task[number].name;
 }
 
 static uint32_t print_wait(struct exporter *exporter, const struct tdt__recorded_waits *waits,
@@ -349,7 +339,8 @@ static uint32_t name_wait(struct exporter *exporter, uint32_t number,
 	waited.sure = sure;
 	waited.printed = last->printed;
 	if (last->printed == 0 || memcmp(last, &waited, sizeof(waited)) != 0)
-		waited.printed = print_wait(exporter, &waits, sure, exporter->task[number].id);
+		waited.printed =
+		    print_wait(exporter, &waits, sure, exporter->recording->task[number].id);
 	*last = waited;
 	return waited.printed;
 }
@@ -412,7 +403,7 @@ static void export_phase(struct exporter *exporter, const struct tdt__step *step
 
 static void export_last_phases(struct exporter *exporter)
 {
-	for (uint32_t i = 0; i < exporter->n_tasks; i++) {
+	for (uint32_t i = 0; i < exporter->recording->n_tasks; i++) {
 		const struct tdt__timeline_task *task = &exporter->timeline.task[i];
 		struct tdt__timeline_phase last = tdt__timeline_last(task);
 
@@ -429,14 +420,13 @@ static void export_phase_names(struct exporter *exporter)
 		[TDT__WAITING] = "waiting",
 		[TDT__RUNNABLE] = "runnable",
 	};
-	struct tdt__packets *packets = &exporter->packets;
 
-	exporter->phase[0][TDT__POLLING] = tdt__packets_name(packets, TDT__EVENT_NAMES, "polling");
+	exporter->phase[0][TDT__POLLING] = event_name(exporter, "polling");
 	exporter->phase[1][TDT__POLLING] = exporter->phase[0][TDT__POLLING];
 	for (int i = 0; i < TDT__PHASES; i++) {
 		if (names[i] == NULL)
 			continue;
-		exporter->phase[1][i] = tdt__packets_name(packets, TDT__EVENT_NAMES, names[i]);
+		exporter->phase[1][i] = event_name(exporter, names[i]);
 		exporter->text.n = 0;
 		tdt__string_printf(&exporter->text, "%s%s", names[i], UNSURE);
 		exporter->phase[0][i] = export_text(exporter);
@@ -455,17 +445,9 @@ static const int counter_of[TDT__PHASES] = {
 
 static uint64_t tell_counter(struct exporter *exporter, const char *name, const char *unit)
 {
-	struct tdt__string track = { 0 }, counter = { 0 };
-	uint64_t uuid;
-
-	tdt__proto_add_text(&counter, COUNTER_UNIT, unit);
-	tdt__proto_add_text(&track, TRACK_NAME, name);
-	tdt__proto_add_uint(&track, TRACK_PARENT, exporter->process);
-	tdt__proto_add_message(&track, TRACK_COUNTER, &counter);
-	uuid = tdt__packets_track(&exporter->packets, &track);
-	tdt__string_free(&track);
-	tdt__string_free(&counter);
-	return uuid;
+	tdt__proto_add_text(&exporter->track, COUNTER_UNIT, unit);
+	tdt__proto_wrap(&exporter->track, 0, TRACK_COUNTER);
+	return export_track(exporter, exporter->process, name, strlen(name));
 }
 
 static void export_counters(struct exporter *exporter)
@@ -557,7 +539,7 @@ static void begin_loss(struct exporter *exporter, const struct tdt__recorded_rin
 		return;
 	loss.track = export_thread(exporter, ring->first_thread);
 	export_put(exporter, exporter->recording->from, TDT__PACKET_BEGIN, loss.track,
-		   tdt__packets_name(&exporter->packets, TDT__EVENT_NAMES, "events are lost"));
+		   event_name(exporter, "events are lost"));
 	exporter->loss[exporter->n_losses++] = loss;
 }
 
@@ -737,11 +719,6 @@ static void put_instant(struct exporter *exporter, uint64_t ns, uint64_t track, 
 						 .callstack = callstack });
 }
 
-static uint32_t event_name(struct exporter *exporter, const char *words)
-{
-	return tdt__packets_name(&exporter->packets, TDT__EVENT_NAMES, words);
-}
-
 /* For each further leaf there is a mark with its stack. */
 static void put_poll_begin(struct exporter *exporter, const struct tdt__step *step)
 {
@@ -772,33 +749,16 @@ static void put_poll_end(struct exporter *exporter, const struct tdt__step *step
 		   export_thread(exporter, step->item.thread), 0);
 }
 
-static void put_poll(struct exporter *exporter, const struct tdt__step *step)
+/* What a thread did to a task: it woke it, and a flow leads to the poll; or it spawned it. */
+static void put_deed(struct exporter *exporter, const struct tdt__step *step, const char *verb,
+		     uint32_t *name)
 {
-	if (step->item.kind == TDT__RECORDED_BEGIN)
-		put_poll_begin(exporter, step);
-	else
-		put_poll_end(exporter, step);
-}
-
-static void put_wake(struct exporter *exporter, const struct tdt__step *step)
-{
-	struct task_track *track = &exporter->task_track[step->task];
-
 	export_event(exporter, step->item.ns,
 		     (struct tdt__packet_event){
 			 .type = TDT__PACKET_INSTANT,
 			 .track = export_thread(exporter, step->item.thread),
-			 .name = export_task_name(exporter, step->task, "wakes ", &track->wakes),
+			 .name = export_task_name(exporter, step->task, verb, name),
 			 .flow = step->wake != 0 ? exporter->flows + step->wake : 0 });
-}
-
-static void put_spawn(struct exporter *exporter, const struct tdt__step *step)
-{
-	struct task_track *track = &exporter->task_track[step->task];
-	uint64_t thread = export_thread(exporter, step->item.thread);
-
-	export_put(exporter, step->item.ns, TDT__PACKET_INSTANT, thread,
-		   export_task_name(exporter, step->task, "spawns ", &track->spawns));
 }
 
 static void put_end(struct exporter *exporter, const struct tdt__step *step)
@@ -883,13 +843,16 @@ static void put_step(struct exporter *exporter, const struct tdt__step *step)
 
 	switch (item->event.kind) {
 	case TDT_EVENT_POLL:
-		put_poll(exporter, step);
+		if (item->kind == TDT__RECORDED_BEGIN)
+			put_poll_begin(exporter, step);
+		else
+			put_poll_end(exporter, step);
 		break;
 	case TDT_EVENT_WAKE:
-		put_wake(exporter, step);
+		put_deed(exporter, step, "wakes ", &exporter->task_track[step->task].wakes);
 		break;
 	case TDT_EVENT_SPAWN:
-		put_spawn(exporter, step);
+		put_deed(exporter, step, "spawns ", &exporter->task_track[step->task].spawns);
 		break;
 	case TDT_EVENT_END:
 		put_end(exporter, step);
@@ -939,7 +902,7 @@ static void put_all_steps(struct exporter *exporter)
 		       exporter->recording->until + exporter->sampler.every);
 }
 
-static void write_packets(struct exporter *exporter)
+static int write_packets(struct exporter *exporter)
 {
 	const struct tdt__recorded_clock *clock = exporter->recording->clock;
 	uint64_t from = exporter->recording->from;
@@ -949,45 +912,24 @@ static void write_packets(struct exporter *exporter)
 			    clock->real + (from - clock->monotonic));
 	exporter->process = export_process(exporter);
 	exporter->cpu = tdt__packets_name(&exporter->packets, TDT__ANNOTATION_NAMES, "cpu");
-	exporter->parked = tdt__packets_name(&exporter->packets, TDT__EVENT_NAMES, "parked");
+	exporter->parked = event_name(exporter, "parked");
 	export_phase_names(exporter);
 	export_counters(exporter);
 	export_losses(exporter);
 	put_all_steps(exporter);
+	if (exporter->text.failed)
+		tdt__packets_fail(&exporter->packets);
+	return tdt__packets_end(&exporter->packets);
 }
 
 static int prepare_export(struct exporter *exporter, const struct tdt__recording *recording)
 {
 	exporter->recording = recording;
-	exporter->task = recording->task;
-	exporter->n_tasks = recording->n_tasks;
-	exporter->thread = recording->thread;
-	exporter->n_threads = recording->n_threads;
-	exporter->task_track = calloc(exporter->n_tasks + 1, sizeof(*exporter->task_track));
-	exporter->thread_track = calloc(exporter->n_threads + 1, sizeof(*exporter->thread_track));
+	exporter->task_track = calloc(recording->n_tasks + 1, sizeof(*exporter->task_track));
+	exporter->thread_track = calloc(recording->n_threads + 1, sizeof(*exporter->thread_track));
 	if (exporter->task_track == NULL || exporter->thread_track == NULL)
 		return -ENOMEM;
 	return tdt__timeline_begin(&exporter->timeline, recording);
-}
-
-static uint64_t seed(const struct tdt_recording *header)
-{
-	return tdt__mix(tdt__mix(tdt__mix(0, header->pid), header->start), header->start_real);
-}
-
-static int write_trace(struct exporter *exporter, const struct tdt__perfetto_options *options,
-		       FILE *out)
-{
-	const struct tdt_recording *header = &exporter->recording->header;
-	int err = tdt__packets_begin(&exporter->packets, options, out, seed(header));
-
-	if (err != 0)
-		return err;
-	exporter->flows = seed(header) << 32;
-	write_packets(exporter);
-	if (exporter->text.failed)
-		tdt__packets_fail(&exporter->packets);
-	return tdt__packets_end(&exporter->packets);
 }
 
 int tdt__perfetto_write(const struct tdt__recording *recording,
@@ -995,14 +937,22 @@ int tdt__perfetto_write(const struct tdt__recording *recording,
 {
 	static const struct tdt__perfetto_options none;
 	struct exporter *exporter = calloc(1, sizeof(*exporter));
+	const struct tdt_recording *header = &recording->header;
+	uint64_t number =
+	    tdt__mix(tdt__mix(tdt__mix(0, header->pid), header->start), header->start_real);
 	int err = exporter == NULL ? -ENOMEM : prepare_export(exporter, recording);
 
-	if (err == 0) {
-		err = write_trace(exporter, options == NULL ? &none : options, out);
-		tdt__timeline_end(&exporter->timeline);
-	}
 	if (exporter == NULL)
 		return err;
+	if (err == 0) {
+		exporter->flows = number << 32;
+		err = tdt__packets_begin(&exporter->packets, options == NULL ? &none : options, out,
+					 number);
+		if (err == 0)
+			err = write_packets(exporter);
+		tdt__timeline_end(&exporter->timeline);
+	}
+	tdt__string_free(&exporter->track);
 	tdt__string_free(&exporter->annotations);
 	tdt__string_free(&exporter->text);
 	tdt__table_fini(&exporter->user_table);

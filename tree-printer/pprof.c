@@ -13,7 +13,7 @@
 
 #include <zlib.h>
 
-#include "base/array.h"
+#include "base/texts.h"
 #include "protobuf.h"
 #include "symbolize/modules.h"
 
@@ -55,49 +55,24 @@ enum {
 	FUNCTION_FILE = 4
 };
 
-struct entry {
-	size_t at, n; /* its bytes */
-};
-
-/* A table of texts, or of messages without their numbers. */
-struct pprof_table {
-	struct tdt__string bytes; /* of all entries */
-	TDT__TABLE(struct entry, entry, n);
-};
-
 struct writing {
 	const struct tdt__pprof *profile;
-	struct pprof_table texts, functions, locations;
+	struct tdt__texts texts, functions, locations; /* of messages without their numbers */
 	struct tdt__string out;
 	bool failed;
 };
 
-static bool is_entry(const struct pprof_table *table, uint32_t i, const char *bytes, size_t n)
-{
-	const struct entry *entry = &table->entry[i];
-
-	return entry->n == n && (n == 0 || memcmp(table->bytes.bytes + entry->at, bytes, n) == 0);
-}
-
-static uint64_t find_bytes(struct writing *writing, struct pprof_table *table, const char *bytes,
+static uint64_t find_bytes(struct writing *writing, struct tdt__texts *table, const char *bytes,
 			   size_t n)
 {
-	uint32_t hash = tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, bytes, n)), i;
+	uint32_t i = tdt__texts_number(table, bytes, n);
 
-	TDT__INDEX_EACH (i, &table->entry_table.index, hash)
-		if (is_entry(table, i, bytes, n))
-			break;
-	if (i != TDT__INDEX_NONE)
-		return i;
-	i = tdt__table_add(&table->entry_table, hash, &(struct entry){ table->bytes.n, n },
-			   sizeof(struct entry));
-	tdt__string_add(&table->bytes, bytes, n);
-	writing->failed |= table->bytes.failed || i == TDT__INDEX_NONE;
+	writing->failed |= i == TDT__INDEX_NONE;
 	return i != TDT__INDEX_NONE ? i : 0;
 }
 
 /* The number of a message, which is emptied.  Numbers of messages count from 1. */
-static uint64_t find_message(struct writing *writing, struct pprof_table *table,
+static uint64_t find_message(struct writing *writing, struct tdt__texts *table,
 			     struct tdt__string *message)
 {
 	uint64_t i = 0;
@@ -106,7 +81,6 @@ static uint64_t find_message(struct writing *writing, struct pprof_table *table,
 	if (!writing->failed)
 		i = find_bytes(writing, table, message->bytes, message->n);
 	tdt__string_free(message);
-	*message = (struct tdt__string){ 0 };
 	return i + 1;
 }
 
@@ -121,18 +95,10 @@ static uint64_t text_number(struct writing *writing, const char *text)
 		n = tdt__utf8_decode(text, &code);
 		tdt__string_add(&valid, n != 0 ? text : "?", n != 0 ? n : 1);
 	}
-	i = valid.failed ? 0
-			 : find_bytes(writing, &writing->texts, valid.n != 0 ? valid.bytes : "",
-				      valid.n);
+	i = find_bytes(writing, &writing->texts, valid.bytes, valid.n);
 	writing->failed |= valid.failed;
 	tdt__string_free(&valid);
 	return i;
-}
-
-static void fini_table(struct pprof_table *table)
-{
-	tdt__string_free(&table->bytes);
-	tdt__table_fini(&table->entry_table);
 }
 
 /* What stands for a cut, or for a function without a name. */
@@ -167,13 +133,12 @@ static uint64_t function_number(struct writing *writing, const struct tdt_frame 
 static void add_pprof_line(struct writing *writing, struct tdt__string *location,
 		     const struct tdt_frame *frame)
 {
-	struct tdt__string line = { 0 };
+	size_t start = location->n;
 
-	tdt__proto_add_uint(&line, LINE_FUNCTION, function_number(writing, frame));
+	tdt__proto_add_uint(location, LINE_FUNCTION, function_number(writing, frame));
 	if (frame->line != 0)
-		tdt__proto_add_uint(&line, LINE_NUMBER, frame->line);
-	tdt__proto_add_message(location, LOCATION_LINE, &line);
-	tdt__string_free(&line);
+		tdt__proto_add_uint(location, LINE_NUMBER, frame->line);
+	tdt__proto_wrap(location, start, LOCATION_LINE);
 }
 
 /* The number of the module's mapping; 0: none. */
@@ -187,17 +152,12 @@ static uint64_t mapping_of(const struct writing *writing, uint64_t pc)
 	return module != NULL ? (uint64_t)(module - modules->module) + 1 : 0;
 }
 
-static bool is_frame_shown(const struct tdt__pprof_sample *sample, const struct tdt_node *node)
-{
-	return sample->shown == NULL || sample->shown[tdt_node_id(node)];
-}
-
 /*
  * Add the location of the frames at `*node` with one address, unless none of them is shown.
  * `*node` becomes the next outer one.
  */
-static void add_location(struct writing *writing, struct tdt__string *message,
-			 const struct tdt__pprof_sample *sample, const struct tdt_node **node)
+static void add_location(struct writing *writing, const struct tdt__pprof_sample *sample,
+			 const struct tdt_node **node)
 {
 	const struct tdt_frame *frame = tdt_node_frame(*node);
 	uint64_t pc = frame->pc, mapping = mapping_of(writing, pc);
@@ -209,7 +169,7 @@ static void add_location(struct writing *writing, struct tdt__string *message,
 	if (pc != 0)
 		tdt__proto_add_uint(&location, LOCATION_ADDRESS, pc);
 	while (inlined && frame->kind != TDT_NODE_TASK) {
-		if (is_frame_shown(sample, *node)) {
+		if (sample->shown == NULL || sample->shown[tdt_node_id(*node)]) {
 			add_pprof_line(writing, &location, frame);
 			shown = true;
 		}
@@ -218,7 +178,7 @@ static void add_location(struct writing *writing, struct tdt__string *message,
 		frame = tdt_node_frame(*node);
 	}
 	if (shown)
-		tdt__proto_add_uint(message, SAMPLE_LOCATION,
+		tdt__proto_add_uint(&writing->out, SAMPLE_LOCATION,
 				    find_message(writing, &writing->locations, &location));
 	tdt__string_free(&location);
 }
@@ -232,111 +192,97 @@ static uint64_t find_instead(struct writing *writing, const char *text)
 	return find_message(writing, &writing->locations, &location);
 }
 
-static void add_labels(struct writing *writing, struct tdt__string *message,
-		       const struct tdt__pprof_sample *sample)
+static void add_labels(struct writing *writing, const struct tdt__pprof_sample *sample)
 {
-	struct tdt__string label = { 0 };
-
 	for (int i = 0; i < TDT__PPROF_LABELS; i++) {
+		size_t start = writing->out.n;
+
 		if (sample->label[i] == NULL)
 			continue;
-		tdt__proto_add_uint(&label, LABEL_KEY,
+		tdt__proto_add_uint(&writing->out, LABEL_KEY,
 				    text_number(writing, writing->profile->label[i]));
-		tdt__proto_add_uint(&label, LABEL_TEXT, text_number(writing, sample->label[i]));
-		tdt__proto_add_message(message, SAMPLE_LABEL, &label);
+		tdt__proto_add_uint(&writing->out, LABEL_TEXT,
+				    text_number(writing, sample->label[i]));
+		tdt__proto_wrap(&writing->out, start, SAMPLE_LABEL);
 	}
-	tdt__string_free(&label);
 }
 
 static void add_sample(struct writing *writing, const struct tdt__pprof_sample *sample)
 {
 	const struct tdt_node *node = sample->leaf;
-	struct tdt__string message = { 0 };
+	size_t start = writing->out.n;
 
 	if (node == NULL)
-		tdt__proto_add_uint(&message, SAMPLE_LOCATION,
+		tdt__proto_add_uint(&writing->out, SAMPLE_LOCATION,
 				    find_instead(writing, sample->instead));
 	while (node != NULL && tdt_node_frame(node)->kind != TDT_NODE_TASK)
-		add_location(writing, &message, sample, &node);
+		add_location(writing, sample, &node);
 	for (int i = 0; i < TDT__PPROF_VALUES; i++)
-		tdt__proto_add_uint(&message, SAMPLE_VALUE, (uint64_t)sample->value[i]);
-	add_labels(writing, &message, sample);
-	tdt__proto_add_message(&writing->out, PROFILE_SAMPLE, &message);
-	tdt__string_free(&message);
+		tdt__proto_add_uint(&writing->out, SAMPLE_VALUE, (uint64_t)sample->value[i]);
+	add_labels(writing, sample);
+	tdt__proto_wrap(&writing->out, start, PROFILE_SAMPLE);
 }
 
 static void add_type(struct writing *writing, unsigned field, const char *name, const char *unit)
 {
-	struct tdt__string message = { 0 };
+	size_t start = writing->out.n;
 
-	tdt__proto_add_uint(&message, TYPE_NAME, text_number(writing, name));
-	tdt__proto_add_uint(&message, TYPE_UNIT, text_number(writing, unit));
-	tdt__proto_add_message(&writing->out, field, &message);
-	tdt__string_free(&message);
+	tdt__proto_add_uint(&writing->out, TYPE_NAME, text_number(writing, name));
+	tdt__proto_add_uint(&writing->out, TYPE_UNIT, text_number(writing, unit));
+	tdt__proto_wrap(&writing->out, start, field);
 }
 
 static void add_mapping(struct writing *writing, uint64_t number,
 			const struct tdt__module *module)
 {
-	struct tdt__string message = { 0 };
+	struct tdt__string *out = &writing->out;
+	size_t start = out->n;
 
-	tdt__proto_add_uint(&message, ENTRY_ID, number);
-	tdt__proto_add_uint(&message, MAPPING_START, module->start);
-	tdt__proto_add_uint(&message, MAPPING_LIMIT, module->end);
+	tdt__proto_add_uint(out, ENTRY_ID, number);
+	tdt__proto_add_uint(out, MAPPING_START, module->start);
+	tdt__proto_add_uint(out, MAPPING_LIMIT, module->end);
 	if (module->path != NULL)
-		tdt__proto_add_uint(&message, MAPPING_FILE, text_number(writing, module->path));
+		tdt__proto_add_uint(out, MAPPING_FILE, text_number(writing, module->path));
 	if (module->build_id[0] != '\0')
-		tdt__proto_add_uint(&message, MAPPING_BUILD,
-				    text_number(writing, module->build_id));
+		tdt__proto_add_uint(out, MAPPING_BUILD, text_number(writing, module->build_id));
 	/* Readers must not look for names again: functions, files, lines, inlined functions. */
 	for (unsigned has = MAPPING_HAS_FUNCTIONS; has <= MAPPING_HAS_INLINE_FRAMES; has++)
-		tdt__proto_add_uint(&message, has, 1);
-	tdt__proto_add_message(&writing->out, PROFILE_MAPPING, &message);
-	tdt__string_free(&message);
+		tdt__proto_add_uint(out, has, 1);
+	tdt__proto_wrap(out, start, PROFILE_MAPPING);
 }
 
-static void add_mappings(struct writing *writing)
+static void add_table(struct writing *writing, unsigned field, const struct tdt__texts *table)
 {
-	const struct tdt__modules *modules = writing->profile->modules;
-
-	for (size_t i = 0; modules != NULL && i < modules->n; i++)
-		add_mapping(writing, i + 1, &modules->module[i]);
-}
-
-static void add_table(struct writing *writing, unsigned field,
-		      const struct pprof_table *table)
-{
-	struct tdt__string message = { 0 };
-
 	for (size_t i = 0; i < table->n; i++) {
-		const struct entry *entry = &table->entry[i];
+		size_t start = writing->out.n;
 
-		tdt__proto_add_uint(&message, ENTRY_ID, i + 1);
-		tdt__string_add(&message, table->bytes.bytes + entry->at, entry->n);
-		tdt__proto_add_message(&writing->out, field, &message);
+		tdt__proto_add_uint(&writing->out, ENTRY_ID, i + 1);
+		tdt__string_add(&writing->out, table->text[i].bytes, table->text[i].n);
+		tdt__proto_wrap(&writing->out, start, field);
 	}
-	tdt__string_free(&message);
 }
 
 static void add_texts(struct writing *writing)
 {
-	const struct pprof_table *texts = &writing->texts;
+	const struct tdt__texts *texts = &writing->texts;
 
 	for (size_t i = 0; i < texts->n; i++)
-		tdt__proto_add_bytes(&writing->out, PROFILE_STRING,
-				     texts->bytes.bytes + texts->entry[i].at, texts->entry[i].n);
+		tdt__proto_add_bytes(&writing->out, PROFILE_STRING, texts->text[i].bytes,
+				     texts->text[i].n);
 }
 
 static void make_message(struct writing *writing)
 {
 	const struct tdt__pprof *profile = writing->profile;
+	const struct tdt__modules *modules = profile->modules;
 
 	find_bytes(writing, &writing->texts, "", 0); /* text 0 must be empty */
 	for (int i = 0; i < TDT__PPROF_VALUES; i++)
 		add_type(writing, PROFILE_SAMPLE_TYPE, profile->type[i], profile->unit[i]);
 	for (size_t i = 0; i < profile->n; i++)
 		add_sample(writing, &profile->sample[i]);
-	add_mappings(writing);
+	for (size_t i = 0; modules != NULL && i < modules->n; i++)
+		add_mapping(writing, i + 1, &modules->module[i]);
 	add_table(writing, PROFILE_LOCATION, &writing->locations);
 	add_table(writing, PROFILE_FUNCTION, &writing->functions);
 	tdt__proto_add_uint(&writing->out, PROFILE_TIME, profile->real);
@@ -380,8 +326,8 @@ int tdt__pprof_write(const struct tdt__pprof *profile, FILE *out)
 	if (!writing.failed && !writing.out.failed)
 		error = write_gzip(&writing.out, out);
 	tdt__string_free(&writing.out);
-	fini_table(&writing.texts);
-	fini_table(&writing.functions);
-	fini_table(&writing.locations);
+	tdt__texts_fini(&writing.texts);
+	tdt__texts_fini(&writing.functions);
+	tdt__texts_fini(&writing.locations);
 	return error;
 }

@@ -79,6 +79,19 @@ static inline void tdt__proto_add_text(struct tdt__string *to, unsigned field, c
 	tdt__proto_add_bytes(to, field, text, strlen(text));
 }
 
+/* Make what was added from `start` on a message, which is field `field` of what stands before. */
+static inline void tdt__proto_wrap(struct tdt__string *to, size_t start, unsigned field)
+{
+	unsigned char head[2 * TDT__PROTO_MAX];
+	size_t n = to->n - start, more = (size_t)(tdt__proto_head(head, field, n) - head);
+
+	tdt__string_add(to, head, more);
+	if (to->failed)
+		return;
+	memmove(to->bytes + start + more, to->bytes + start, n);
+	memcpy(to->bytes + start, head, more);
+}
+
 /* Append a message, and empty it, so that its memory can be used for the next one. */
 static inline void tdt__proto_add_message(struct tdt__string *to, unsigned field,
 					  struct tdt__string *message)

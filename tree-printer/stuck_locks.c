@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "names.h"
-#include "terminal.h"
 #include "words.h"
 
 static bool hangs_for_ever(const struct tdt_wait *wait)
@@ -23,28 +23,19 @@ bool tdt__waits_in_vain(const struct tdt_task_info *info)
 	return false;
 }
 
-/* Add the waits of a task for such locks to the array, or only count them. */
-static void add_waits(struct tdt__stuck_locks *locks, const struct tdt_task_info *info)
+/* Add the waits of a task for such locks.  False: no memory. */
+static bool add_waits(struct tdt__stuck_locks *locks, size_t *room,
+		      const struct tdt_task_info *info)
 {
 	for (uint32_t i = 0; i < info->n_waits && info->waits != NULL; i++) {
 		if (!hangs_for_ever(info->waits[i]))
 			continue;
-		if (locks->lock != NULL)
-			locks->lock[locks->n] =
-				(struct tdt__stuck_lock){ .wait = *info->waits[i], .waits = 1 };
-		locks->n++;
+		if (!tdt__array_grow(&locks->lock, locks->n, room, sizeof *locks->lock))
+			return false;
+		locks->lock[locks->n++] =
+		    (struct tdt__stuck_lock){ .wait = *info->waits[i], .waits = 1 };
 	}
-}
-
-static void add_all(struct tdt__stuck_locks *locks, const struct tdt_snapshot *snapshot)
-{
-	locks->n = 0;
-	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t k = 0; k < snapshot->groups[i]->n; k++) {
-			const struct tdt_task_info info = tdt__dump_task(snapshot->groups[i], k);
-
-			add_waits(locks, &info);
-		}
+	return true;
 }
 
 static int compare(uint64_t a, uint64_t b)
@@ -77,27 +68,21 @@ static void join_locks(struct tdt__stuck_locks *locks)
 
 int tdt__stuck_locks_collect(struct tdt__stuck_locks *locks, const struct tdt_snapshot *snapshot)
 {
+	size_t room = 0;
+	bool enough = true;
+
 	*locks = (struct tdt__stuck_locks){ 0 };
-	add_all(locks, snapshot);
+	for (size_t i = 0; i < snapshot->n_groups; i++)
+		for (size_t k = 0; k < snapshot->groups[i]->n && enough; k++) {
+			const struct tdt_task_info info = tdt__dump_task(snapshot->groups[i], k);
+
+			enough = add_waits(locks, &room, &info);
+		}
 	if (locks->n == 0)
-		return 0;
-	locks->lock = calloc(locks->n, sizeof locks->lock[0]);
-	if (locks->lock == NULL) {
-		locks->n = 0;
-		return -ENOMEM;
-	}
-	add_all(locks, snapshot);
+		return enough ? 0 : -ENOMEM;
 	qsort(locks->lock, locks->n, sizeof locks->lock[0], by_owner);
 	join_locks(locks);
-	return 0;
-}
-
-static void headline(struct tdt__string *string, const char *what, const struct tdt_wait *wait,
-		     const struct tdt__names *names)
-{
-	tdt__colored(string, TDT__RED, what);
-	tdt__string_puts(string, ": task ");
-	tdt__task_name(string, wait->owner, tdt__names_find(names, wait->owner));
+	return enough ? 0 : -ENOMEM;
 }
 
 void tdt__stuck_lock_line(struct tdt__string *string, const struct tdt__stuck_lock *lock,
@@ -105,19 +90,19 @@ void tdt__stuck_lock_line(struct tdt__string *string, const struct tdt__stuck_lo
 {
 	const struct tdt_wait *wait = &lock->wait;
 
+	tdt__headline(string, wait->orphaned != 0 ? "orphaned lock" : "futurelock", wait->owner,
+		      tdt__names_find(names, wait->owner));
 	if (wait->orphaned != 0) {
-		headline(string, "orphaned lock", wait, names);
 		tdt__string_puts(string, " has ended without giving back ");
 		tdt__lock_name(string, wait);
 	} else {
-		headline(string, "futurelock", wait, names);
 		tdt__string_puts(string, " was handed ");
 		tdt__lock_name(string, wait);
 		tdt__string_printf(string, " %s ago and was polled since, but has not taken it",
 				   TDT__DURATION(wait->handed_ns));
 	}
 	tdt__string_printf(string, ": %s%s", TDT__NUMBER(lock->waits),
-			   lock->waits == 1 ? " wait for it hangs" : " waits for it hang");
+			   lock->waits == 1 ? " wait for it hangs\n" : " waits for it hang\n");
 }
 
 size_t tdt__stuck_orphans(const struct tdt__stuck_locks *locks)

@@ -17,9 +17,7 @@
 struct summary_json {
 	struct tdt__json *json;
 	const struct tdt__summary_form *form;
-	const struct tdt__summary *summary;
-	const struct tdt__recorded_task *tasks;
-	const struct tdt__recorded_thread *threads;
+	const struct tdt__recording *recording;
 };
 
 static void task_member(const struct summary_json *of, const char *key, uint32_t index)
@@ -28,7 +26,7 @@ static void task_member(const struct summary_json *of, const char *key, uint32_t
 
 	if (index == TDT__NO_TASK)
 		return;
-	task = &of->tasks[index];
+	task = &of->recording->task[index];
 	tdt__json_begin(of->json, key, '{');
 	tdt__json_u64(of->json, "id", task->id);
 	tdt__json_known_string(of->json, "name", task->name);
@@ -160,8 +158,8 @@ static void ring_json(const struct summary_json *of, const struct tdt__recorded_
 	static const char *const kinds[] = { "unknown", "polls", "others", "remarkable",
 					     "service" };
 
-	tdt__json_u64(of->json, "thread", of->threads[ring->thread].id);
-	tdt__json_known_string(of->json, "name", of->threads[ring->thread].name);
+	tdt__json_u64(of->json, "thread", of->recording->thread[ring->thread].id);
+	tdt__json_known_string(of->json, "name", of->recording->thread[ring->thread].name);
 	tdt__json_string(of->json, "kind", kinds[ring->kind <= TDT_RING_SERVICE ? ring->kind : 0]);
 	tdt__json_u64(of->json, "start_ns", ring->from);
 	tdt__json_u64(of->json, "slots", ring->n);
@@ -182,7 +180,7 @@ static void delay_json(const struct summary_json *of, const struct tdt__summary_
 
 static void head_json(const struct summary_json *of)
 {
-	const struct tdt__summary *summary = of->summary;
+	const struct tdt__summary *summary = of->form->summary;
 	const struct tdt_recording *header = &summary->recording->header;
 
 	tdt__json_known_string(of->json, "program", header->program);
@@ -208,7 +206,7 @@ static void head_json(const struct summary_json *of)
 
 static void lists_json(const struct summary_json *of)
 {
-	const struct tdt__summary *summary = of->summary;
+	const struct tdt__summary *summary = of->form->summary;
 	struct {
 		const struct tdt__recorded_ring *entry;
 		size_t n;
@@ -230,10 +228,10 @@ static void lists_json(const struct summary_json *of)
 void tdt__summary_json(struct tdt__out *out, const struct tdt__summary_form *form)
 {
 	struct tdt__json json = tdt__json_document(out);
-	struct summary_json all = { .json = &json, .form = form, .summary = form->summary };
+	struct summary_json all = { .json = &json,
+				    .form = form,
+				    .recording = form->summary->recording };
 
-	all.tasks = form->summary->recording->task;
-	all.threads = form->summary->recording->thread;
 	tdt__json_begin(&json, "summary", '{');
 	head_json(&all);
 	tdt__json_end(&json, '}');

@@ -80,17 +80,6 @@ static int name_stack(struct tdt__summary_stack *stack, const struct tdt__record
 	return 0;
 }
 
-static int name_stacks(struct shown_stacks *shown, const struct tdt__recording *recording,
-		       struct tdt__modules *modules, uint64_t deadline)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < shown->n; i++)
-		if (name_stack(&shown->entry[i], recording, modules, deadline) != 0)
-			err = -ENOMEM;
-	return err;
-}
-
 static void print_summary_form(struct tdt__out *out, const void *arg)
 {
 	const struct tdt__summary_form *form = arg;
@@ -105,8 +94,11 @@ static void print_summary_form(struct tdt__out *out, const void *arg)
 static int print_with_stacks(struct shown_stacks *shown, FILE *out, struct tdt__summary_form *form,
 			     struct tdt__modules *modules, uint64_t deadline)
 {
-	int named = name_stacks(shown, form->summary->recording, modules, deadline), printed;
+	int named = 0, printed;
 
+	for (size_t i = 0; i < shown->n; i++)
+		if (name_stack(&shown->entry[i], form->summary->recording, modules, deadline) != 0)
+			named = -ENOMEM;
 	if (named != 0 && form->options->format == TDT_PRINT_JSON)
 		return named;
 	form->stack = shown->entry;

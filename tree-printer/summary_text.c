@@ -1,34 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * The summary of a recording as text, for a reader who has just been woken by a pager: 80 columns,
- * what is wrong comes first, and nothing is said of what is not there.
- *
- *	echo-server[4711]: 12.40 s until 2026-11-22 03:12:44.120
- *	1,204,331 polls, 803,112 wake-ups, 10,003 tasks, 1 panicked
- *
- *	panicked
- *	             03:12:42.100  task 13 "rash" on thread 4713
- *
- *	slowest polls
- *	   50.11 ms  03:12:43.120  task 7 "parser" on thread 4712
- *	             in spin at demo/x.c:18:11 from parser_poll at demo/x.c:40:3
- *
- *	longest waits for locks
- *	   80.02 ms  03:12:43.120  task 9 "reader"
- *	             for a mutex "table" (0x7f1208) held by task 8 "writer"
- *
- *	tasks that waited for one busy worker while another worker was parked
- *	   40.00 ms  03:12:43.121  task 12 "pinned" on thread 4712 behind task 7 "parser"
- *	             (112 polls, none by another worker)
- *
- *	from wake-up to poll           median       99 %       most      polls
- *	   "conn #"                  12.31 us   1.204 ms   49.80 ms     80,112
- *
- *	busiest tasks                in polls       time      polls
- *	   7 "parser"                  46.1 %    1.204 s        112
- *
- *	threads                       polling     parked    neither      polls
- *	   4712 "tdt-worker-0"         93.1 %      2.1 %      4.8 %     61,112
+ * what is wrong comes first, and nothing is said of what is not there.  docs/recorder.md has an
+ * example.
  */
 
 #include "summaries.h"
@@ -40,6 +14,7 @@
 
 #include <tdt/layout/recording.h>
 
+#include "base/text.h"
 #include "forms.h"
 #include "frame.h"
 #include "recording/read.h"
@@ -59,8 +34,6 @@ struct summary_lines {
 	struct tdt__out *out;
 	const struct tdt__summary_form *form;
 	const struct tdt__summary *summary;
-	const struct tdt__recorded_task *tasks;
-	const struct tdt__recorded_thread *threads;
 	struct tdt__string line; /* the lines of one entry */
 	struct tdt__string part; /* the next part of them */
 	size_t column;		 /* where the last of these lines ends */
@@ -142,7 +115,7 @@ static void end_lines(struct summary_lines *text)
 
 static void summary_task(struct summary_lines *text, struct tdt__string *string, uint32_t index)
 {
-	const struct tdt__recorded_task *task = &text->tasks[index];
+	const struct tdt__recorded_task *task = &text->summary->recording->task[index];
 
 	tdt__task_name(string, task->id, name_or_null(task->name));
 }
@@ -201,40 +174,28 @@ static void head_counts(struct summary_lines *text)
 	end_lines(text);
 }
 
-static void head_missed(struct summary_lines *text)
-{
-	const struct tdt_recording *header = &text->summary->recording->header;
-
-	if (header->missed == 0)
-		return;
-	WRITE_LINE(text, "%s %s not recorded, %s among them: no ring was left",
-		   TDT__COUNTED(header->missed, "event"), header->missed == 1 ? "was" : "were",
-		   TDT__COUNTED(header->missed_polls, "poll"));
-}
-
-static void head_lost_stacks(struct summary_lines *text)
-{
-	uint32_t lost = tdt__recording_stacks_lost(text->summary->recording);
-
-	if (lost == 0)
-		return;
-	WRITE_LINE(text, "%s %s not recorded: their table was full, or no capture was left",
-		   TDT__COUNTED(lost, "stack"), lost == 1 ? "was" : "were");
-}
-
-static void head_reach(struct summary_lines *text)
+/* What is not in the recording. */
+static void head_gaps(struct summary_lines *text)
 {
 	const struct tdt__summary *summary = text->summary;
+	const struct tdt_recording *header = &summary->recording->header;
+	uint32_t lost = tdt__recording_stacks_lost(summary->recording);
 
-	if (summary->whole <= summary->start)
-		return;
-	if (summary->whole < summary->end)
+	if (summary->whole > summary->start && summary->whole < summary->end)
 		WRITE_LINE(
 		    text, "Waits and latencies are those of the last %s: older events are missing.",
 		    TDT__DURATION(summary->end - summary->whole));
-	else
+	else if (summary->whole > summary->start)
 		WRITE_LINE(text, "Waits and latencies are not known: events are missing up to the "
 				 "end.");
+	if (header->missed != 0)
+		WRITE_LINE(text, "%s %s not recorded, %s among them: no ring was left",
+			   TDT__COUNTED(header->missed, "event"),
+			   header->missed == 1 ? "was" : "were",
+			   TDT__COUNTED(header->missed_polls, "poll"));
+	if (lost != 0)
+		WRITE_LINE(text, "%s %s not recorded: their table was full, or no capture was left",
+			   TDT__COUNTED(lost, "stack"), lost == 1 ? "was" : "were");
 }
 
 static void summary_head(struct summary_lines *text)
@@ -256,9 +217,7 @@ static void summary_head(struct summary_lines *text)
 		tdt__string_puts(line, "\nThe recorder was stopped then.");
 	end_lines(text);
 	head_counts(text);
-	head_reach(text);
-	head_missed(text);
-	head_lost_stacks(text);
+	head_gaps(text);
 }
 
 /* ---- Parts of an entry ---- */
@@ -266,7 +225,7 @@ static void summary_head(struct summary_lines *text)
 /* A part: `task 7 "a"`; and another one with the spawn place of a task that has no name. */
 static void task_part(struct summary_lines *text, uint32_t index)
 {
-	const struct tdt__recorded_task *task = &text->tasks[index];
+	const struct tdt__recorded_task *task = &text->summary->recording->task[index];
 
 	tdt__string_puts(&text->part, "task ");
 	summary_task(text, &text->part, index);
@@ -316,13 +275,6 @@ static const char *users_module(const struct tdt__view *view)
 	return frame != NULL && frame->module != NULL ? frame->module : "";
 }
 
-static void one_frame(struct summary_lines *text, const struct tdt_frame *frame, bool users)
-{
-	tdt__frame_name(&text->part, frame);
-	if (users)
-		tdt__frame_place(&text->part, frame);
-}
-
 /*
  * The innermost frame, and then the innermost ones of the user's code: "in memset from fill at
  * x.c:18:11 from parser_poll at x.c:40:3".
@@ -340,7 +292,9 @@ static void innermost_frames(struct summary_lines *text, const struct tdt__view 
 		if (frame == NULL || (!users && n > 0))
 			continue;
 		tdt__string_puts(&text->part, before);
-		one_frame(text, frame, users);
+		tdt__frame_name(&text->part, frame);
+		if (users)
+			tdt__frame_place(&text->part, frame);
 		end_part(text);
 		before = "from ";
 		n++;
@@ -423,12 +377,13 @@ static void slow_polls(struct summary_lines *text)
 static void wait_parts(struct summary_lines *text, const struct tdt__summary_wait *wait)
 {
 	struct tdt_wait what = wait->what;
-	const char *owner =
-	    wait->owner != TDT__NO_TASK ? name_or_null(text->tasks[wait->owner].name) : NULL;
+	const char *owner = wait->owner != TDT__NO_TASK
+				? name_or_null(text->summary->recording->task[wait->owner].name)
+				: NULL;
 
 	if (what.kind == TDT_WAIT_UNKNOWN && what.object == 0 && what.owner == 0)
 		return;
-	tdt__wait_for(&text->part, &what, text->tasks[wait->task].id, owner);
+	tdt__wait_for(&text->part, &what, text->summary->recording->task[wait->task].id, owner);
 	end_part(text);
 }
 
@@ -497,18 +452,13 @@ static void summary_entries(struct summary_lines *text)
 /* The first cell of a row: cut, so that the columns stay in line. */
 static void name_cell(struct summary_lines *text)
 {
-	size_t columns = 0, end = 0;
+	size_t n = text->part.n, columns;
 
+	while ((columns = tdt__columns(text->part.bytes, n)) > NAME_COLUMNS - 3)
+		n--;
 	tdt__string_puts(&text->line, "   ");
-	while (end < text->part.n) {
-		columns += ((unsigned char)text->part.bytes[end] & 0xc0) != 0x80;
-		if (columns > NAME_COLUMNS - 3)
-			break;
-		end++;
-	}
-	tdt__string_add(&text->line, text->part.bytes, end);
-	if (columns < NAME_COLUMNS - 3)
-		tdt__string_printf(&text->line, "%*s", (int)(NAME_COLUMNS - 3 - columns), "");
+	tdt__string_add(&text->line, text->part.bytes, n);
+	tdt__string_printf(&text->line, "%*s", (int)(NAME_COLUMNS - 3 - columns), "");
 	text->part.n = 0;
 }
 
@@ -545,37 +495,19 @@ static void table_heading(struct summary_lines *text, const char *const cells[5]
 
 /* ---- Families of tasks ---- */
 
-/* The name of a family in which the names have other numbers: "conn #". */
-static void name_with_numbers(struct summary_lines *text, const char *name)
-{
-	char plain[TDT_TASK_NAME_MAX + 1];
-	size_t n = 0;
-
-	for (; *name != '\0' && n < TDT_TASK_NAME_MAX; name++) {
-		bool digit = *name >= '0' && *name <= '9';
-
-		if (!digit || n == 0 || plain[n - 1] != '#')
-			plain[n++] = digit ? '#' : *name;
-	}
-	plain[n] = '\0';
-	tdt__string_quoted(&text->part, plain);
-}
-
 /* The name of a family; the place where its tasks were spawned, if they have no name. */
 static void family_name(struct summary_lines *text, const struct tdt__summary_latency *family)
 {
-	const struct tdt__recorded_task *task = &text->tasks[family->task];
+	const struct tdt__recorded_task *task = &text->summary->recording->task[family->task];
+	char plain[TDT_TASK_NAME_MAX + 1];
 
-	if (task->name[0] != '\0') {
-		if (family->several)
-			name_with_numbers(text, task->name);
-		else
-			tdt__string_quoted(&text->part, task->name);
-	} else if (task->file[0] != '\0') {
+	tdt__text_without_numbers(plain, sizeof(plain), task->name, '#');
+	if (task->name[0] != '\0')
+		tdt__string_quoted(&text->part, family->several ? plain : task->name);
+	else if (task->file[0] != '\0')
 		tdt__spawn_place(&text->part, task->file, task->line, task->column);
-	} else {
+	else
 		tdt__string_puts(&text->part, "(unknown tasks)");
-	}
 }
 
 /* ---- The tables ---- */
@@ -628,7 +560,7 @@ static void ring_row(struct summary_lines *text, const struct tdt__recorded_ring
 {
 	static const char *const kinds[] = { "", "  polls", "  no polls", "  remarkable",
 					     "  of the recorder" };
-	const struct tdt__recorded_thread *thread = &text->threads[ring->thread];
+	const struct tdt__recorded_thread *thread = &text->summary->recording->thread[ring->thread];
 
 	tdt__task_name(&text->part, thread->id, name_or_null(thread->name));
 	name_cell(text);
@@ -674,15 +606,11 @@ static void summary_tables(struct summary_lines *text)
 
 void tdt__summary_text(struct tdt__out *out, const struct tdt__summary_form *form)
 {
-	const struct tdt__summary *summary = form->summary;
 	struct summary_lines text = { .out = out,
 				      .form = form,
-				      .summary = summary,
+				      .summary = form->summary,
 				      .line.options = form->options,
 				      .part.options = form->options };
-
-	text.tasks = summary->recording->task;
-	text.threads = summary->recording->thread;
 
 	summary_head(&text);
 	summary_entries(&text);

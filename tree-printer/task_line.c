@@ -2,10 +2,6 @@
 /*
  * The lines about a task, which stand above its tree in the text form: its own line, and what it
  * waits for.
- *
- *	task 7 "bar" pending 1.204 s, 2 leaves, spawned at demo/taskdump.c:88 by task 3
- *	   some of these 2 may be over: the task may have gone on in the same poll
- *	   waits for a mutex (0x7f1208) held by task 9
  */
 
 #include "words.h"
@@ -24,10 +20,9 @@ static void state(struct tdt__string *string, const struct tdt_task_info *info, 
 	if (info->thread != 0)
 		tdt__string_printf(string, " on thread %" PRIu32, info->thread);
 	tdt__task_syscall(string, info->syscall);
-	if (info->state == TDT_TASK_UNKNOWN && info->polls != 0) {
+	if (info->state == TDT_TASK_UNKNOWN && info->polls != 0)
 		tdt__string_printf(string, ", last polled %s before the end",
 				   TDT__DURATION(info->polled_ns));
-	}
 }
 
 /*
@@ -96,12 +91,17 @@ void tdt__task_line(struct tdt__string *string, const struct tdt_task_info *info
 	tdt__string_puts(string, "\n");
 }
 
+void tdt__headline(struct tdt__string *string, const char *what, uint64_t id, const char *name)
+{
+	tdt__colored(string, TDT__RED, what);
+	tdt__string_puts(string, ": task ");
+	tdt__task_name(string, id, name);
+}
+
 void tdt__busy_line(struct tdt__string *string, const struct tdt_task_info *info)
 {
-	tdt__colored(string, TDT__RED, "busy loop");
-	tdt__string_puts(string, ": task ");
-	tdt__task_name(string, info->id, info->name);
-	tdt__string_printf(string, "%s%s times in %s",
+	tdt__headline(string, "busy loop", info->id, info->name);
+	tdt__string_printf(string, "%s%s times in %s\n",
 			   info->woken_by == info->id ? " woke itself " : " was polled ",
 			   TDT__NUMBER(info->busy_polls), TDT__DURATION(info->busy_ns));
 }
@@ -109,9 +109,7 @@ void tdt__busy_line(struct tdt__string *string, const struct tdt_task_info *info
 void tdt__lost_line(struct tdt__string *string, const struct tdt_task_info *info, uint64_t took_ns,
 		    const struct tdt__names *names)
 {
-	tdt__colored(string, TDT__RED, "lost wake-up");
-	tdt__string_puts(string, ": task ");
-	tdt__task_name(string, info->id, info->name);
+	tdt__headline(string, "lost wake-up", info->id, info->name);
 	tdt__string_puts(string, " waited");
 	tdt__task_time(string, info);
 	for (uint32_t i = 0; i < info->n_waits; i++) {
@@ -120,13 +118,10 @@ void tdt__lost_line(struct tdt__string *string, const struct tdt_task_info *info
 			      tdt__names_find(names, info->waits[i]->owner));
 	}
 	tdt__string_puts(string, ", and went on when it was polled for ");
-	if (info->age_ns <= took_ns) {
+	if (info->age_ns <= took_ns)
 		tdt__string_puts(string, "this request");
-	} else {
-		tdt__string_puts(string, "a request");
-		tdt__duration(string, info->age_ns);
-		tdt__string_puts(string, " ago");
-	}
+	else
+		tdt__string_printf(string, "a request %s ago", TDT__DURATION(info->age_ns));
 	tdt__string_puts(string, "; nobody had woken it");
 	if (info->lost_times > 1)
 		tdt__string_printf(string, ": certain, seen %" PRIu32 " times at this place",
@@ -176,13 +171,6 @@ static size_t join_waits(struct joined_wait *joined, const struct tdt_task_info 
 	return n;
 }
 
-static void several_leaves(struct tdt__string *string, uint64_t n)
-{
-	tdt__string_puts(string, " (");
-	tdt__count_leaves(string, n);
-	tdt__string_puts(string, ")");
-}
-
 void tdt__wait_lines(struct tdt__string *string, const struct tdt_task_info *info,
 		     const struct tdt__names *names)
 {
@@ -199,12 +187,12 @@ void tdt__wait_lines(struct tdt__string *string, const struct tdt_task_info *inf
 									 : "   waits ");
 		tdt__wait_for(string, &joined[i].wait, info->id, owner);
 		if (joined[i].leaves > 1)
-			several_leaves(string, joined[i].leaves);
+			tdt__leaves_aside(string, joined[i].leaves);
 		tdt__string_puts(string, "\n");
 	}
 	if (others != 0) {
 		tdt__string_puts(string, "   and for others");
-		several_leaves(string, others);
+		tdt__leaves_aside(string, others);
 		tdt__string_puts(string, "\n");
 	}
 }

@@ -11,12 +11,11 @@
 
 #include "forms.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/index.h"
+#include "base/texts.h"
 #include "fold.h"
 #include "terminal.h"
 #include "tree/tree.h"
@@ -45,11 +44,9 @@ struct saying {
 	uint32_t hides_futures; /* 0 or 1 */
 };
 
-/* The text of all subtrees of one shape. */
+/* The children of one shape of the row whose children are compared. */
 struct shape {
-	size_t at; /* in `string`: what the line says, then the shapes of its children */
-	size_t size;
-	uint32_t seen_under; /* the row whose children were last compared */
+	uint32_t seen_under; /* that row */
 	uint32_t seen;       /* its first child of this shape */
 };
 
@@ -59,10 +56,9 @@ struct text {
 	struct tdt__folded *folded; /* of each node */
 	struct tdt__view view;
 	struct line *line;   /* of each row */
-	struct shape *shape; /* at most one for each row */
-	uint32_t shapes;
-	struct tdt__index index;   /* of the shapes; it has room for all */
-	struct tdt__string string; /* the texts of the shapes, each a whole number of words */
+	struct shape *shape; /* by number; at most one for each row */
+	struct tdt__texts texts; /* of the shapes: what the line says, then the children's shapes */
+	struct tdt__string string; /* the text that is made */
 };
 
 /* Set `*saying` to what the line of `row` says.  False: no memory. */
@@ -109,11 +105,8 @@ static void add_saying(struct tdt__string *line, const struct tdt__frames *frame
 		tdt__string_puts(line, " (callers may be missing)");
 	if (saying->hides_futures)
 		tdt__string_puts(line, " (futures that wait in it are not shown)");
-	if (saying->leaves != 0) {
-		tdt__string_puts(line, " (");
-		tdt__count_leaves(line, saying->leaves);
-		tdt__string_puts(line, ")");
-	}
+	if (saying->leaves != 0)
+		tdt__leaves_aside(line, saying->leaves);
 }
 
 /* Leave out each child of `row` that reads the same as a child before it. */
@@ -136,57 +129,13 @@ static void join_repeats(struct text *text, uint32_t row)
 	}
 }
 
-static uint64_t hash_words(const char *bytes, size_t n)
-{
-	uint64_t hash = 0, word;
-
-	for (size_t i = 0; i < n; i += sizeof(word)) {
-		memcpy(&word, bytes + i, sizeof(word));
-		hash = tdt__mix(hash, word);
-	}
-	return hash;
-}
-
-/* The shape whose text is the `size` bytes at `at` in `string`, or TDT__INDEX_NONE. */
-static uint32_t find_shape(const struct text *text, uint32_t hash, size_t at, size_t size)
-{
-	const char *bytes = text->string.bytes;
-	uint32_t i;
-
-	TDT__INDEX_EACH (i, &text->index, hash)
-		if (text->shape[i].size == size &&
-		    memcmp(bytes + text->shape[i].at, bytes + at, size) == 0)
-			break;
-	return i;
-}
-
-/*
- * The shape of the subtree whose text is the end of `string`, from `at` on.  If the shape is known
- * already, its text is removed from the end.
- */
-static uint32_t take_shape(struct text *text, size_t at)
-{
-	size_t size = text->string.n - at;
-	uint32_t hash = (uint32_t)hash_words(text->string.bytes + at, size);
-	uint32_t shape = find_shape(text, hash, at, size);
-
-	if (shape != TDT__INDEX_NONE) {
-		text->string.n = at;
-		return shape;
-	}
-	shape = text->shapes++;
-	text->shape[shape] = (struct shape){ .at = at, .size = size };
-	tdt__index_add(&text->index, hash, shape);
-	return shape;
-}
-
 static void do_row(struct text *text, uint32_t row)
 {
 	struct line *line = &text->line[row];
-	size_t at = text->string.n;
 	struct saying saying;
 
 	join_repeats(text, row);
+	text->string.n = 0;
 	if (!say(text, &text->view.row[row], line->first_child != NONE, &saying)) {
 		text->string.failed = true;
 		return;
@@ -198,7 +147,8 @@ static void do_row(struct text *text, uint32_t row)
 		tdt__string_add(&text->string, &text->line[child].times, sizeof(line->times));
 	}
 	if (!text->string.failed)
-		line->shape = take_shape(text, at);
+		line->shape = tdt__texts_number(&text->texts, text->string.bytes, text->string.n);
+	text->string.failed |= line->shape == TDT__INDEX_NONE;
 }
 
 /* Find all shapes, from the last row to the first: children before their parents. */
@@ -222,7 +172,7 @@ static void draw_row(struct tdt__string *to, const struct text *text, uint32_t r
 	const struct line *line = &text->line[row];
 	struct saying saying;
 
-	memcpy(&saying, text->string.bytes + text->shape[line->shape].at, sizeof(saying));
+	memcpy(&saying, text->texts.text[line->shape].bytes, sizeof(saying));
 	tdt__indent(to, indentation, text->view.row[row].depth, line->next_sibling == NONE);
 	add_saying(to, text->frames, &saying);
 	if (line->times > 1)
@@ -254,23 +204,16 @@ static void draw(struct tdt__out *out, const struct text *text)
 	tdt__string_free(&line);
 }
 
-static int allocate_lines(struct text *text)
-{
-	text->line = calloc(text->view.n, sizeof(*text->line));
-	text->shape = calloc(text->view.n, sizeof(*text->shape));
-	if (text->line == NULL || text->shape == NULL)
-		return -ENOMEM;
-	return tdt__index_reserve(&text->index, text->view.n);
-}
-
 /*
  * The hash of the text of a tree.  The shapes have numbers in the order of their texts, and texts
  * of frames have the same numbers for all trees of a dump.
  */
 static uint64_t hash_tree(const struct text *text)
 {
-	uint64_t hash = hash_words(text->string.bytes, text->string.n);
+	uint64_t hash = TDT__HASH_START;
 
+	for (size_t i = 0; i < text->texts.n; i++)
+		hash = tdt__hash_bytes(hash, text->texts.text[i].bytes, text->texts.text[i].n);
 	for (uint32_t row = text->line[0].first_child; row != NONE;
 	     row = text->line[row].next_sibling)
 		hash = tdt__mix(hash, (uint64_t)text->line[row].shape << 32 |
@@ -287,9 +230,12 @@ void tdt__print_tree(struct tdt__out *out, const struct tdt__string *head,
 	bool enough;
 
 	text.folded = tdt__fold(root, frames, options->full != 0);
-	enough = text.folded != NULL &&
-		 tdt__view_make(&text.view, root, options, text.folded) == 0 &&
-		 allocate_lines(&text) == 0;
+	enough = text.folded != NULL && tdt__view_make(&text.view, root, options, text.folded) == 0;
+	if (enough) {
+		text.line = calloc(text.view.n, sizeof(*text.line));
+		text.shape = calloc(text.view.n, sizeof(*text.shape));
+		enough = text.line != NULL && text.shape != NULL;
+	}
 	if (enough)
 		do_rows(&text);
 	if (enough && !text.string.failed) {
@@ -302,7 +248,7 @@ void tdt__print_tree(struct tdt__out *out, const struct tdt__string *head,
 	}
 	out->no_memory |= !enough || text.string.failed;
 	tdt__string_free(&text.string);
-	tdt__index_fini(&text.index);
+	tdt__texts_fini(&text.texts);
 	free(text.shape);
 	free(text.line);
 	free(text.view.row);

@@ -27,6 +27,7 @@
 #include "base/text.h"
 #include "fold.h"
 #include "origin.h"
+#include "tree/tree.h"
 
 struct mark {
 	uint32_t ways; /* that lead on: shown nodes below, leaves here or in hidden nodes below */
@@ -42,15 +43,11 @@ struct mark {
 
 const struct tdt_node **tdt__nodes_by_id(const struct tdt_node *root, uint32_t *n)
 {
-	const struct tdt_node **nodes;
+	const struct tdt_node **nodes = calloc(root->tree->n, sizeof(const struct tdt_node *));
 
-	*n = 0;
-	for (const struct tdt_node *node = root; node != NULL; node = tdt_node_next(node))
-		++*n;
-	nodes = calloc(*n, sizeof(const struct tdt_node *));
-	if (nodes == NULL)
-		return NULL;
-	for (const struct tdt_node *node = root; node != NULL; node = tdt_node_next(node))
+	*n = root->tree->n;
+	for (const struct tdt_node *node = root; node != NULL && nodes != NULL;
+	     node = tdt_node_next(node))
 		nodes[tdt_node_id(node)] = node;
 	return nodes;
 }

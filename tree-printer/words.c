@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "frame.h"
 #include "terminal.h"
 
 /* The rule for the sizes of callers' structs; and the leaves of a trace whose names are known. */
@@ -39,6 +40,13 @@ void tdt__count_leaves(struct tdt__string *string, uint64_t n)
 	tdt__string_printf(string, "%" PRIu64 " lea%s", n, n == 1 ? "f" : "ves");
 }
 
+void tdt__leaves_aside(struct tdt__string *string, uint64_t n)
+{
+	tdt__string_puts(string, " (");
+	tdt__count_leaves(string, n);
+	tdt__string_puts(string, ")");
+}
+
 /*
  * Four digits and a unit.  Printed as integers, because the decimal point of a floating-point
  * number depends on the locale.
@@ -46,30 +54,22 @@ void tdt__count_leaves(struct tdt__string *string, uint64_t n)
 const char *tdt__duration_text(char text[TDT__WORDS_MAX], uint64_t ns)
 {
 	static const char *const units[] = { "ns", "us", "ms", "s" };
-	uint64_t unit = 1, whole, rest;
-	const char *point = ".";
-	int i = 0, at;
+	static const unsigned tens[] = { 1, 10, 100, 1000 };
+	uint64_t unit = 1, whole;
+	int i = 0, decimals;
 
 	while (i < 3 && ns / unit >= 1000) {
 		unit *= 1000;
 		i++;
 	}
 	whole = ns / unit;
-	rest = ns % unit;
-	at = sprintf(text, "%" PRIu64, whole);
-	for (uint64_t limit = 1000; unit > 1 && whole < limit; limit /= 10) {
-		unit /= 10;
-		at += sprintf(text + at, "%s%u", point, (unsigned int)(rest / unit));
-		rest %= unit;
-		point = "";
-	}
-	sprintf(text + at, " %s", units[i]);
+	decimals = unit == 1 || whole >= 1000 ? 0 : whole >= 100 ? 1 : whole >= 10 ? 2 : 3;
+	if (decimals == 0)
+		sprintf(text, "%" PRIu64 " %s", whole, units[i]);
+	else
+		sprintf(text, "%" PRIu64 ".%0*" PRIu64 " %s", whole, decimals,
+			ns % unit * tens[decimals] / unit, units[i]);
 	return text;
-}
-
-void tdt__duration(struct tdt__string *string, uint64_t ns)
-{
-	tdt__string_printf(string, " %s", TDT__DURATION(ns));
 }
 
 void tdt__duration_range(struct tdt__string *string, struct tdt__extent range)
@@ -180,6 +180,7 @@ void tdt__ring_line(struct tdt__string *string, const struct tdt_snapshot_cycle 
 						  : ", which waits for task ");
 		tdt__task_name(string, task->id, task->name);
 	}
+	tdt__string_puts(string, "\n");
 }
 
 const char *tdt__for(enum tdt_task_state state)
@@ -308,10 +309,7 @@ void tdt__spawn_place(struct tdt__string *string, const char *file, uint32_t lin
 {
 	tdt__string_puts(string, "spawned at ");
 	tdt__string_text(string, file);
-	if (line != 0)
-		tdt__string_printf(string, ":%" PRIu32, line);
-	if (line != 0 && column != 0)
-		tdt__string_printf(string, ":%" PRIu32, column);
+	tdt__line_column(string, line, column);
 }
 
 void tdt__task_place(struct tdt__string *string, const struct tdt_task_info *info)

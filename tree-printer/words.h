@@ -34,9 +34,9 @@ const char *tdt__count_text(char text[TDT__WORDS_MAX], uint64_t n, const char *n
 const char *tdt__duration_text(char text[TDT__WORDS_MAX], uint64_t ns);
 const char *tdt__wall_clock_text(char text[TDT__WORDS_MAX], uint64_t real, bool dated);
 
-/* Added to a string: "1 leaf", and " 1.204 s" with the space. */
+/* Added to a string: "1 leaf", and " (1 leaf)". */
 void tdt__count_leaves(struct tdt__string *string, uint64_t n);
-void tdt__duration(struct tdt__string *string, uint64_t ns);
+void tdt__leaves_aside(struct tdt__string *string, uint64_t n);
 
 /* What several tasks have: from the least to the most. */
 struct tdt__extent {
@@ -160,9 +160,12 @@ enum {
 void tdt__task_line(struct tdt__string *string, const struct tdt_task_info *info,
 		    struct tdt__task_kind kind);
 
+/* `busy loop: task 6 "x"`: the beginning of a line about what is wrong. */
+void tdt__headline(struct tdt__string *string, const char *what, uint64_t id, const char *name);
+
 /*
- * `busy loop: task 6 "x" woke itself 406,000 times in 0.1 s`, without an end of the line: what is
- * said of a task with `busy_polls`.
+ * `busy loop: task 6 "x" woke itself 406,000 times in 0.1 s`: the line about a task with
+ * `busy_polls`.
  */
 void tdt__busy_line(struct tdt__string *string, const struct tdt_task_info *info);
 

@@ -27,6 +27,14 @@ static inline bool tdt__same_text(const char *a, const char *b)
 	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
+/* What follows the last slash of a path. */
+static inline const char *tdt__file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
 static inline bool tdt__is_digit(char c)
 {
 	return c >= '0' && c <= '9';

@@ -121,21 +121,19 @@ static void round_trip(const struct answer *answer)
 }
 
 /* A comparison as text, or as JSON. */
-static struct text print_comparison(const struct comparison *comparison, const struct dump *before,
-				    const struct dump *after, bool json)
+static struct text print_comparison(const struct comparison *comparison, bool json)
 {
 	const struct tdt_print_options options = { .size = sizeof(options),
 						   .utf8 = TDT_PRINT_NO,
 						   .color = TDT_PRINT_NO };
-	const struct diff_result result = { .comparison = comparison,
-					    .before = dump_snapshot(before),
-					    .after = dump_snapshot(after),
-					    .print = &options };
 	struct text text = { 0 };
 	struct tdt__out out = { .file = open_memstream(&text.bytes, &text.n) };
 
 	CLAIM(out.file != NULL);
-	(json ? diff_json : diff_text)(&out, &result);
+	if (json)
+		diff_json(&out, comparison);
+	else
+		diff_text(&out, comparison, &options);
 	CLAIM(tdt__out_end(&out) == 0 && fclose(out.file) == 0);
 	return text;
 }
@@ -148,9 +146,9 @@ static void compare_dumps(const struct dump *before, const struct dump *after)
 	if (before == NULL || after == NULL ||
 	    compare(&comparison, dump_snapshot(before), dump_snapshot(after)) != 0)
 		return;
-	text = print_comparison(&comparison, before, after, false);
+	text = print_comparison(&comparison, false);
 	claim_harmless(text.bytes, text.n, false, false);
-	json = print_comparison(&comparison, before, after, true);
+	json = print_comparison(&comparison, true);
 	claim_json(json.bytes, json.n);
 	free(text.bytes);
 	free(json.bytes);

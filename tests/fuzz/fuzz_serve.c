@@ -12,10 +12,10 @@
 
 static const char page[] = "tdt_up 1\n";
 
-static int make_page(void *arg, enum serve_form form, char **text, size_t *length)
+static int make_page(void *arg, bool open_metrics, char **text, size_t *length)
 {
 	(void)arg;
-	(void)form;
+	(void)open_metrics;
 	*length = strlen(page);
 	*text = strdup(page);
 	return *text != NULL ? 0 : -ENOMEM;

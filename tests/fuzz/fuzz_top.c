@@ -13,6 +13,8 @@
 
 #include <config.h>
 
+#define NCURSES_NOMACROS 1
+#include <curses.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +26,7 @@
 #include "core_image.h"
 #include "fuzz.h"
 
-enum { SCREEN = 1, UTF8 = 2, COLOR = 4, HEAD = 4 };
+enum { WHOLE = 1, UTF8 = 2, COLOR = 4, HEAD = 4 };
 
 /* What the user sees, and does. */
 struct session {
@@ -118,7 +120,7 @@ static void press(struct session *session, const struct top_round *round, const 
 
 		top_press(&session->choice,
 			  is_character ? characters[keys[i] % 32]
-				       : TOP_KEY_UP + (int)(keys[i] % 32 - sizeof characters + 1),
+				       : KEY_DOWN + (int)(keys[i] % 32 - sizeof characters + 1),
 			  round);
 	}
 }
@@ -130,7 +132,7 @@ static void begin_session(struct session *session, const uint8_t *head)
 	unsigned flags = head[2];
 
 	*session = (struct session){
-		.size = { head[0], head[1], (flags & SCREEN) != 0 },
+		.size = { head[0], head[1], (flags & WHOLE) != 0 },
 		.print = { .size = sizeof session->print,
 			   .utf8 = flags & UTF8 ? TDT_PRINT_YES : TDT_PRINT_NO,
 			   .color = flags & COLOR ? TDT_PRINT_YES : TDT_PRINT_NO },

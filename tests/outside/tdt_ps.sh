@@ -37,8 +37,6 @@ fails()
 
 claim "a command is needed" fails "a command is missing"
 claim "and one that there is" fails "no such command: nonsense" nonsense
-claim "a target is needed" fails "the target is missing" ps
-claim "and only one" fails "more than one target" ps 1 2
 claim "a process or a core file" fails "either" ps -p 1 --core=x
 claim "there may be no such process" fails "no process 999999999 here" ps 999999999
 claim "or none of that name" fails "no process of the name no-such-program" ps no-such-program

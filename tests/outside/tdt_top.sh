@@ -24,8 +24,7 @@ fails()
 	[ $status = 2 ] && grep -q "^tdt: .*$message" "$tmp/why"
 }
 
-claim "a target is needed" fails "the target is missing"
-claim "and only one" fails "more than one target" 1 2
+claim "only one target is taken" fails "more than one target" 1 2
 claim "there may be no such process" fails "no process 999999999 here" 999999999
 claim "or no libtdt in it" fails "no libtdt was found\|not permitted" $$
 claim "a view that is none" fails "not heap" --view=heap 1

@@ -12,7 +12,10 @@ cli/outside.c: file = fopen(path, "re"); [/proc/PID]
 cli/outside.c: DIR *directory = opendir("/proc");
 cli/program.c: file = fopen(*name, "re"); [named by the user]
 cli/recordings.c: DIR *dir = opendir(path); [named by the user]
-cli/metrics.c: if (scrape->quiet && freopen("/dev/null", "w", stderr) == NULL)
+cli/metrics.c: if ((scrape->quiet || scrape->pid != 0) && freopen("/dev/null", "w", stderr) == NULL)
+cli/processes.c: DIR *directory = opendir("/proc");
+cli/processes.c: file = fopen(path, "re"); [/proc/PID]
+cli/processes.c: if (freopen("/dev/null", "w", stderr) == NULL)
 reader/images.c: int root = openat(at, directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 reader/process.c: FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
 reader/process.c: FILE *file = fopen("/proc/self/status", "re");

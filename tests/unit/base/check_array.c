@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Covers base/array.  An array has room for each entry that is appended, or is as it was. */
+/*
+ * Covers base/array, base/texts.  An array has room for each entry that is appended, or is as it
+ * was; and texts have numbers.
+ */
 
-#include "base/array.h"
+#include "base/texts.h"
 #include "lib/test.h"
 
 #define MANY 1000u
@@ -87,4 +90,56 @@ TEST(without_memory_the_array_is_as_it_was)
 	ck_assert_uint_eq(table.entries_table.room, before);
 	ck_assert_uint_eq(table.entries[table.n - 1], table.n - 1);
 	ck_assert(append(true));
+}
+
+/* --- Texts -------------------------------------------------------------------------- */
+
+static struct tdt__texts texts;
+
+static void end_texts(void)
+{
+	tdt__texts_fini(&texts);
+}
+
+CASE(texts, .teardown = end_texts)
+
+TEST(a_text_has_the_number_that_it_had)
+{
+	static const char zeros[2] = { 0 };
+
+	ck_assert_uint_eq(tdt__texts_number(&texts, "wait", 4), 0);
+	ck_assert_uint_eq(tdt__texts_number(&texts, "wait", 3), 1);
+	ck_assert_uint_eq(tdt__texts_number(&texts, NULL, 0), 2);
+	ck_assert_uint_eq(tdt__texts_number(&texts, zeros, 1), 3);
+	ck_assert_uint_eq(tdt__texts_number(&texts, zeros, 2), 4);
+	ck_assert_uint_eq(tdt__texts_number(&texts, "wait", 4), 0);
+	ck_assert_uint_eq(tdt__texts_number(&texts, "", 0), 2);
+	ck_assert_uint_eq(tdt__texts_number(&texts, zeros, 1), 3);
+	ck_assert_str_eq(texts.text[1].bytes, "wai");
+	ck_assert_uint_eq(texts.n, 5);
+}
+
+TEST(each_of_many_texts_has_a_number_of_its_own)
+{
+	char text[64] = "a text of several words, whose end differs";
+
+	for (int again = 0; again < 2; again++)
+		for (uint32_t i = 0; i < MANY; i++) {
+			memcpy(text + 50, &i, sizeof i);
+			ck_assert_uint_eq(tdt__texts_number(&texts, text, 50 + sizeof i), i);
+		}
+}
+
+TEST(without_memory_no_text_gets_a_number)
+{
+	static const char large[1 << 20];
+	uint32_t number;
+
+	NEEDS_FAILING_MEMORY();
+	no_memory_begin(0);
+	number = tdt__texts_number(&texts, large, sizeof large);
+	no_memory_end();
+	ck_assert_uint_eq(number, TDT__INDEX_NONE);
+	ck_assert_uint_eq(texts.n, 0);
+	ck_assert_uint_eq(tdt__texts_number(&texts, large, sizeof large), 0);
 }

@@ -5,6 +5,7 @@
 #include "lib/test.h"
 
 static struct metrics_page page;
+static struct metrics_pages pages = { .page = &page, .n = 1 };
 
 static void set_up(void)
 {
@@ -31,7 +32,7 @@ static void set_up(void)
 
 static void prints(const char *expected)
 {
-	char *text = TEXT_WRITTEN(out, metrics_page_print(out, &page));
+	char *text = TEXT_WRITTEN(out, metrics_page_print(out, &pages));
 
 	ck_assert_str_eq(text, expected);
 	free(text);
@@ -120,7 +121,7 @@ TEST(openmetrics_names_families_and_units_and_says_where_it_ends)
 
 TEST(the_older_form_names_samples)
 {
-	page.form = METRICS_PROMETHEUS;
+	pages.form = METRICS_PROMETHEUS;
 	prints(OLD_PAGE);
 }
 
@@ -128,7 +129,7 @@ TEST(durations_that_only_grow_are_histograms)
 {
 	set_durations();
 	prints(OPEN_PAGE OPEN_HISTOGRAMS("histogram", "") "# EOF\n");
-	page.form = METRICS_PROMETHEUS;
+	pages.form = METRICS_PROMETHEUS;
 	prints(OLD_PAGE HISTOGRAMS("histogram", "", "", ""));
 }
 
@@ -142,7 +143,7 @@ TEST(durations_of_a_span_are_gauges_which_the_older_form_lacks)
 	       "# UNIT tdt_recorded_seconds seconds\n"
 	       "tdt_recorded_seconds 2.000000000\n"
 	       OPEN_HISTOGRAMS("gaugehistogram", "g") "# EOF\n");
-	page.form = METRICS_PROMETHEUS;
+	pages.form = METRICS_PROMETHEUS;
 	prints(OLD_PAGE);
 }
 
@@ -160,7 +161,7 @@ TEST(without_a_time_nothing_says_when_the_counting_began)
 	FILE *out = open_memstream(&text, &size);
 
 	page.since = 0;
-	metrics_page_print(out, &page);
+	metrics_page_print(out, &pages);
 	fclose(out);
 	ck_assert_ptr_null(strstr(text, "_created"));
 	free(text);
@@ -173,7 +174,7 @@ TEST(the_names_of_bounds_are_their_values)
 	FILE *out = open_memstream(&text, &size);
 
 	set_durations();
-	metrics_page_print(out, &page);
+	metrics_page_print(out, &pages);
 	fclose(out);
 	at = text;
 	for (size_t i = 0; i < TDT__DURATION_BOUNDS; i++) {

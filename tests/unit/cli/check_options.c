@@ -7,7 +7,6 @@
 #include "cli/options.h"
 #include "lib/test.h"
 
-static const struct program program = { .name = "tdt" };
 static struct options options;
 static char **rest;
 static int n_rest;
@@ -21,7 +20,7 @@ static int status_of_child(enum command_number command)
 
 	if (child == 0) {
 		optind = 0;
-		options_read(&program, command, &options, &n_rest, &rest);
+		options_read(command, &options, &n_rest, &rest);
 		_exit(WENT_ON);
 	}
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
@@ -47,7 +46,7 @@ static int reads(enum command_number command, ...)
 	status = status_of_child(command);
 	if (status == PROGRAM_GOES_ON) {
 		optind = 0; /* begin anew */
-		options_read(&program, command, &options, &n_rest, &rest);
+		options_read(command, &options, &n_rest, &rest);
 	}
 	return status;
 }

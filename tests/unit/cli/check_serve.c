@@ -23,7 +23,7 @@ static int page_error;
 static int listener;
 static pid_t server;
 
-static int make_page(void *arg, enum serve_form form, char **text, size_t *length)
+static int make_page(void *arg, bool open_metrics, char **text, size_t *length)
 {
 	ck_assert_ptr_eq(arg, &page_size);
 	if (page_error != 0)
@@ -31,7 +31,7 @@ static int make_page(void *arg, enum serve_form form, char **text, size_t *lengt
 	*length = page_size != 0 ? page_size : strlen("open\n");
 	*text = calloc(*length + 1, 1);
 	if (page_size == 0)
-		strcpy(*text, form == SERVE_OPENMETRICS ? "open\n" : "prom\n");
+		strcpy(*text, open_metrics ? "open\n" : "prom\n");
 	return *text != NULL ? 0 : -ENOMEM;
 }
 
@@ -175,6 +175,35 @@ TEST(a_request_for_something_else_is_refused)
 		snprintf(request, sizeof request, "GET %s HTTP/1.1\r\n\r\n", paths[i]);
 		ck_assert(begins(answer_to(request), "HTTP/1.1 404 "));
 	}
+}
+
+/* The status of the answer to a request with this header. */
+static int status_for(const char *host)
+{
+	char request[512];
+
+	snprintf(request, sizeof request, "GET /metrics HTTP/1.1\r\n%s\r\n\r\n", host);
+	return atoi(answer_to(request) + strlen("HTTP/1.1 "));
+}
+
+TEST(only_names_of_this_machine_are_answered)
+{
+	static const char *const own[] = { "Host: localhost", "host:LocalHost:9777",
+					   "Host: 127.0.0.1:9777", "Host: 10.1.2.3",
+					   "Host: [::1]:9777", "Host: [fe80::1]", "X: y" };
+	static const char *const others[] = { "Host: evil.example", "Host: evil.example:9777",
+					      "Host: localhost.evil.example", "Host:",
+					      "Host: 127.0.0.1.evil.example",
+					      "Host: [evil.example]:9777", "Host: [", "Host: []" };
+	char name[300] = "Host: ";
+
+	start_server();
+	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+		ck_assert_int_eq(status_for(own[i]), 200);
+	gethostname(name + strlen(name), 256);
+	ck_assert_int_eq(status_for(name), 200);
+	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+		ck_assert_int_eq(status_for(others[i]), 403);
 }
 
 TEST(what_is_no_request_is_refused)

@@ -4,6 +4,9 @@
  * are made here, compared and shown as text, and what keys do.
  */
 
+#define NCURSES_NOMACROS 1
+#include <curses.h>
+
 #include "cli/top_lines.h"
 #include "cli/top_round.h"
 #include "cli/top_screen.h"
@@ -26,7 +29,7 @@ static void add_task(struct top_round *round, uint64_t id, const char *name, uin
 	task->state_ns = 3 * SECOND;
 	snprintf(task->name, sizeof task->name, "%s", name);
 	snprintf(task->where, sizeof task->where, "f at a.c:1:1: read");
-	round->n_matching = round->tasks = round->waiting = round->n_tasks;
+	round->n_matching = round->tasks = round->counts.waiting = round->n_tasks;
 }
 
 static void add_place(struct top_round *round, uint64_t key, uint64_t n)
@@ -89,7 +92,7 @@ CASE(top, .setup = set_up, .teardown = tear_down, .timeout = 60)
 
 TEST(the_first_round_has_no_rates)
 {
-	now->polls = 100;
+	now->counts.polls = 100;
 	add_task(now, 1, "a", 5);
 	add_place(now, 1, 5);
 	top_round_take(now, NULL);
@@ -100,10 +103,10 @@ TEST(the_first_round_has_no_rates)
 
 TEST(rates_are_of_the_time_between_two_rounds)
 {
-	last->polls = 100;
-	last->spawned = 10;
-	now->polls = 300;
-	now->spawned = 11;
+	last->counts.polls = 100;
+	last->counts.spawned = 10;
+	now->counts.polls = 300;
+	now->counts.spawned = 11;
 	add_task(last, 7, "a", 4);
 	add_task(now, 8, "b", 9);
 	add_task(now, 7, "a", 10);
@@ -116,8 +119,8 @@ TEST(rates_are_of_the_time_between_two_rounds)
 
 TEST(a_count_that_goes_back_is_no_rate)
 {
-	last->polls = 100;
-	now->polls = 50;
+	last->counts.polls = 100;
+	now->counts.polls = 50;
 	top_round_take(now, last);
 	ck_assert_double_eq(now->poll_rate, 0);
 }
@@ -276,7 +279,7 @@ TEST(the_selected_row_is_on_the_screen)
 		add_task(now, i, "name", i);
 	top_round_take(now, last);
 	shows_not(now, 80, 24, "    100 name");
-	top_press(&choice, TOP_KEY_END, now);
+	top_press(&choice, KEY_END, now);
 	shows(now, 80, 24, "    100 name");
 }
 
@@ -354,11 +357,11 @@ TEST(enter_opens_a_task_and_escape_closes_it)
 {
 	add_task(now, 1, "a", 1);
 	add_task(now, 5, "b", 1);
-	top_press(&choice, TOP_KEY_DOWN, now);
-	top_press(&choice, TOP_KEY_ENTER, now);
+	top_press(&choice, KEY_DOWN, now);
+	top_press(&choice, KEY_ENTER, now);
 	ck_assert(choice.question.open && choice.anew);
 	ck_assert_uint_eq(choice.question.id, 5);
-	top_press(&choice, TOP_KEY_BACK, now);
+	top_press(&choice, KEY_LEFT, now);
 	ck_assert(!choice.question.open);
 	top_follow(&choice, now);
 	ck_assert_uint_eq(choice.at, 1);
@@ -367,7 +370,7 @@ TEST(enter_opens_a_task_and_escape_closes_it)
 TEST(o_goes_to_the_holder_and_escape_comes_back)
 {
 	add_task(now, 1, "a", 1);
-	top_press(&choice, TOP_KEY_ENTER, now);
+	top_press(&choice, KEY_ENTER, now);
 	top_press(&choice, 'o', now);
 	ck_assert_uint_eq(choice.question.id, 1);
 	now->holder = 2;
@@ -376,10 +379,10 @@ TEST(o_goes_to_the_holder_and_escape_comes_back)
 	ck_assert_uint_eq(choice.question.id, 2);
 	for (int i = 0; i < TOP_OPENED; i++) {
 		ck_assert(choice.question.open);
-		top_press(&choice, TOP_KEY_BACK, now);
+		top_press(&choice, KEY_LEFT, now);
 	}
 	ck_assert(choice.question.open);
-	top_press(&choice, TOP_KEY_BACK, now);
+	top_press(&choice, KEY_LEFT, now);
 	ck_assert(!choice.question.open);
 }
 
@@ -390,7 +393,7 @@ TEST(the_selected_task_is_followed)
 	add_task(now, 3, "c", 1);
 	add_task(now, 1, "a", 1);
 	add_task(now, 2, "b", 1);
-	top_press(&choice, TOP_KEY_DOWN, last);
+	top_press(&choice, KEY_DOWN, last);
 	top_follow(&choice, now);
 	ck_assert_uint_eq(choice.at, 2);
 	now->n_tasks = 1;
@@ -405,17 +408,17 @@ TEST(a_filter_is_typed)
 	top_press(&choice, 'q', now);
 	top_press(&choice, '2', now);
 	top_press(&choice, 'x', now);
-	top_press(&choice, TOP_KEY_ERASE, now);
+	top_press(&choice, KEY_BACKSPACE, now);
 	ck_assert_str_eq(choice.question.filter, "q2");
 	shows(now, 80, 24, "filter: q2_");
-	top_press(&choice, TOP_KEY_ENTER, now);
+	top_press(&choice, KEY_ENTER, now);
 	ck_assert(!choice.typing && !choice.quit);
 	for (int i = 0; i < 200; i++) {
 		choice.typing = true;
 		top_press(&choice, 'y', now);
 	}
 	ck_assert_uint_eq(strlen(choice.question.filter), sizeof choice.question.filter - 1);
-	top_press(&choice, TOP_KEY_BACK, now);
+	top_press(&choice, KEY_LEFT, now);
 	ck_assert_str_eq(choice.question.filter, "");
 }
 
@@ -458,8 +461,8 @@ TEST(other_keys_do_what_the_help_says)
 
 TEST(keys_before_the_first_round_do_no_harm)
 {
-	static const int keys[] = { TOP_KEY_UP, TOP_KEY_DOWN,  TOP_KEY_END, TOP_KEY_ENTER,
-				    'o',	TOP_KEY_BACK, TOP_KEY_OTHER, 's' };
+	static const int keys[] = { KEY_UP, KEY_DOWN,  KEY_END, KEY_ENTER,
+				    'o',	KEY_LEFT, KEY_MOUSE, 's' };
 
 	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
 		top_press(&choice, keys[i], NULL);

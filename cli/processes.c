@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Finding the processes that use the library.  Nothing but a look at the memory of each tells, and
+ * a process may be made to do harm, so each is looked at in a child with limits (apart.h).
+ */
+
+#include "cli/processes.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/text.h"
+#include "cli/ps.h"
+#include "cli/text_table.h"
+#include "tree-printer/forms.h"
+#include "tree-printer/words.h"
+
+#define LOOK_SECONDS 10 /* at one process */
+
+/* A thread of the kernel, and a process that has ended, has no command line. */
+static bool runs_program(const struct dirent *entry)
+{
+	char path[300];
+	FILE *file;
+	int byte;
+
+	if (!tdt__is_digit(entry->d_name[0]) || atoi(entry->d_name) == getpid())
+		return false;
+	snprintf(path, sizeof path, "/proc/%s/cmdline", entry->d_name);
+	file = fopen(path, "re");
+	byte = file != NULL ? getc(file) : EOF;
+	if (file != NULL)
+		fclose(file);
+	return byte != EOF;
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+	const pid_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+pid_t *processes_all(size_t *n)
+{
+	DIR *directory = opendir("/proc");
+	const struct dirent *entry;
+	pid_t *pids = NULL;
+	size_t room = 0;
+	bool enough = true;
+
+	*n = 0;
+	while (directory != NULL && enough && (entry = readdir(directory)) != NULL) {
+		if (!runs_program(entry))
+			continue;
+		enough = tdt__array_grow(&pids, *n, &room, sizeof *pids);
+		if (enough)
+			pids[(*n)++] = (pid_t)atoi(entry->d_name);
+	}
+	if (directory != NULL)
+		closedir(directory);
+	if (enough && *n != 0)
+		qsort(pids, *n, sizeof *pids, compare_pids);
+	if (enough)
+		return pids != NULL ? pids : calloc(1, sizeof *pids);
+	free(pids);
+	return NULL;
+}
+
+int processes_open(struct outside *outside, pid_t pid, FILE *out)
+{
+	const struct tdt__places places = { .no_files = true };
+	struct tdt__trouble trouble;
+	int error = tdt__target_open_process(&outside->target, pid, &trouble);
+	size_t n;
+	bool other;
+
+	if (error != 0 && error != -EPERM)
+		return PROCESS_WITHOUT_LIBRARY; /* it has ended */
+	if (error != 0) {
+		fputs(trouble.text, out);
+		return PROCESS_UNREADABLE;
+	}
+	n = tdt__find(&outside->target, outside->found);
+	other = n != 0 && !outside->found[0].known;
+	/* Those without a task are last but for those that are unknown.  tdt itself has one. */
+	while (n != 0 && (!outside->found[n - 1].known || outside->found[n - 1].registry.pid == 0))
+		n--;
+	outside->n_found = n;
+	if (n == 0) {
+		if (other)
+			fputs("the libtdt in it has a layout that this tdt does not read", out);
+		tdt__target_close(&outside->target);
+		return other ? PROCESS_UNREADABLE : PROCESS_WITHOUT_LIBRARY;
+	}
+	if (tdt__images_init(&outside->images, &outside->target, &places) == 0)
+		return PROGRAM_GOES_ON;
+	tdt__target_close(&outside->target);
+	return -ENOMEM;
+}
+
+void processes_program(const struct tdt__target *target, char name[PROGRAM_NAME_MAX])
+{
+	name[0] = '\0';
+	tdt__target_proc_text(target, "comm", name, PROGRAM_NAME_MAX);
+	name[strcspn(name, "\n")] = '\0';
+}
+
+void unreadable_note(struct unreadable *unreadable, const char *reason)
+{
+	char key[512], known[512];
+	size_t i = 0;
+
+	unreadable->processes++;
+	tdt__text_without_numbers(key, sizeof key, reason, '#');
+	for (; i < unreadable->n; i++) {
+		tdt__text_without_numbers(known, sizeof known, unreadable->reason[i].text, '#');
+		if (strcmp(key, known) == 0)
+			break;
+	}
+	if (i == unreadable->n) {
+		if (!tdt__array_grow(&unreadable->reason, unreadable->n, &unreadable->room,
+				     sizeof *unreadable->reason))
+			return;
+		unreadable->reason[i] = (struct unreadable_reason){ .n = 0 };
+		snprintf(unreadable->reason[i].text, sizeof unreadable->reason[i].text, "%s",
+			 reason);
+		unreadable->n++;
+	}
+	unreadable->reason[i].n++;
+}
+
+/* What was found: `rows` has a line for each copy of the library (ps_process()). */
+struct process_list {
+	const struct options *options;
+	pid_t pid; /* that is looked at */
+	size_t processes;
+	struct tdt__string rows;
+	struct unreadable unreadable;
+};
+
+/* An apart_fn: write the lines of one process. */
+static int look_at_one(FILE *out, void *arg)
+{
+	const struct process_list *list = arg;
+	struct options options = *list->options;
+	struct outside outside;
+	int status = processes_open(&outside, list->pid, out);
+
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	if (freopen("/dev/null", "w", stderr) == NULL)
+		return -errno;
+	options.each_process = true;
+	for (size_t i = 0; i < outside.n_found; i++)
+		status = ps_registry(&options, &outside, i);
+	outside_close(&outside);
+	return status == EXIT_SUCCESS ? status : PROCESS_WITHOUT_LIBRARY; /* it has ended */
+}
+
+static void look_at_pid(struct process_list *list, pid_t pid)
+{
+	char *text = NULL, reason[64];
+	size_t n = 0;
+	const char *why = "";
+	FILE *out = open_memstream(&text, &n);
+	int status = -ENOMEM;
+
+	list->pid = pid;
+	if (out != NULL) {
+		status = do_apart(out, look_at_one, list, LOOK_SECONDS, &why);
+		fclose(out);
+	}
+	if (status == EXIT_SUCCESS) {
+		list->processes++;
+		tdt__string_add(&list->rows, text, n);
+	} else if (status == PROCESS_UNREADABLE) {
+		unreadable_note(&list->unreadable, text);
+	} else if (status < 0) {
+		snprintf(reason, sizeof reason, "reading process %d %s", (int)pid,
+			 status == -ECANCELED ? why : "failed");
+		unreadable_note(&list->unreadable, reason);
+	}
+	free(text);
+}
+
+static void unreadable_lines(struct tdt__string *string, const struct unreadable *unreadable)
+{
+	for (size_t i = 0; i < unreadable->n; i++) {
+		const struct unreadable_reason *reason = &unreadable->reason[i];
+
+		tdt__string_printf(
+		    string, "%s process%s could not be read%s: ", TDT__NUMBER(reason->n),
+		    reason->n == 1 ? "" : "es", reason->n == 1 ? "" : ", for example");
+		tdt__string_text(string, reason->text);
+		tdt__string_puts(string, "\n");
+	}
+}
+
+static void add_row_cells(struct text_table *table, char *row)
+{
+	for (char *cell; (cell = strsep(&row, "\t")) != NULL;) {
+		tdt__string_puts(&table->text, cell);
+		text_table_cell(table);
+	}
+}
+
+static void list_as_text(struct tdt__out *out, struct process_list *list)
+{
+	static const struct text_column columns[] = { { "PID", true },
+						      { "PROGRAM", false },
+						      { "TASKS", true },
+						      { "OLDEST, OR WRONG", false } };
+	struct tdt__string string = { .options = &list->options->print };
+	char *rows = list->rows.bytes;
+	struct text_table table;
+	size_t n = 0;
+
+	for (size_t i = 0; i < list->rows.n; i++)
+		n += rows[i] == '\n';
+	if (list->processes == 0)
+		tdt__string_puts(&string, "no process here that may be read uses libtdt\n");
+	text_table_begin(&table, columns, 4, n);
+	table.most = list->options->width;
+	tdt__string_add(&list->rows, "", 1);
+	rows = list->rows.bytes;
+	for (char *row; n-- > 0 && (row = strsep(&rows, "\n")) != NULL && !table.text.failed;)
+		add_row_cells(&table, row);
+	text_table_end(&table, out);
+	unreadable_lines(&string, &list->unreadable);
+	tdt__out_take(out, &string);
+}
+
+static void reason_members(struct tdt__json *json, const struct unreadable_reason *reason)
+{
+	tdt__json_string(json, "reason", reason->text);
+	tdt__json_u64(json, "processes", reason->n);
+}
+
+static void list_as_json(struct tdt__out *out, struct process_list *list)
+{
+	struct tdt__json json = tdt__json_document(out);
+	char *rows;
+
+	tdt__string_add(&list->rows, "", 1);
+	rows = list->rows.bytes;
+	tdt__json_begin(&json, "processes", '[');
+	for (char *row; (row = strsep(&rows, "\n")) != NULL && *row != '\0';)
+		tdt__json_raw(&json, NULL, row);
+	tdt__json_end(&json, ']');
+	TDT__JSON_LIST(&json, "unreadable", list->unreadable.reason, list->unreadable.n,
+		       reason_members, &json);
+	tdt__json_finish(&json);
+}
+
+int processes_list(const struct options *options)
+{
+	struct process_list list = { .options = options };
+	struct tdt__out out = { .file = stdout };
+	size_t n;
+	pid_t *pids = processes_all(&n);
+	int status;
+
+	outside_bound(options, 0);
+	if (pids == NULL)
+		return report_no_memory();
+	for (size_t i = 0; i < n; i++)
+		look_at_pid(&list, pids[i]);
+	if (options->print.format == TDT_PRINT_JSON)
+		list_as_json(&out, &list);
+	else
+		list_as_text(&out, &list);
+	out.no_memory |= list.rows.failed;
+	status = report_output(NULL, tdt__out_end(&out));
+	tdt__string_free(&list.rows);
+	free(list.unreadable.reason);
+	free(pids);
+	return status;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#pragma once
+
+/* The processes of this machine that use the library. */
+
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "cli/tdt.h"
+
+/*
+ * The numbers of all processes that run a program, in their order, but this one.  `*n` becomes how
+ * many there are.  The caller frees them.  NULL: no memory.
+ */
+pid_t *processes_all(size_t *n);
+
+/* What processes_open() returns besides PROGRAM_GOES_ON: exit statuses of a child. */
+enum { PROCESS_UNREADABLE = 1, PROCESS_WITHOUT_LIBRARY = 4 };
+
+/*
+ * Open a process, without a file of its modules.  If it may not be read, the reason is written to
+ * `out`.
+ */
+int processes_open(struct outside *outside, pid_t pid, FILE *out);
+
+#define PROGRAM_NAME_MAX 64
+
+/* The name that the kernel has for the program of a process; "" if that has ended. */
+void processes_program(const struct tdt__target *target, char name[PROGRAM_NAME_MAX]);
+
+/* Reasons why processes cannot be read; those that differ in numbers only are one. */
+struct unreadable {
+	struct unreadable_reason {
+		char text[512]; /* of the first one */
+		size_t n;
+	} *reason;
+	size_t n, room, processes;
+};
+
+void unreadable_note(struct unreadable *unreadable, const char *reason);
+
+/* List them for tdt ps and tdt top without a target.  Returns an exit status. */
+int processes_list(const struct options *options);

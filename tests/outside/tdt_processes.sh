@@ -1,0 +1,166 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# tdt ps, tdt top and tdt metrics of all processes that use the library, and tdt ps and tdt bt of
+# several targets.  Other tests run beside, so more processes than these may be found.
+# shellcheck source=tests/lib/tap.sh
+. "${top_srcdir:?}/tests/lib/tap.sh"
+# shellcheck source=tests/lib/outside.sh
+. "${top_srcdir:?}/tests/lib/outside.sh"
+LC_ALL=C
+export LC_ALL
+
+# says LINE ARGUMENTS...: tdt succeeds, and a line matches; the output is in $tmp/listed.
+says()
+{
+	line=$1
+	shift
+	timeout 300 "$tdt" "$@" >"$tmp/listed" 2>"$tmp/why"
+	status=$?
+	grep -E "$first|$second|target " "$tmp/listed" | cut -c 1-300
+	cat "$tmp/why"
+	[ $status = 0 ] && grep -Eq -e "$line" "$tmp/listed"
+}
+
+also()
+{
+	grep -Eq -e "$1" "$tmp/listed"
+}
+
+if ! start env TDT_RECORD=64K "$top_builddir/tests/outside/metered"; then
+	skip_all "the first program does not start here"
+fi
+may_read || { stop; skip_all "reading another process is not permitted here"; }
+first=$pid
+if ! start "$top_builddir/tests/outside/registry_tasks_static"; then
+	stop
+	skip_all "the second program does not start here"
+fi
+second=$pid
+
+# --- The list ---
+
+columns='^ *PID  PROGRAM  +TASKS  OLDEST, OR WRONG$'
+metered="^ *$first  [a-z-]*metered  +[1-9]"
+claim "tdt ps lists a process with its program, its tasks and the oldest of them" \
+	says "$metered.*task [0-9]+ .*(waiting|polling|runnable) " ps
+claim "below what the columns are" also "$columns"
+claim "another one as well" also "^ *$second  registry_tasks_  +15[0-9][0-9]  "
+claim "and no process without the library" test "$(grep -c "^ *$$ " "$tmp/listed")" = 0
+claim "so does tdt top" says "$metered" top
+json="\"pid\":$first,\"program\":\"[a-z-]*metered\",\"library\":\"[^\"]*\",\"tasks\":[1-9]"
+claim "JSON has the same" says "^\\{\"tdt\":1,\"processes\":\\[.*$json" ps --json
+claim "with the oldest task" also "\"pid\":$second,[^}]*\"oldest\":\"task "
+
+# --- Several targets ---
+
+claim "tdt ps takes several targets" says "^target $second\$" ps -p "$first" -p "$second"
+claim "each has a heading" also "^target $first\$"
+claim "and its own list" test "$(grep -c '^process [0-9]*, libtdt' "$tmp/listed")" = 2
+claim "also without -p" says "^process $second, " ps "$first" "$second"
+claim "tdt bt takes several targets" \
+	says "^target $second\$" bt --no-request -p "$first" -p "$second"
+claim "each with its tasks" test "$(grep -c '^[0-9,]* tasks: ' "$tmp/listed")" = 2
+timeout 60 "$tdt" ps "$first" 999999999 >"$tmp/listed" 2>"$tmp/why"
+status=$?
+claim "a target that is none makes the whole fail" test $status = 2
+claim "behind what the other ones have" also "^process $first, "
+
+# --- The metrics of all ---
+
+labels="\\{program=\"[a-z-]*metered\",pid=\"$first\"\\}"
+claim "a page has the samples of each process" says "^tdt_up$labels 1\$" metrics --all
+claim "under one heading" test "$(grep -c '^# TYPE tdt_spawned ' "$tmp/listed")" = 1
+claim "with the labels before the others" also \
+	"^tdt_tasks\\{program=\"[a-z-]*metered\",pid=\"$first\",state=\"waiting\"\\} 6\$"
+claim "also of the recorder" also \
+	"^tdt_poll_seconds_bucket\\{program=\"[a-z-]*metered\",pid=\"$first\",le=\"\\+Inf\"\\} "
+if command -v promtool >/dev/null; then
+	claim "promtool finds no fault with it" promtool check metrics <"$tmp/listed"
+else
+	skip "promtool finds no fault with it" "there is no promtool"
+fi
+claim "JSON has an object for each" \
+	says "^\\{\"tdt\":1,.*\"pid\":$first[,}]" metrics --all --json
+timeout 60 "$tdt" metrics --all 1 >"$tmp/listed" 2>"$tmp/why"
+status=$?
+claim "all are no target" test $status = 2
+
+# serve: leaves $server, and the URL in $url.
+serve()
+{
+	: >"$tmp/url"
+	"$tdt" metrics --all --listen=0 >"$tmp/url" 2>"$tmp/why" 3>&- &
+	server=$!
+	until grep -q '^serving http://127.0.0.1:[1-9][0-9]*/metrics$' "$tmp/url"; do
+		kill -0 "$server" || return 1
+		sleep 0.1
+	done
+	url=$(sed 's/^serving //' "$tmp/url")
+}
+
+# scrapes LINE [OPTION...]
+scrapes()
+{
+	line=$1
+	shift
+	curl -sS --max-time 120 --noproxy '*' "$@" "$url" >"$tmp/listed" 2>"$tmp/why"
+	cat "$tmp/why"
+	grep -E "$first|$second" "$tmp/listed" | cut -c 1-300 | head -n 20
+	also "$line"
+}
+
+says_not_server()
+{
+	says "$metered" ps && test "$(grep -c "^ *$server " "$tmp/listed")" = 0
+}
+
+third_is_found()
+{
+	start "$top_builddir/tests/outside/registry_tasks_static" || return
+	third=$pid
+	scrapes "^tdt_up\\{program=\"registry_tasks_\",pid=\"$third\"\\} 1\$"
+	found=$?
+	kill "$third"
+	wait "$third"
+	return $found
+}
+
+if command -v curl >/dev/null; then
+	claim "the page is served" serve
+	claim "tdt itself, which has never traced a task, is not listed" says_not_server
+	claim "with all processes" scrapes "^tdt_up$labels 1\$"
+	claim "a new one is found at the next scrape" third_is_found
+	claim "and is gone when it has ended" scrapes "^tdt_up$labels 1\$"
+	claim "without a trace" test "$(grep -c "pid=\"$third\"" "$tmp/listed")" = 0
+	claim "a name of another machine is refused" scrapes 403 -H 'Host: evil.example' \
+		-w '%{http_code}\n' -o /dev/null
+	claim "localhost is not" scrapes 200 -H 'Host: localhost:80' -w '%{http_code}\n' \
+		-o /dev/null
+	kill "$server"
+	wait "$server" 2>/dev/null
+else
+	skip "the page is served" "there is no curl"
+fi
+
+# --- Those that may not be read ---
+
+as_nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
+why='could not be read, for example: .*belongs to the user with the id 0'
+if ! test "$(id -u)" = 0; then
+	skip "processes that may not be read" "only root can be another user"
+elif ! $as_nobody "$tdt" --version >/dev/null 2>&1; then
+	skip "processes that may not be read" "another user cannot run tdt here"
+else
+	$as_nobody "$tdt" ps >"$tmp/listed"
+	claim "processes that may not be read are counted by the reason" \
+		also "^[1-9][0-9,]* processes $why"
+	claim "they are not listed" test "$(grep -c "$metered" "$tmp/listed")" = 0
+	$as_nobody "$tdt" ps --json >"$tmp/listed"
+	claim "so they are in JSON" also '"unreadable":\[.*id 0.*"processes":[1-9]'
+	$as_nobody "$tdt" metrics --all >"$tmp/listed"
+	claim "and in the page" also '^tdt_processes_unreadable\{reason=".*id #.*"\} [1-9]'
+fi
+
+exec 3>&-
+wait "$first" "$second"
+plan
