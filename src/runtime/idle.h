@@ -45,19 +45,18 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/queue.h>
 
 struct tdt__worker;
 struct tdt_rt;
 
+/* All zero at first, but for the lock. */
 struct tdt__idle {
 	pthread_mutex_t lock;
-	struct tdt__worker *parked; /* the stack; under `lock` */
+	LIST_HEAD(, tdt__worker) parked; /* the stack; under `lock` */
 	atomic_uint n_parked;	    /* the number of workers on it; written under `lock` */
 	atomic_uint searching;	    /* workers that search, or were woken to search */
 };
-
-void tdt__idle_init(struct tdt__idle *idle);
-void tdt__idle_fini(struct tdt__idle *idle);
 
 /* Call this after putting a task into a queue of `rt`. */
 void tdt__idle_notify(struct tdt_rt *rt);

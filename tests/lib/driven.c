@@ -12,8 +12,8 @@
 #include <time.h>
 
 #include "lib/must.h"
-#include "runtime/current.h"
 #include "runtime/driver.h"
+#include "runtime/rt.h"
 
 /* --- The driver --------------------------------------------------------------- */
 
