@@ -33,9 +33,12 @@ static ssize_t ask_kernel(void *state)
 	struct pollfd ready = { .fd = readiness->operation.socket->fd,
 				.events =
 				    readiness->operation.side == TDT__READ ? POLLIN : POLLOUT };
-	int n = poll(&ready, 1, 0);
+	int n;
 
-	return n > 0 ? 0 : n == 0 || errno == EINTR ? -EAGAIN : -errno;
+	do
+		n = poll(&ready, 1, 0);
+	while (n < 0 && errno == EINTR);
+	return n > 0 ? 0 : n == 0 ? -EAGAIN : -errno;
 }
 
 TDT__LEAF(tdt_tcp_ready, tdt__operation_poll, ask_kernel, report_readiness)
