@@ -66,7 +66,7 @@ int tdt_rt_block_on(struct tdt_rt *rt, struct tdt_future fut)
 
 	if (error != 0)
 		return tdt__result(error);
-	blocker = calloc(1, sizeof *blocker);
+	blocker = malloc(sizeof *blocker);
 	if (blocker == NULL)
 		return -ENOMEM;
 	tdt__task_init(&blocker->task, rt);

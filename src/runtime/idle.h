@@ -34,9 +34,7 @@
  *
  * One of the parked workers may sleep in the driver's role (driver.h) instead of on its semaphore.
  * It is the last to be taken off the stack.  When it has an event, it leaves the stack, which makes
- * it a searcher; puts the tasks that it wakes into its own queue, and notifies nobody; and finds
- * the first of them there.  If there is a second one, it notifies another worker, as every searcher
- * does that has found a task.
+ * it a searcher, and finds the tasks that it woke in its own queue.
  *
  * All accesses in steps 1 to 4 are sequentially consistent (`tail` of a ring, `length` of the
  * shared queue; `searching`, `n_parked`), so if 2 does not see what 3 did, 4 sees what 1 did.

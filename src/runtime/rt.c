@@ -100,19 +100,6 @@ static void stop_workers(struct tdt_rt *rt, unsigned n)
 		pthread_join(rt->workers[i].thread, NULL);
 }
 
-static int start_workers(struct tdt_rt *rt)
-{
-	for (unsigned i = 0; i < rt->n_workers; i++) {
-		int error = tdt__worker_start(&rt->workers[i]);
-
-		if (error != 0) {
-			stop_workers(rt, i);
-			return error;
-		}
-	}
-	return 0;
-}
-
 /* Without a door for readers outside, the runtime is as good. */
 static void let_readers_in(void)
 {
@@ -151,9 +138,13 @@ struct tdt_rt *tdt_rt_new(const struct tdt_rt_config *config)
 	error = tdt__driver_new(&rt->driver, rt);
 	if (error != 0)
 		goto fail_driver;
-	error = start_workers(rt);
-	if (error != 0)
-		goto fail_start;
+	for (unsigned i = 0; i < workers; i++) {
+		error = tdt__worker_start(&rt->workers[i]);
+		if (error != 0) {
+			stop_workers(rt, i);
+			goto fail_start;
+		}
+	}
 	let_readers_in();
 	return rt;
 fail_start:

@@ -170,8 +170,7 @@ void tdt__task_run(struct tdt__task *task)
 
 void tdt__task_init(struct tdt__task *task, struct tdt_rt *rt)
 {
-	task->waker.vtable = &waker_vtable;
-	task->rt = rt;
+	*task = (struct tdt__task){ .waker = { &waker_vtable }, .rt = rt };
 	atomic_init(&task->refs, 1);
 	atomic_init(&task->state, TDT__SCHEDULED);
 }
@@ -204,7 +203,7 @@ struct tdt_handle *tdt__task_spawn(struct tdt_rt *rt, struct tdt_future fut,
 		return tdt__nothing(-ESHUTDOWN);
 	if (fut.drop == NULL)
 		return tdt__nothing(-EINVAL);
-	task = calloc(1, sizeof *task);
+	task = malloc(sizeof *task);
 	if (task == NULL)
 		return NULL;
 	tdt__task_init(task, rt);

@@ -70,7 +70,7 @@ struct tdt__task {
 /* Whether `waker` is a task's, of any libtdt-rt runtime: waking it runs no foreign code. */
 bool tdt__task_has_waker(const struct tdt_waker *waker);
 
-/* A task that is SCHEDULED, and whose one reference is the caller's.  `*task` is all zero. */
+/* A task that is SCHEDULED, and whose one reference is the caller's. */
 void tdt__task_init(struct tdt__task *task, struct tdt_rt *rt);
 
 static inline tdt_poll_t tdt__task_poll(struct tdt__task *task)
