@@ -74,7 +74,7 @@ static void make_task(struct tdt__job *job)
 
 /* --- The queue; the caller has the lock -------------------------------------------- */
 
-static void take_out(struct tdt__blocking *blocking, struct tdt__job *job, int at)
+static void take_job(struct tdt__blocking *blocking, struct tdt__job *job, int at)
 {
 	TAILQ_REMOVE(&blocking->queue, job, link);
 	blocking->queued--;
@@ -90,7 +90,7 @@ static void fail_queued(struct tdt__blocking *blocking)
 		const struct tdt_waker *waker = tdt__slot_take(&job->slot);
 		struct tdt_handle *task = job->task;
 
-		take_out(blocking, job, FAILED);
+		take_job(blocking, job, FAILED);
 		pthread_mutex_unlock(&blocking->lock);
 		tdt_task_end(task);
 		tdt_waker_wake(waker);
@@ -137,7 +137,7 @@ static struct tdt__job *next_job(struct tdt__blocking *blocking)
 		error = pthread_cond_timedwait(&blocking->come, &blocking->lock, &until);
 	blocking->idle--;
 	if (job != NULL)
-		take_out(blocking, job, RUNS);
+		take_job(blocking, job, RUNS);
 	return job;
 }
 
@@ -289,7 +289,7 @@ static void drop_job(void *state)
 		pthread_mutex_lock(&blocking->lock);
 		at = job->at;
 		if (at == QUEUED)
-			take_out(blocking, job, FAILED);
+			take_job(blocking, job, FAILED);
 		else if (at == RUNS)
 			job->at = ABANDONED;
 		pthread_mutex_unlock(&blocking->lock);

@@ -125,7 +125,7 @@ static int note_aborted(struct tdt_handle *handle, const struct tdt_task_info *i
 	return 0;
 }
 
-static int outcome_of(const struct tdt__set_member *member, tdt_poll_t result)
+static int member_outcome(const struct tdt__set_member *member, tdt_poll_t result)
 {
 	bool aborted = result == TDT_PENDING;
 
@@ -137,7 +137,7 @@ static int outcome_of(const struct tdt__set_member *member, tdt_poll_t result)
 void tdt__set_member_end(struct tdt__set_member *member, tdt_poll_t result)
 {
 	struct tdt_join_set *set = member->set;
-	int outcome = outcome_of(member, result);
+	int outcome = member_outcome(member, result);
 	const struct tdt_waker *waker;
 
 	pthread_mutex_lock(&set->lock);

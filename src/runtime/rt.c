@@ -174,7 +174,7 @@ static struct tdt__task *merge(struct tdt__task *one, struct tdt__task *other)
 }
 
 /* Sort a chain by the ids of its tasks. */
-static struct tdt__task *sort_tasks(struct tdt__task *chain)
+static struct tdt__task *sort_chain(struct tdt__task *chain)
 {
 	struct tdt__task *middle = chain, *further;
 
@@ -185,10 +185,10 @@ static struct tdt__task *sort_tasks(struct tdt__task *chain)
 		middle = middle->next;
 	further = middle->next;
 	middle->next = NULL;
-	return merge(sort_tasks(chain), sort_tasks(further));
+	return merge(sort_chain(chain), sort_chain(further));
 }
 
-static void add_task(struct tdt__task **chain, struct tdt__task *task)
+static void add_to_chain(struct tdt__task **chain, struct tdt__task *task)
 {
 	task->next = *chain;
 	*chain = task;
@@ -206,16 +206,16 @@ static struct tdt__task *take_all_tasks(struct tdt_rt *rt)
 	while ((task = queued) != NULL) {
 		queued = task->next;
 		if (task->live == NULL)
-			add_task(&chain, task);
+			add_to_chain(&chain, task);
 	}
 	for (unsigned i = 0; i < rt->n_workers; i++) {
 		while ((task = tdt__run_queue_pop(&rt->workers[i].queue)) != NULL)
 			if (task->live == NULL)
-				add_task(&chain, task);
+				add_to_chain(&chain, task);
 		LIST_FOREACH(task, &rt->workers[i].live.tasks, entry)
-			add_task(&chain, task);
+			add_to_chain(&chain, task);
 	}
-	return sort_tasks(chain);
+	return sort_chain(chain);
 }
 
 void tdt_rt_free(struct tdt_rt *rt)

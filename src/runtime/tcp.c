@@ -284,6 +284,7 @@ static bool next_address(struct opening *opening)
 		connection->socket.name = opening->connection->socket.name;
 		opening->connection->socket.name = NULL;
 		tdt__operation_end(&opening->operation);
+		opening->operation.socket = NULL;
 		discard(opening);
 		opening->connection = connection;
 	}
