@@ -77,8 +77,14 @@ static inline tdt_poll_t tdt__task_poll(struct tdt__task *task)
 {
 	struct tdt_context cx = { &task->waker };
 
-	/* Acquire: what came before each wake-up.  Pairs with waker_wake_by_ref(). */
-	atomic_exchange_explicit(&task->state, TDT__RUNNING, memory_order_acquire);
+	/*
+	 * Acquire: what came before each wake-up.  Pairs with waker_wake_by_ref(); or, if there is
+	 * no waker that could change the state now, as before the first poll, with unref_task().
+	 */
+	if (atomic_load_explicit(&task->refs, memory_order_acquire) == 1)
+		atomic_store_explicit(&task->state, TDT__RUNNING, memory_order_relaxed);
+	else
+		atomic_exchange_explicit(&task->state, TDT__RUNNING, memory_order_acquire);
 	return tdt_future_poll(&task->future, &cx);
 }
 
