@@ -8,10 +8,10 @@
 
 bool tdt__inject_push(struct tdt__inject *inject, struct tdt__task *task)
 {
-	task->next = NULL;
 	TDT__HOLD(&inject->lock);
 	if (inject->closed)
-		return false;
+		return false; /* and tdt_rt_free() may use `next` */
+	task->next = NULL;
 	if (inject->first != NULL)
 		inject->last->next = task;
 	else
