@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers runtime/net, runtime/tcp, runtime/ready, runtime/rt, runtime/driver.  Each system call that
- * the runtime makes fails once: the error is reported, or the call is made again.  They are wrapped
- * (--wrap).  check_net has epoll_ctl(), check_rt_nomem pthread_create().
+ * Covers runtime/net, runtime/tcp, runtime/ready, runtime/rt, runtime/driver.  Each system call
+ * that the runtime makes fails once: the error is reported, or the call is made again.  They are
+ * wrapped (--wrap).  check_net has epoll_ctl(), check_rt_nomem pthread_create().
  */
 
 #include <netinet/in.h>
