@@ -156,6 +156,7 @@ TEST(the_systems_names_are_known)
 {
 	struct addrinfo *found;
 
+	NOT_TRIED_IF(in_valgrind(), "glibc's resolver keeps memory of its own");
 	if (__real_getaddrinfo("localhost", NULL, NULL, &found) != 0) {
 		puts("# not tried: this system does not know localhost");
 		return;
@@ -221,12 +222,13 @@ TEST(who_waits_for_a_name_says_so)
 
 	sem_init(&wait, 0, 0);
 	held = &wait;
-	handle = spawn_connect("localhost");
+	answer = (const char *const[]){ "127.0.0.1", NULL };
+	handle = spawn_connect("slow.example");
 	UNTIL(asked == 1);
 	trace = tdt_backtrace(handle);
 	ck_assert_ptr_nonnull(trace);
 	text = TEXT_WRITTEN(out, tdt_trace_print(trace, out));
-	ck_assert_msg(strstr(text, "\"looking up localhost\"") != NULL, "%s", text);
+	ck_assert_msg(strstr(text, "\"looking up slow.example\"") != NULL, "%s", text);
 	ck_assert_int_eq(test_nodes_of(trace, "tdt_tcp_connect"), 1);
 	free(text);
 	tdt_trace_free(trace);
@@ -286,7 +288,7 @@ TEST(a_connect_that_waits_for_its_second_address_can_be_dropped)
 TEST(without_a_thread_it_reports_that)
 {
 	threads_left = 0;
-	ck_assert_int_eq(connect_to("localhost"), -EAGAIN);
+	ck_assert_int_eq(connect_to("some.example"), -EAGAIN);
 	threads_left = -1;
 }
 
