@@ -67,6 +67,7 @@ libtdt_core_la_SOURCES = \
 	src/base/array.c \
 	src/base/array.h \
 	src/base/clock.h \
+	src/base/hold.h \
 	src/base/index.c \
 	src/base/index.h \
 	src/base/leaf_poll.h \

@@ -1,17 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #pragma once
 
+#include <stdlib.h>
+#include <string.h>
+
 #include <tdt/future.h>
 
 /*
- * Declare the poll of a future of the library, and export it.  A static function has a name in the
- * debug information only, which packages are without; this one is found among what the library
- * exports, as tdt_sleep_ms.poll, because tdt_sleep_ms itself is what makes the future.  Views leave
- * out the `.poll` (symbolize/demangle.h).
+ * Declare the poll of the future that the public call `call` makes, and export it.  A static
+ * function has a name in the debug information only, which packages are without; this one is found
+ * among what the library exports, as tdt_sleep_ms.poll.  In C its name is tdt_sleep_ms_poll.  Views
+ * show tdt_sleep_ms (symbolize/demangle.h).
  */
-#define TDT__LEAF_POLL(future)                                                                     \
-	tdt_poll_t future(void *state, struct tdt_context *cx) __asm__(#future ".poll")            \
+#define TDT__LEAF_POLL(call)                                                                       \
+	tdt_poll_t call##_poll(void *state, struct tdt_context *cx) __asm__(#call ".poll")         \
 		__attribute__((visibility("default"))) TDT__NO_ICF
+
+/* Define it by a call of `poll`, which is always inlined: the leaf's own poll clones the waker. */
+#define TDT__LEAF(call, poll, ...)                                                                 \
+	TDT__LEAF_POLL(call);                                                                      \
+	tdt_poll_t call##_poll(void *state, struct tdt_context *cx)                                \
+	{                                                                                          \
+		return poll(state, cx, __VA_ARGS__);                                               \
+	}
 
 /* Polls with the same code stay apart: each has its name. */
 #if __has_attribute(no_icf)
@@ -21,12 +32,21 @@
 #endif
 
 /*
- * Say which call makes the future, in a declaration of the function that does so.  Where the poll
- *is defined, the call's own name is the poll's, and so the function has another one there:
- *
- *	struct tdt_future tdt__sleep_ms_new(uint64_t ms) TDT__LEAF_CALL(tdt_sleep_ms);
+ * Make a future whose state is a copy of the `size` bytes at `fields`, from malloc().
+ * TDT_FUTURE_NONE and errno: there is no memory.
  */
-#define TDT__LEAF_CALL(call) __asm__(#call) __attribute__((visibility("default")))
+static inline struct tdt_future tdt__future_new(const void *fields, size_t size,
+						tdt_poll_t (*poll)(void *state,
+								   struct tdt_context *cx),
+						void (*drop)(void *state))
+{
+	void *state = malloc(size);
+
+	if (state == NULL)
+		return TDT_FUTURE_NONE;
+	memcpy(state, fields, size);
+	return (struct tdt_future){ state, poll, drop };
+}
 
 /*
  * Export a second name of a function that stands in trees and is known there by its name

@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/*
- * Join and select.
- *
- * While children wait, the polls stand on the stack, and so in backtraces; but the user knows the
- * names of the calls that made the futures.  So here the polls have those names, and the calls have
- * others (base/leaf_poll.h); <tdt/combine.h> is not included.  In this way the name is the same in
- * the debug information, in the symbol table, and to a tracer.
- */
-
+/* Join and select. */
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
+
+#include <tdt/combine.h>
 
 #include "base/leaf_poll.h"
 #include "base/result.h"
@@ -40,7 +32,7 @@ static tdt_poll_t end_combined(struct combined *combined, tdt_poll_t result)
 
 TDT__LEAF_POLL(tdt_join_all);
 
-tdt_poll_t tdt_join_all(void *state, struct tdt_context *cx)
+tdt_poll_t tdt_join_all_poll(void *state, struct tdt_context *cx)
 {
 	struct combined *combined = state;
 	bool pending = false;
@@ -67,7 +59,7 @@ tdt_poll_t tdt_join_all(void *state, struct tdt_context *cx)
 
 TDT__LEAF_POLL(tdt_select);
 
-tdt_poll_t tdt_select(void *state, struct tdt_context *cx)
+tdt_poll_t tdt_select_poll(void *state, struct tdt_context *cx)
 {
 	struct combined *combined = state;
 
@@ -119,21 +111,16 @@ static struct combined *combined_new(const struct tdt_future *futures, size_t n)
 	return combined;
 }
 
-struct tdt_future tdt__join_all_new(const struct tdt_future *futures, size_t n)
-    TDT__LEAF_CALL(tdt_join_all);
-struct tdt_future tdt__select_new(const struct tdt_future *futures, size_t n, size_t *winner)
-    TDT__LEAF_CALL(tdt_select);
-
-struct tdt_future tdt__join_all_new(const struct tdt_future *futures, size_t n)
+struct tdt_future tdt_join_all(const struct tdt_future *futures, size_t n)
 {
 	struct combined *combined = combined_new(futures, n);
 
 	if (combined == NULL)
 		return TDT_FUTURE_NONE;
-	return (struct tdt_future){ combined, tdt_join_all, drop_combined };
+	return (struct tdt_future){ combined, tdt_join_all_poll, drop_combined };
 }
 
-struct tdt_future tdt__select_new(const struct tdt_future *futures, size_t n, size_t *winner)
+struct tdt_future tdt_select(const struct tdt_future *futures, size_t n, size_t *winner)
 {
 	struct combined *combined;
 
@@ -143,7 +130,7 @@ struct tdt_future tdt__select_new(const struct tdt_future *futures, size_t n, si
 	if (combined == NULL)
 		return TDT_FUTURE_NONE;
 	combined->winner = winner;
-	return (struct tdt_future){ combined, tdt_select, drop_combined };
+	return (struct tdt_future){ combined, tdt_select_poll, drop_combined };
 }
 
 /* --- A select that keeps its losers ------------------------------------------------ */
@@ -155,7 +142,7 @@ struct keeping {
 
 TDT__LEAF_POLL(tdt_select_keep);
 
-tdt_poll_t tdt_select_keep(void *state, struct tdt_context *cx)
+tdt_poll_t tdt_select_keep_poll(void *state, struct tdt_context *cx)
 {
 	struct keeping *keeping = state;
 	struct tdt_future *futures = keeping->futures;
@@ -179,18 +166,11 @@ tdt_poll_t tdt_select_keep(void *state, struct tdt_context *cx)
 	return pending ? TDT_PENDING : TDT_PANICKED;
 }
 
-struct tdt_future tdt__select_keep_new(struct tdt_future *futures, size_t n, size_t *winner)
-    TDT__LEAF_CALL(tdt_select_keep);
-
-struct tdt_future tdt__select_keep_new(struct tdt_future *futures, size_t n, size_t *winner)
+struct tdt_future tdt_select_keep(struct tdt_future *futures, size_t n, size_t *winner)
 {
-	struct keeping *keeping;
+	const struct keeping keeping = { futures, n, winner };
 
 	if (futures == NULL || n == 0)
 		return tdt__no_future(-EINVAL);
-	keeping = malloc(sizeof *keeping);
-	if (keeping == NULL)
-		return TDT_FUTURE_NONE;
-	*keeping = (struct keeping){ futures, n, winner };
-	return (struct tdt_future){ keeping, tdt_select_keep, free };
+	return tdt__future_new(&keeping, sizeof keeping, tdt_select_keep_poll, free);
 }

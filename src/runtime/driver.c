@@ -11,12 +11,11 @@
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "runtime/current.h"
+#include "base/clock.h"
+#include "base/refs.h"
 #include "runtime/idle.h"
-#include "runtime/loop.h"
 #include "runtime/rt.h"
 #include "runtime/socket.h"
 #include "runtime/task.h"
@@ -52,14 +51,6 @@ void tdt__driver_wake(struct tdt__driver *driver, uint64_t due_ms)
 
 /* --- A turn ---------------------------------------------------------------------- */
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /*
  * How long the thread in the role may sleep now, in ms; -1: for ever.  The clock is rounded down,
  * and the time at which a timer is due is rounded up: so no timer is early.
@@ -71,7 +62,7 @@ static int time_left(struct tdt__driver *driver)
 	atomic_store_explicit(&driver->sleeps_until, due, memory_order_relaxed);
 	if (due == UINT64_MAX)
 		return -1;
-	now = now_ns() / 1000000u;
+	now = tdt__clock() / 1000000u;
 	return due <= now ? 0 : due - now > INT32_MAX ? INT32_MAX : (int)(due - now);
 }
 
@@ -96,7 +87,7 @@ void tdt__turn_wait(struct tdt__driver *driver, struct tdt__turn *turn, bool sle
 	atomic_store_explicit(&driver->sleeps_until, 0, memory_order_relaxed);
 	turn->n = n < 0 ? 0 : n;
 	turn->n_others = turn->n_woken = 0;
-	turn->now_ns = now_ns();
+	turn->now_ns = tdt__clock();
 }
 
 void tdt__turn_wake(struct tdt__turn *turn, const struct tdt_waker *waker)
@@ -130,17 +121,12 @@ void tdt__turn_end(struct tdt__turn *turn)
 
 /* --- The role -------------------------------------------------------------------- */
 
-static bool enter_as(struct tdt__driver *driver, unsigned who)
+bool tdt__driver_enter(struct tdt__driver *driver, unsigned who)
 {
 	unsigned nobody = TDT__NOBODY;
 
 	return atomic_load_explicit(&driver->held, memory_order_relaxed) == TDT__NOBODY &&
 	       atomic_compare_exchange_strong(&driver->held, &nobody, who);
-}
-
-bool tdt__driver_enter(struct tdt__driver *driver)
-{
-	return enter_as(driver, TDT__WORKER);
 }
 
 void tdt__driver_leave(struct tdt__driver *driver)
@@ -196,7 +182,7 @@ static void stand_in(struct tdt__driver *driver)
 		if (turn.n_others != 0) {
 			step_back(driver);
 			tdt__turn_end(&turn);
-			if (!enter_as(driver, TDT__WATCHDOG))
+			if (!tdt__driver_enter(driver, TDT__WATCHDOG))
 				return;
 		}
 	} while (!tdt__driver_stopped(driver) && !atomic_exchange(&driver->wanted, false));
@@ -225,7 +211,7 @@ static bool look_at_role(struct tdt__driver *driver, uint64_t *seen)
 	    tdt__idle_offer(driver->rt))
 		return false;
 	return atomic_exchange_explicit(&driver->rt->asked, true, memory_order_relaxed) &&
-	       enter_as(driver, TDT__WATCHDOG);
+	       tdt__driver_enter(driver, TDT__WATCHDOG);
 }
 
 /* Look now and then, until the watchdog is in the role, or the driver is stopped. */
@@ -355,12 +341,7 @@ struct tdt__driver *tdt__driver_ref(struct tdt__driver *driver)
 
 void tdt__driver_unref(struct tdt__driver *driver)
 {
-	/*
-	 * Release: what this holder did.  Acquire: the last holder sees what all others did.  This
-	 * decrement pairs with itself.
-	 */
-	if (driver == NULL ||
-	    atomic_fetch_sub_explicit(&driver->refs, 1, memory_order_acq_rel) != 1)
+	if (driver == NULL || !tdt__refs_drop(&driver->refs))
 		return;
 	pthread_mutex_destroy(&driver->lock);
 	free(driver);

@@ -40,16 +40,73 @@
  * Again 4 sees what 1 did, or 2 sees what 3 did.
  */
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/epoll.h>
+#include <sys/queue.h>
 
 #define TDT__LOOK_MS 2
 #define TDT__EVENTS 128
 
-struct tdt__driver;
 struct tdt_rt;
+struct tdt__timer;
 struct tdt_waker;
+
+TAILQ_HEAD(tdt__sockets, tdt__socket);
+
+enum tdt__held { TDT__NOBODY, TDT__WORKER, TDT__WATCHDOG };
+
+struct tdt__driver {
+	atomic_uint refs;
+
+	/* Constant from the start, until the driver is stopped. */
+	pthread_t thread; /* the watchdog */
+	struct tdt_rt *rt;
+	uint32_t forks; /* as in struct tdt_rt */
+	int epoll;
+	int alarm; /* an eventfd in `epoll`, which is never read: each write is an event */
+	int clock; /* a timerfd on which the watchdog sleeps between two looks */
+
+	/* Protects the members from here to `stopped`.  No foreign code (a waker) runs under it. */
+	pthread_mutex_t lock;
+	struct tdt__timer *timers; /* the running timers: a heap (timer.c) */
+	uint64_t timers_started;
+	struct tdt__sockets sockets; /* the sockets that `epoll` knows */
+	struct tdt__sockets freed;   /* those of which the present turn may have an event */
+	unsigned n_freed;
+	/*
+	 * The thread in the role may sleep until this time, in ms of CLOCK_MONOTONIC; UINT64_MAX:
+	 * for ever.  0: it will look at the members above before it sleeps.  This thread sets it
+	 * to 0 without the lock.
+	 */
+	_Atomic uint64_t sleeps_until;
+	atomic_bool stopped; /* tdt__driver_stop() has begun.  Read without the lock too */
+
+	char apart[64];
+
+	/* The role: above.  Sequentially consistent where nothing else is said. */
+	atomic_uint held;     /* enum tdt__held */
+	atomic_bool watching; /* the watchdog is in the role, or will look */
+	atomic_bool wanted;   /* a worker would like to have the role from the watchdog */
+	_Atomic uint64_t turns; /* how many there were; written in the role.  Relaxed */
+};
+
+static inline bool tdt__driver_stopped(struct tdt__driver *driver)
+{
+	/* Sequentially consistent: tdt__socket_wait() says why. */
+	return atomic_load(&driver->stopped);
+}
+
+/* False in a child of fork(), in which the lock may be held, and `epoll` is the parent's. */
+bool tdt__driver_is_here(const struct tdt__driver *driver);
+
+/*
+ * Have the thread in the role look at its timers at `due_ms` at the latest; 0 means at once.  The
+ * driver is locked, and not stopped.
+ */
+void tdt__driver_wake(struct tdt__driver *driver, uint64_t due_ms);
 
 /*
  * Start a driver of the runtime `rt`; the watchdog is in the role.  NULL is for tests: a driver
@@ -72,8 +129,8 @@ void tdt__driver_unref(struct tdt__driver *driver); /* NULL is fine */
 
 /* --- The role: for workers ------------------------------------------------------ */
 
-/* Take the role.  False: another thread is in it. */
-bool tdt__driver_enter(struct tdt__driver *driver);
+/* Take the role, as `who` (enum tdt__held).  False: another thread is in it. */
+bool tdt__driver_enter(struct tdt__driver *driver, unsigned who);
 void tdt__driver_leave(struct tdt__driver *driver);
 
 /*

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The line of leaves at a gate (gate.h). */
 
-#include <config.h>
-
 #include "runtime/gate.h"
 
 void tdt__gate_init(struct tdt__gate *gate, size_t permits)
@@ -40,17 +38,24 @@ bool tdt__gate_pass(struct tdt__gate *gate, struct tdt__gate_place *place)
 	return true;
 }
 
-const struct tdt_waker *tdt__gate_admit(struct tdt__gate *gate)
+/* Take the first place out of the line.  NULL: there is none. */
+static struct tdt__gate_place *take_first(struct tdt__gate *gate, int at)
 {
 	struct tdt__gate_place *first = tdt__gate_first(gate);
 
-	if (first == NULL) {
-		gate->permits++;
-		return NULL;
+	if (first != NULL) {
+		take_place(first);
+		first->at = at;
 	}
-	take_place(first);
-	first->at = TDT__PLACE_ADMITTED;
-	return tdt__slot_take(&first->slot);
+	return first;
+}
+
+const struct tdt_waker *tdt__gate_admit(struct tdt__gate *gate)
+{
+	struct tdt__gate_place *first = take_first(gate, TDT__PLACE_ADMITTED);
+
+	gate->permits += first == NULL;
+	return first != NULL ? tdt__slot_take(&first->slot) : NULL;
 }
 
 bool tdt__gate_take_out(struct tdt__gate_place *place)
@@ -63,30 +68,22 @@ bool tdt__gate_take_out(struct tdt__gate_place *place)
 	return admitted;
 }
 
-void tdt__gate_leave(struct tdt__gate *gate, struct tdt__gate_place *place, pthread_mutex_t *lock)
+void tdt__gate_leave(struct tdt__gate_leaf *leaf, struct tdt__gate *gate, pthread_mutex_t *lock)
 {
 	const struct tdt_waker *waker = NULL;
 
-	pthread_mutex_lock(lock);
-	if (tdt__gate_take_out(place))
-		waker = tdt__gate_admit(gate);
-	pthread_mutex_unlock(lock);
-	tdt_waker_wake(waker);
+	if (!leaf->ended) {
+		pthread_mutex_lock(lock);
+		if (tdt__gate_take_out(&leaf->place))
+			waker = tdt__gate_admit(gate);
+		pthread_mutex_unlock(lock);
+		tdt_waker_wake(waker);
+	}
+	tdt__slot_clear(&leaf->place.slot);
 }
 
-bool tdt__gate_release(struct tdt__gate *gate, const struct tdt_waker **waker)
-{
-	struct tdt__gate_place *first = tdt__gate_first(gate);
-
-	if (first == NULL)
-		return false;
-	take_place(first);
-	first->at = TDT__PLACE_RELEASED;
-	*waker = tdt__slot_take(&first->slot);
-	return true;
-}
-
-void tdt__gate_move(struct tdt__gate *from, struct tdt__gate *to)
+/* Move the line of `from` to `to`, which has none. */
+static void move_line(struct tdt__gate *from, struct tdt__gate *to)
 {
 	if (tdt__gate_first(from) == NULL)
 		return;
@@ -94,4 +91,25 @@ void tdt__gate_move(struct tdt__gate *from, struct tdt__gate *to)
 	to->line.previous = from->line.previous;
 	to->line.next->previous = to->line.previous->next = &to->line;
 	from->line.previous = from->line.next = &from->line;
+}
+
+void tdt__gate_release(struct tdt__gate *gate, pthread_mutex_t *lock)
+{
+	struct tdt__gate present; /* a leaf that is woken may wait again before the last one is */
+	struct tdt__gate_place *first;
+	const struct tdt_waker *waker;
+	bool more;
+
+	tdt__gate_init(&present, 0);
+	pthread_mutex_lock(lock);
+	move_line(gate, &present);
+	do {
+		first = take_first(&present, TDT__PLACE_RELEASED);
+		waker = first != NULL ? tdt__slot_take(&first->slot) : NULL;
+		more = tdt__gate_first(&present) != NULL;
+		pthread_mutex_unlock(lock);
+		tdt_waker_wake(waker);
+		if (more)
+			pthread_mutex_lock(lock);
+	} while (more);
 }

@@ -8,14 +8,15 @@
  * no later leaf overtakes the line, one leaf is woken for one permit, and waiting allocates
  * nothing.
  *
- * All calls are made under the lock of the gate's owner.  The wakers that they return are woken
- * without it.
+ * Calls are made under the lock of the gate's owner, unless they take it themselves.  The wakers
+ * that they return are woken without it.
  */
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/leaf_poll.h"
 #include "runtime/slot.h"
 
 /* Where a leaf is.  All zero at first. */
@@ -51,17 +52,14 @@ static inline struct tdt__gate_place *tdt__gate_first(struct tdt__gate *gate)
 TDT_MUST_USE
 const struct tdt_waker *tdt__gate_admit(struct tdt__gate *gate);
 
-/* Let the first place pass without a permit.  False: there is none. */
-bool tdt__gate_release(struct tdt__gate *gate, const struct tdt_waker **waker);
-
-/* Move the line of `from` to `to`, which has none. */
-void tdt__gate_move(struct tdt__gate *from, struct tdt__gate *to);
+/*
+ * Let all that wait now pass without a permit, and wake them.  Takes the lock itself.  The gate may
+ * be gone once the last one is woken.
+ */
+void tdt__gate_release(struct tdt__gate *gate, pthread_mutex_t *lock);
 
 /* Take the place out of the line.  Returns whether it has a permit, which the caller passes on. */
 bool tdt__gate_take_out(struct tdt__gate_place *place);
-
-/* Give up the place, and pass on its permit, if it has one.  Takes the lock itself. */
-void tdt__gate_leave(struct tdt__gate *gate, struct tdt__gate_place *place, pthread_mutex_t *lock);
 
 /* The first member of the state of a future that waits at a gate.  All zero at first. */
 struct tdt__gate_leaf {
@@ -70,9 +68,8 @@ struct tdt__gate_leaf {
 };
 
 /*
- * The poll of such a future.  `pass` takes the lock, and returns whether the future is ready;
- * `report` reports what it waits for.  Always inlined, so that the leaf's own poll clones the
- * waker.
+ * The poll of such a future, for TDT__LEAF().  `pass` takes the lock, and returns whether the
+ * future is ready; `report` reports what it waits for.
  */
 static inline __attribute__((always_inline)) tdt_poll_t
 tdt__gate_leaf_poll(void *state, struct tdt_context *cx, bool (*pass)(void *state),
@@ -93,3 +90,9 @@ tdt__gate_leaf_poll(void *state, struct tdt_context *cx, bool (*pass)(void *stat
 	report(state);
 	return TDT_PENDING;
 }
+
+/*
+ * Such a future is dropped: give up its place, unless it has ended, and pass on the permit of the
+ * place, if it has one.
+ */
+void tdt__gate_leave(struct tdt__gate_leaf *leaf, struct tdt__gate *gate, pthread_mutex_t *lock);

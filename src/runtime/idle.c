@@ -1,48 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Parking workers, and waking them. */
 
-#include <config.h>
-
 #include "runtime/idle.h"
 
+#include <errno.h>
 #include <stddef.h>
 
 #include <tdt/integrate/hooks.h>
 
+#include "base/hold.h"
 #include "runtime/driver.h"
 #include "runtime/rt.h"
-#include "runtime/wait.h"
-
-void tdt__idle_init(struct tdt__idle *idle)
-{
-	pthread_mutex_init(&idle->lock, NULL); /* a default one: this never fails */
-	idle->parked = NULL;
-	atomic_init(&idle->n_parked, 0);
-	atomic_init(&idle->searching, 0);
-}
-
-void tdt__idle_fini(struct tdt__idle *idle)
-{
-	pthread_mutex_destroy(&idle->lock);
-}
 
 /* --- The stack; the caller has the lock ------------------------------------- */
 
 static void push_worker(struct tdt__idle *idle, struct tdt__worker *worker)
 {
-	worker->below = idle->parked;
-	idle->parked = worker;
+	LIST_INSERT_HEAD(&idle->parked, worker, on_stack);
 	worker->parked = true;
 	atomic_fetch_add(&idle->n_parked, 1); /* sequentially consistent: 3 in idle.h */
 }
 
 static void take_off(struct tdt__idle *idle, struct tdt__worker *worker)
 {
-	struct tdt__worker **link = &idle->parked;
-
-	while (*link != worker)
-		link = &(*link)->below;
-	*link = worker->below;
+	LIST_REMOVE(worker, on_stack);
 	worker->parked = false;
 	atomic_fetch_sub(&idle->n_parked, 1); /* 1 in driver.h */
 }
@@ -64,10 +45,10 @@ static void wake_worker(struct tdt_rt *rt, struct tdt__worker *worker)
 static void wake_one(struct tdt_rt *rt)
 {
 	struct tdt__idle *idle = &rt->idle;
-	struct tdt__worker *worker = idle->parked;
+	struct tdt__worker *worker = LIST_FIRST(&idle->parked);
 
-	if (worker->drives && worker->below != NULL)
-		worker = worker->below;
+	if (worker->drives && LIST_NEXT(worker, on_stack) != NULL)
+		worker = LIST_NEXT(worker, on_stack);
 	/* On behalf of the worker, so that the next call of wanted() sees a searcher. */
 	atomic_fetch_add(&idle->searching, 1);
 	wake_worker(rt, worker);
@@ -87,10 +68,9 @@ void tdt__idle_notify(struct tdt_rt *rt)
 
 	if (!wanted(idle))
 		return;
-	pthread_mutex_lock(&idle->lock);
+	TDT__HOLD(&idle->lock);
 	if (wanted(idle))
 		wake_one(rt);
-	pthread_mutex_unlock(&idle->lock);
 }
 
 /* --- Searchers -------------------------------------------------------------------- */
@@ -119,43 +99,37 @@ void tdt__idle_found(struct tdt_rt *rt)
 /* Take the worker off the stack to search.  False: another thread took it off, and wakes it. */
 static bool get_up(struct tdt__idle *idle, struct tdt__worker *worker)
 {
-	bool parked;
-
-	pthread_mutex_lock(&idle->lock);
-	parked = worker->parked;
-	if (parked) {
-		take_off(idle, worker);
-		atomic_fetch_add(&idle->searching, 1);
-	}
-	pthread_mutex_unlock(&idle->lock);
-	return parked;
+	TDT__HOLD(&idle->lock);
+	if (!worker->parked)
+		return false;
+	take_off(idle, worker);
+	atomic_fetch_add(&idle->searching, 1);
+	return true;
 }
 
 /* Put the worker on the stack.  False: the runtime stops. */
 static bool lie_down(struct tdt_rt *rt, struct tdt__worker *worker)
 {
 	struct tdt__idle *idle = &rt->idle;
-	bool stopping;
 
-	pthread_mutex_lock(&idle->lock);
+	TDT__HOLD(&idle->lock);
 	/*
 	 * Relaxed: if this misses a stop, tdt__idle_stop() takes the lock later, and wakes the
 	 * worker.
 	 */
-	stopping = atomic_load_explicit(&rt->stopping, memory_order_relaxed);
-	if (!stopping) {
-		push_worker(idle, worker);
-		atomic_fetch_sub(&idle->searching, 1); /* 3 in idle.h */
-	}
-	pthread_mutex_unlock(&idle->lock);
-	return !stopping;
+	if (atomic_load_explicit(&rt->stopping, memory_order_relaxed))
+		return false;
+	push_worker(idle, worker);
+	atomic_fetch_sub(&idle->searching, 1); /* 3 in idle.h */
+	return true;
 }
 
 static void sleep_on_semaphore(struct tdt_rt *rt, struct tdt__worker *worker)
 {
 	if (tdt__driver_rests(rt->driver) || !get_up(&rt->idle, worker)) {
 		tdt_worker_thread_park();
-		tdt__wait(&worker->wake);
+		while (sem_wait(&worker->wake) != 0 && errno == EINTR)
+			;
 		tdt_worker_thread_unpark();
 		worker->turn = 0; /* a turn in the role before may have told the time */
 	}
@@ -190,7 +164,7 @@ static void sleep_in_role(struct tdt_rt *rt, struct tdt__worker *worker)
 
 void tdt__idle_park(struct tdt_rt *rt, struct tdt__worker *worker)
 {
-	bool drives = tdt__driver_enter(rt->driver), stays;
+	bool drives = tdt__driver_enter(rt->driver, TDT__WORKER), stays;
 
 	worker->drives = drives;
 	stays = lie_down(rt, worker) &&
@@ -210,7 +184,7 @@ void tdt__idle_glance(struct tdt_rt *rt, struct tdt__worker *worker)
 {
 	struct tdt__turn turn;
 
-	if (!tdt__driver_enter(rt->driver))
+	if (!tdt__driver_enter(rt->driver, TDT__WORKER))
 		return;
 	tdt__turn_wait(rt->driver, &turn, false);
 	end_turn(rt, worker, &turn);
@@ -228,15 +202,11 @@ bool tdt__idle_all_parked(struct tdt_rt *rt)
 
 bool tdt__idle_offer(struct tdt_rt *rt)
 {
-	struct tdt__idle *idle = &rt->idle;
-	bool any;
-
-	pthread_mutex_lock(&idle->lock);
-	any = idle->parked != NULL;
-	if (any)
-		wake_one(rt);
-	pthread_mutex_unlock(&idle->lock);
-	return any;
+	TDT__HOLD(&rt->idle.lock);
+	if (LIST_EMPTY(&rt->idle.parked))
+		return false;
+	wake_one(rt);
+	return true;
 }
 
 void tdt__idle_look(struct tdt_rt *rt)
@@ -251,11 +221,9 @@ void tdt__idle_look(struct tdt_rt *rt)
 
 void tdt__idle_stop(struct tdt_rt *rt)
 {
-	struct tdt__idle *idle = &rt->idle;
 	struct tdt__worker *worker;
 
-	pthread_mutex_lock(&idle->lock);
-	while ((worker = idle->parked) != NULL)
+	TDT__HOLD(&rt->idle.lock);
+	while ((worker = LIST_FIRST(&rt->idle.parked)) != NULL)
 		wake_worker(rt, worker);
-	pthread_mutex_unlock(&idle->lock);
 }

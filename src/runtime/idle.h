@@ -34,9 +34,7 @@
  *
  * One of the parked workers may sleep in the driver's role (driver.h) instead of on its semaphore.
  * It is the last to be taken off the stack.  When it has an event, it leaves the stack, which makes
- * it a searcher; puts the tasks that it wakes into its own queue, and notifies nobody; and finds
- * the first of them there.  If there is a second one, it notifies another worker, as every searcher
- * does that has found a task.
+ * it a searcher, and finds the tasks that it woke in its own queue.
  *
  * All accesses in steps 1 to 4 are sequentially consistent (`tail` of a ring, `length` of the
  * shared queue; `searching`, `n_parked`), so if 2 does not see what 3 did, 4 sees what 1 did.
@@ -45,19 +43,18 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/queue.h>
 
 struct tdt__worker;
 struct tdt_rt;
 
+/* All zero at first, but for the lock. */
 struct tdt__idle {
 	pthread_mutex_t lock;
-	struct tdt__worker *parked; /* the stack; under `lock` */
+	LIST_HEAD(, tdt__worker) parked; /* the stack; under `lock` */
 	atomic_uint n_parked;	    /* the number of workers on it; written under `lock` */
 	atomic_uint searching;	    /* workers that search, or were woken to search */
 };
-
-void tdt__idle_init(struct tdt__idle *idle);
-void tdt__idle_fini(struct tdt__idle *idle);
 
 /* Call this after putting a task into a queue of `rt`. */
 void tdt__idle_notify(struct tdt_rt *rt);

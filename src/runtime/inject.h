@@ -18,6 +18,7 @@
 
 struct tdt__task;
 
+/* All zero at first, but for the locks. */
 struct tdt__inject {
 	pthread_mutex_t lock;
 	struct tdt__task *first, *last; /* the newer part; under `lock` */
@@ -30,15 +31,8 @@ struct tdt__inject {
 	struct tdt__task *older;    /* the older part; under `older_lock` */
 };
 
-void tdt__inject_init(struct tdt__inject *inject);
-void tdt__inject_fini(struct tdt__inject *inject);
-
-/*
- * Append the `n` tasks from `first` to `last`, which are linked by `next`.  False: the queue is
- * closed, and nothing was done.
- */
-bool tdt__inject_push(struct tdt__inject *inject, struct tdt__task *first, struct tdt__task *last,
-		      size_t n);
+/* Append a task.  False: the queue is closed, and nothing was done. */
+bool tdt__inject_push(struct tdt__inject *inject, struct tdt__task *task);
 
 /*
  * Take at most the first `n` tasks, and at least one unless the queue is empty.  Returns a list

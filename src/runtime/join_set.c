@@ -1,20 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Sets of tasks: all calls but those that wait (join_set_next.c). */
-
-#include <config.h>
-
-#include "runtime/join_set.h"
+/*
+ * Sets of tasks.  Each task has a member, which is in one of two lists of the set: of the tasks
+ * that live, or of those that have ended and were not taken out yet.  The gate has a permit for
+ * each of the latter.
+ */
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/queue.h>
 
 #include <tdt/integrate/hooks.h>
 #include <tdt/join.h>
 #include <tdt/rt/join_set.h>
+#include <tdt/tasks.h>
 
+#include "base/hold.h"
+#include "base/refs.h"
 #include "base/result.h"
+#include "runtime/gate.h"
 #include "runtime/name.h"
 #include "runtime/task.h"
+
+struct tdt__set_member {
+	struct tdt_join_set *set;	    /* a reference */
+	struct tdt_handle *handle;	    /* a reference */
+	TAILQ_ENTRY(tdt__set_member) entry; /* under the set's lock, as what follows */
+	unsigned aborts;		    /* `aborts` of the set when it was aborted last */
+	int outcome;			    /* once it has ended */
+};
+
+TAILQ_HEAD(set_members, tdt__set_member);
+
+struct tdt_join_set {
+	atomic_uint refs; /* of the caller, of members that live, and of futures */
+	struct tdt_rt *rt;
+	char *name; /* set before a task waits; NULL: none */
+
+	pthread_mutex_t lock; /* protects what follows */
+	bool freed;
+	unsigned aborts; /* the number of calls of tdt_join_set_abort() */
+	struct set_members living, ended;
+	struct tdt__gate gate;
+};
 
 struct tdt_join_set *tdt_join_set_new(struct tdt_rt *rt)
 {
@@ -36,31 +63,20 @@ struct tdt_join_set *tdt_join_set_new(struct tdt_rt *rt)
 
 int tdt_join_set_set_name(struct tdt_join_set *set, const char *name)
 {
-	if (set != NULL)
-		return tdt__name_set(&set->name, name);
-	return tdt__result(-EINVAL);
+	return tdt__name_set(set != NULL ? &set->name : NULL, name);
 }
 
-static void free_members(struct tdt__set_members *members)
+static void unref_set(struct tdt_join_set *set)
 {
 	struct tdt__set_member *member;
 
-	while ((member = TAILQ_FIRST(members)) != NULL) {
-		TAILQ_REMOVE(members, member, entry);
+	if (!tdt__refs_drop(&set->refs))
+		return;
+	while ((member = TAILQ_FIRST(&set->ended)) != NULL) {
+		TAILQ_REMOVE(&set->ended, member, entry);
 		tdt_handle_unref(member->handle);
 		free(member);
 	}
-}
-
-void tdt__join_set_unref(struct tdt_join_set *set)
-{
-	/*
-	 * Release: what this holder did.  Acquire: the last holder sees what the others did.  This
-	 * decrement pairs with itself.
-	 */
-	if (atomic_fetch_sub_explicit(&set->refs, 1, memory_order_acq_rel) != 1)
-		return;
-	free_members(&set->ended);
 	pthread_mutex_destroy(&set->lock);
 	free(set->name);
 	free(set);
@@ -98,14 +114,30 @@ void tdt__set_member_begin(struct tdt__set_member *member, struct tdt_handle *ha
 
 	member->handle = tdt_handle_ref(handle);
 	atomic_fetch_add_explicit(&set->refs, 1, memory_order_relaxed);
-	pthread_mutex_lock(&set->lock);
+	TDT__HOLD(&set->lock);
 	TAILQ_INSERT_TAIL(&set->living, member, entry);
-	pthread_mutex_unlock(&set->lock);
 }
 
-void tdt__set_member_end(struct tdt__set_member *member, int outcome)
+static int note_aborted(struct tdt_handle *handle, const struct tdt_task_info *info, void *aborted)
+{
+	(void)handle;
+	*(bool *)aborted = info->aborted != 0;
+	return 0;
+}
+
+static int member_outcome(const struct tdt__set_member *member, tdt_poll_t result)
+{
+	bool aborted = result == TDT_PENDING;
+
+	if (result == TDT_PANICKED)
+		tdt_task_inspect(member->handle, note_aborted, &aborted);
+	return result == TDT_READY ? 0 : aborted ? -ECANCELED : -ENOTRECOVERABLE;
+}
+
+void tdt__set_member_end(struct tdt__set_member *member, tdt_poll_t result)
 {
 	struct tdt_join_set *set = member->set;
+	int outcome = member_outcome(member, result);
 	const struct tdt_waker *waker;
 
 	pthread_mutex_lock(&set->lock);
@@ -115,7 +147,7 @@ void tdt__set_member_end(struct tdt__set_member *member, int outcome)
 	waker = tdt__gate_admit(&set->gate);
 	pthread_mutex_unlock(&set->lock);
 	tdt_waker_wake(waker);
-	tdt__join_set_unref(set);
+	unref_set(set);
 }
 
 /* --- Waiting ---------------------------------------------------------------------- */
@@ -126,23 +158,11 @@ static bool is_empty(const struct tdt_join_set *set)
 	return set->freed || (TAILQ_EMPTY(&set->living) && TAILQ_EMPTY(&set->ended));
 }
 
-/* Let all leaves go on that wait for a task of a set that has none. */
-static void release_waiters(struct tdt_join_set *set)
-{
-	const struct tdt_waker *waker;
-	bool more;
-
-	do {
-		pthread_mutex_lock(&set->lock);
-		more = is_empty(set) && tdt__gate_release(&set->gate, &waker);
-		pthread_mutex_unlock(&set->lock);
-		if (more)
-			tdt_waker_wake(waker);
-	} while (more);
-}
-
-bool tdt__join_set_take(struct tdt_join_set *set, struct tdt__gate_place *place, uint64_t *id,
-			int *outcome)
+/*
+ * Take a task out that has ended.  False: `place` is in the line.  An empty set gives the id 0.
+ */
+static bool take_ended(struct tdt_join_set *set, struct tdt__gate_place *place, uint64_t *id,
+		       int *outcome)
 {
 	struct tdt__set_member *member = NULL;
 	bool passed = true, last = false;
@@ -160,8 +180,8 @@ bool tdt__join_set_take(struct tdt_join_set *set, struct tdt__gate_place *place,
 		last = is_empty(set);
 	}
 	pthread_mutex_unlock(&set->lock);
-	if (last)
-		release_waiters(set);
+	if (last) /* the others wait for a task of a set that has none */
+		tdt__gate_release(&set->gate, &set->lock);
 	*id = member != NULL ? tdt_handle_id(member->handle) : 0;
 	*outcome = member != NULL ? member->outcome : 0;
 	if (member != NULL)
@@ -170,15 +190,43 @@ bool tdt__join_set_take(struct tdt_join_set *set, struct tdt__gate_place *place,
 	return passed;
 }
 
-void tdt__join_set_report(struct tdt_join_set *set, bool all)
+struct joining {
+	struct tdt__gate_leaf leaf;
+	struct tdt_join_set *set; /* a reference */
+	uint64_t *id;		  /* may be NULL, as `outcome` */
+	int *outcome;
+	bool all;
+};
+
+static bool pass_set(void *state)
 {
+	struct joining *joining = state;
+	uint64_t id;
+	int outcome;
+
+	do
+		if (!take_ended(joining->set, &joining->leaf.place, &id, &outcome))
+			return false;
+	while (joining->all && id != 0);
+	if (joining->id != NULL)
+		*joining->id = id;
+	if (joining->outcome != NULL)
+		*joining->outcome = outcome;
+	return true;
+}
+
+/* Where one task decides how long this takes, it waits for that task. */
+static void report_set(void *state)
+{
+	const struct joining *joining = state;
+	struct tdt_join_set *set = joining->set;
 	const struct tdt__set_member *first;
 	const void *object = set;
 	uint64_t task = 0;
 
 	pthread_mutex_lock(&set->lock);
 	first = TAILQ_FIRST(&set->living);
-	if (first != NULL && (all || TAILQ_NEXT(first, entry) == NULL)) {
+	if (first != NULL && (joining->all || TAILQ_NEXT(first, entry) == NULL)) {
 		object = first->handle;
 		task = tdt_handle_id(first->handle);
 	}
@@ -187,24 +235,60 @@ void tdt__join_set_report(struct tdt_join_set *set, bool all)
 				set->name);
 }
 
+TDT__LEAF(tdt_join_set_next, tdt__gate_leaf_poll, pass_set, report_set)
+TDT__LEAF(tdt_join_set_wait, tdt__gate_leaf_poll, pass_set, report_set)
+
+static void drop_joining(void *state)
+{
+	struct joining *joining = state;
+
+	tdt__gate_leave(&joining->leaf, &joining->set->gate, &joining->set->lock);
+	unref_set(joining->set);
+	free(joining);
+}
+
+static struct tdt_future joining_new(const struct joining *joining,
+				     tdt_poll_t (*poll)(void *state, struct tdt_context *cx))
+{
+	struct tdt_future future;
+
+	if (joining->set == NULL)
+		return tdt__no_future(-EINVAL);
+	future = tdt__future_new(joining, sizeof *joining, poll, drop_joining);
+	if (!tdt_future_is_none(&future))
+		atomic_fetch_add_explicit(&joining->set->refs, 1, memory_order_relaxed);
+	return future;
+}
+
+struct tdt_future tdt_join_set_next(struct tdt_join_set *set, uint64_t *id, int *outcome)
+{
+	const struct joining joining = { .set = set, .id = id, .outcome = outcome };
+
+	return joining_new(&joining, tdt_join_set_next_poll);
+}
+
+struct tdt_future tdt_join_set_wait(struct tdt_join_set *set)
+{
+	const struct joining joining = { .set = set, .all = true };
+
+	return joining_new(&joining, tdt_join_set_wait_poll);
+}
+
 /* --- Aborting --------------------------------------------------------------------- */
 
 /* The next task to abort in this round, which then is the last one of the list; NULL: none. */
 static struct tdt_handle *next_to_abort(struct tdt_join_set *set, unsigned round)
 {
-	struct tdt_handle *handle = NULL;
 	struct tdt__set_member *member;
 
-	pthread_mutex_lock(&set->lock);
+	TDT__HOLD(&set->lock);
 	member = TAILQ_FIRST(&set->living);
-	if (member != NULL && member->aborts != round) {
-		member->aborts = round;
-		TAILQ_REMOVE(&set->living, member, entry);
-		TAILQ_INSERT_TAIL(&set->living, member, entry);
-		handle = tdt_handle_ref(member->handle);
-	}
-	pthread_mutex_unlock(&set->lock);
-	return handle;
+	if (member == NULL || member->aborts == round)
+		return NULL;
+	member->aborts = round;
+	TAILQ_REMOVE(&set->living, member, entry);
+	TAILQ_INSERT_TAIL(&set->living, member, entry);
+	return tdt_handle_ref(member->handle);
 }
 
 void tdt_join_set_abort(struct tdt_join_set *set)
@@ -233,7 +317,7 @@ void tdt_join_set_free(struct tdt_join_set *set)
 	pthread_mutex_lock(&set->lock);
 	set->freed = true;
 	pthread_mutex_unlock(&set->lock);
-	release_waiters(set);
+	tdt__gate_release(&set->gate, &set->lock);
 	tdt_join_set_abort(set);
-	tdt__join_set_unref(set);
+	unref_set(set);
 }

@@ -11,40 +11,25 @@ libtdt_rt_core_la_SOURCES = \
 	src/runtime/blocking.c \
 	src/runtime/blocking.h \
 	src/runtime/channel.c \
-	src/runtime/channel.h \
-	src/runtime/current.h \
 	src/runtime/driver.c \
 	src/runtime/driver.h \
 	src/runtime/gate.c \
 	src/runtime/gate.h \
-	src/runtime/gate_futures.c \
 	src/runtime/idle.c \
 	src/runtime/idle.h \
 	src/runtime/inject.c \
 	src/runtime/inject.h \
 	src/runtime/join_set.c \
-	src/runtime/join_set.h \
-	src/runtime/join_set_next.c \
-	src/runtime/live.c \
-	src/runtime/live.h \
-	src/runtime/loop.h \
+	src/runtime/lookup.c \
 	src/runtime/mutex.c \
-	src/runtime/mutex.h \
-	src/runtime/mutex_guard.c \
-	src/runtime/mutex_lock.c \
 	src/runtime/name.h \
 	src/runtime/net.c \
-	src/runtime/oneshot.c \
-	src/runtime/operation.h \
 	src/runtime/ready.c \
 	src/runtime/run_queue.c \
 	src/runtime/run_queue.h \
 	src/runtime/rt.c \
 	src/runtime/rt.h \
 	src/runtime/semaphore.c \
-	src/runtime/semaphore.h \
-	src/runtime/sleep.c \
-	src/runtime/sleep.h \
 	src/runtime/slot.h \
 	src/runtime/socket.c \
 	src/runtime/socket.h \
@@ -55,7 +40,6 @@ libtdt_rt_core_la_SOURCES = \
 	src/runtime/timeout.c \
 	src/runtime/timer.c \
 	src/runtime/timer.h \
-	src/runtime/wait.h \
 	src/runtime/worker.c \
 	src/runtime/worker.h \
 	src/runtime/yield.c

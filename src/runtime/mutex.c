@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The mutex, and the line of lock futures that wait for it.
+ * Mutexes, the line of lock futures that wait for one, and the future that holds one while its
+ * child works.
  *
  * The line is a gate (gate.h) with one permit: an unlock hands the mutex over to the first future
  * in the line.  The pthread lock inside is held for a few instructions.
  */
-
-#include <config.h>
-
-#include "runtime/mutex.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -19,7 +16,9 @@
 #include <tdt/rt/sync.h>
 #include <tdt/trace.h>
 
+#include "base/hold.h"
 #include "base/result.h"
+#include "runtime/gate.h"
 #include "runtime/name.h"
 
 struct tdt_mutex {
@@ -53,15 +52,16 @@ void tdt_mutex_free(struct tdt_mutex *mutex)
 
 int tdt_mutex_set_name(struct tdt_mutex *mutex, const char *name)
 {
-	if (mutex != NULL)
-		return tdt__name_set(&mutex->name, name);
-	return tdt__result(-EINVAL);
+	return tdt__name_set(mutex != NULL ? &mutex->name : NULL, name);
 }
 
-void tdt__mutex_report(const struct tdt_mutex *mutex)
-{
-	tdt_leaf_waits_on_lock(&mutex->head, mutex->name);
-}
+/* The state of a lock future. */
+struct locking {
+	struct tdt__gate_leaf leaf;
+	struct tdt_mutex *mutex; /* not used once the future has ended */
+	uint64_t task; /* the id of the task that polled the future last; under the mutex's lock */
+	const void *taken_at; /* the place in the user's code that made the future; constant */
+};
 
 /*
  * Give the mutex to the first future in the line, or make it free.  Under the lock; returns the
@@ -74,7 +74,7 @@ static const struct tdt_waker *hand_over(struct tdt_mutex *mutex)
 	if (first == NULL)
 		tdt_lock_take(&mutex->head, 0);
 	else
-		tdt_lock_hand(&mutex->head, ((struct tdt__locking *)first)->task);
+		tdt_lock_hand(&mutex->head, ((struct locking *)first)->task);
 	return tdt__gate_admit(&mutex->gate);
 }
 
@@ -85,49 +85,20 @@ static void note_taken(struct tdt_mutex *mutex, uint64_t task, const void *taken
 	tdt_lock_take(&mutex->head, task);
 }
 
-bool tdt__mutex_pass(struct tdt__locking *locking)
-{
-	struct tdt_mutex *mutex = locking->mutex;
-	uint64_t task = tdt_current_task_id();
-	bool holds;
-
-	pthread_mutex_lock(&mutex->lock);
-	locking->task = task;
-	holds = tdt__gate_pass(&mutex->gate, &locking->leaf.place);
-	if (holds)
-		note_taken(mutex, task, locking->taken_at);
-	pthread_mutex_unlock(&mutex->lock);
-	return holds;
-}
-
-void tdt__mutex_leave(struct tdt__locking *locking)
-{
-	struct tdt_mutex *mutex = locking->mutex;
-	const struct tdt_waker *waker = NULL;
-
-	pthread_mutex_lock(&mutex->lock);
-	if (tdt__gate_take_out(&locking->leaf.place))
-		waker = hand_over(mutex);
-	pthread_mutex_unlock(&mutex->lock);
-	tdt_waker_wake(waker);
-}
-
 bool tdt_mutex_try_lock(struct tdt_mutex *mutex)
 {
 	uint64_t task = tdt_current_task_id();
-	bool got;
 
 	if (mutex == NULL) {
 		errno = EINVAL;
 		return false;
 	}
-	pthread_mutex_lock(&mutex->lock);
-	got = mutex->gate.permits != 0;
+	TDT__HOLD(&mutex->lock);
+	if (mutex->gate.permits == 0)
+		return false;
 	mutex->gate.permits = 0;
-	if (got)
-		note_taken(mutex, task, __builtin_return_address(0));
-	pthread_mutex_unlock(&mutex->lock);
-	return got;
+	note_taken(mutex, task, __builtin_return_address(0));
+	return true;
 }
 
 int tdt_mutex_unlock(struct tdt_mutex *mutex)
@@ -146,4 +117,124 @@ int tdt_mutex_unlock(struct tdt_mutex *mutex)
 	if (held)
 		return 0;
 	return tdt__result(-EPERM);
+}
+
+/* --- The future that waits ------------------------------------------------------- */
+
+static bool pass_mutex(void *state)
+{
+	struct locking *locking = state;
+	struct tdt_mutex *mutex = locking->mutex;
+	uint64_t task = tdt_current_task_id();
+
+	TDT__HOLD(&mutex->lock);
+	locking->task = task;
+	if (!tdt__gate_pass(&mutex->gate, &locking->leaf.place))
+		return false;
+	note_taken(mutex, task, locking->taken_at);
+	return true;
+}
+
+static void report_mutex(void *state)
+{
+	const struct tdt_mutex *mutex = ((struct locking *)state)->mutex;
+
+	tdt_leaf_waits_on_lock(&mutex->head, mutex->name);
+}
+
+TDT__LEAF(tdt_mutex_lock, tdt__gate_leaf_poll, pass_mutex, report_mutex)
+
+/* If the mutex was handed over to this future, hand it over to the next one. */
+static void drop_lock(void *state)
+{
+	struct locking *locking = state;
+	struct tdt_mutex *mutex = locking->mutex;
+	const struct tdt_waker *waker = NULL;
+
+	if (!locking->leaf.ended) {
+		pthread_mutex_lock(&mutex->lock);
+		if (tdt__gate_take_out(&locking->leaf.place))
+			waker = hand_over(mutex);
+		pthread_mutex_unlock(&mutex->lock);
+		tdt_waker_wake(waker);
+	}
+	tdt__slot_clear(&locking->leaf.place.slot);
+	free(locking);
+}
+
+/* `taken_at`: the return address of the user's call. */
+static struct tdt_future lock_from(struct tdt_mutex *mutex, const void *taken_at)
+{
+	const struct locking locking = { .mutex = mutex, .taken_at = taken_at };
+
+	if (mutex == NULL)
+		return tdt__no_future(-EINVAL);
+	return tdt__future_new(&locking, sizeof locking, tdt_mutex_lock_poll, drop_lock);
+}
+
+struct tdt_future tdt_mutex_lock(struct tdt_mutex *mutex)
+{
+	return lock_from(mutex, __builtin_return_address(0));
+}
+
+/* --- The guard ------------------------------------------------------------------- */
+
+struct guard {
+	struct tdt_future lock, child; /* both TDT_FUTURE_NONE once the guard has ended */
+	struct tdt_mutex *mutex;
+	bool holds;
+};
+
+/* The child is dropped before the mutex is unlocked, and errno is left to the child's poll. */
+static tdt_poll_t end_guard(struct guard *guard, tdt_poll_t result)
+{
+	int saved = errno;
+
+	tdt_future_drop(&guard->lock);
+	tdt_future_drop(&guard->child);
+	if (guard->holds)
+		tdt_mutex_unlock(guard->mutex);
+	guard->holds = false;
+	errno = saved;
+	return result == TDT_READY ? TDT_READY : TDT_PANICKED;
+}
+
+TDT__LEAF_POLL(tdt_mutex_guard);
+
+tdt_poll_t tdt_mutex_guard_poll(void *state, struct tdt_context *cx)
+{
+	struct guard *guard = state;
+	tdt_poll_t result;
+
+	if (!guard->holds) {
+		result = tdt_future_poll(&guard->lock, cx);
+		if (result != TDT_READY)
+			return result == TDT_PENDING ? TDT_PENDING : end_guard(guard, result);
+		guard->holds = true;
+		tdt_future_drop(&guard->lock);
+	}
+	result = tdt_future_poll(&guard->child, cx);
+	return result == TDT_PENDING ? TDT_PENDING : end_guard(guard, result);
+}
+
+static void drop_guard(void *state)
+{
+	end_guard(state, TDT_READY);
+	free(state);
+}
+
+struct tdt_future tdt_mutex_guard(struct tdt_mutex *mutex, struct tdt_future child)
+{
+	struct guard guard = { .child = child, .mutex = mutex };
+	struct tdt_future future;
+
+	if (child.poll == NULL || child.drop == NULL)
+		return tdt__no_future(-EINVAL);
+	guard.lock = lock_from(mutex, __builtin_return_address(0));
+	if (tdt_future_is_none(&guard.lock))
+		return TDT_FUTURE_NONE;
+	future = tdt__future_new(&guard, sizeof guard, tdt_mutex_guard_poll, drop_guard);
+	if (tdt_future_is_none(&future))
+		tdt_future_drop(&guard.lock);
+	return future;
 }

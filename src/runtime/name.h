@@ -7,19 +7,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/result.h"
+
 /*
- * Replace `*name` by a copy of `text`, or by NULL if `text` is NULL.  Returns 0 or -ENOMEM, and
- * then sets errno and changes nothing.
+ * Replace `*name` by a copy of `text`, or by NULL if `text` is NULL.  Returns 0; or -ENOMEM or
+ * -EINVAL (`name` is NULL), and then sets errno and changes nothing.
  */
 static inline int tdt__name_set(char **name, const char *text)
 {
-	size_t size = text != NULL ? strlen(text) + 1 : 0;
-	char *copy = text != NULL ? malloc(size) : NULL;
+	char *copy = NULL;
 
-	if (text != NULL && copy == NULL)
-		return -ENOMEM;
-	if (copy != NULL)
-		memcpy(copy, text, size);
+	if (name == NULL)
+		return tdt__result(-EINVAL);
+	if (text != NULL) {
+		copy = strdup(text);
+		if (copy == NULL)
+			return -ENOMEM;
+	}
 	free(*name);
 	*name = copy;
 	return 0;

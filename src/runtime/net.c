@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The calls of tdt/rt/net.h that never wait: listen, close and the like. */
 
-#include <config.h>
-
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -63,7 +61,7 @@ int tdt__address(const char *host, uint16_t port, union tdt__address *address)
 						  .sin6_port = htons(port) } };
 	if (read_in6(host, &address->in6))
 		return sizeof(address->in6);
-	return -EINVAL;
+	return host[0] != '\0' ? 0 : -EINVAL;
 }
 
 int tdt__tcp_socket(const union tdt__address *address)
@@ -79,8 +77,8 @@ static int listen_at(const char *host, uint16_t port)
 	union tdt__address address;
 	int fd, error, length = tdt__address(host, port, &address);
 
-	if (length < 0)
-		return length;
+	if (length <= 0)
+		return -EINVAL;
 	fd = tdt__tcp_socket(&address);
 	if (fd < 0)
 		return fd;
@@ -90,22 +88,6 @@ static int listen_at(const char *host, uint16_t port)
 	error = -errno;
 	close(fd);
 	return error;
-}
-
-struct tdt_tcp_listener *tdt_tcp_listen(const char *host, uint16_t port)
-{
-	struct tdt_tcp_listener *listener = calloc(1, sizeof(*listener));
-	int fd;
-
-	if (listener == NULL)
-		return NULL;
-	fd = listen_at(host, port);
-	if (fd < 0) {
-		free(listener);
-		return tdt__nothing(fd);
-	}
-	tdt__socket_init(&listener->socket, fd);
-	return listener;
 }
 
 uint16_t tdt_tcp_listener_port(const struct tdt_tcp_listener *listener)
@@ -152,6 +134,19 @@ struct tdt_tcp_listener *tdt_tcp_listener_adopt(int fd)
 	return (struct tdt_tcp_listener *)adopt_socket(fd, sizeof(struct tdt_tcp_listener));
 }
 
+struct tdt_tcp_listener *tdt_tcp_listen(const char *host, uint16_t port)
+{
+	int fd = listen_at(host, port);
+	struct tdt_tcp_listener *listener;
+
+	if (fd < 0)
+		return tdt__nothing(fd);
+	listener = tdt_tcp_listener_adopt(fd);
+	if (listener == NULL)
+		close(fd);
+	return listener;
+}
+
 struct tdt_tcp *tdt_tcp_adopt(int fd)
 {
 	return (struct tdt_tcp *)adopt_socket(fd, sizeof(struct tdt_tcp));
@@ -185,21 +180,14 @@ void tdt_tcp_listener_free(struct tdt_tcp_listener *listener)
 		tdt__socket_free(&listener->socket);
 }
 
-static int name_socket(struct tdt__socket *socket, const char *name)
-{
-	if (socket != NULL)
-		return tdt__name_set(&socket->name, name);
-	return tdt__result(-EINVAL);
-}
-
 int tdt_tcp_listener_set_name(struct tdt_tcp_listener *listener, const char *name)
 {
-	return name_socket(listener != NULL ? &listener->socket : NULL, name);
+	return tdt__name_set(listener != NULL ? &listener->socket.name : NULL, name);
 }
 
 int tdt_tcp_set_name(struct tdt_tcp *tcp, const char *name)
 {
-	return name_socket(tcp != NULL ? &tcp->socket : NULL, name);
+	return tdt__name_set(tcp != NULL ? &tcp->socket.name : NULL, name);
 }
 
 int tdt_tcp_shutdown(struct tdt_tcp *tcp)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Leaves that wait until a descriptor is ready: one that was adopted, or their own signalfd. */
 
-#include <config.h>
-
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,38 +8,21 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "base/leaf_poll.h"
+#include <tdt/rt/net.h>
+#include <tdt/rt/runtime.h>
+
 #include "base/result.h"
 #include "runtime/name.h"
-#include "runtime/operation.h"
 #include "runtime/tcp.h"
 
 struct readiness {
 	struct tdt__operation operation;
 	int *result; /* an error, or the signal that came */
-	bool owns;   /* the socket is the future's */
 };
 
-static void drop_readiness(void *state)
+static void report_readiness(void *state, ssize_t result)
 {
-	struct readiness *readiness = state;
-
-	tdt__operation_end(&readiness->operation);
-	if (readiness->owns)
-		tdt__socket_free(readiness->operation.socket);
-	free(readiness);
-}
-
-static inline __attribute__((always_inline)) tdt_poll_t
-tdt__readiness_poll(struct readiness *readiness, struct tdt_context *cx,
-		    ssize_t (*try_it)(void *state))
-{
-	ssize_t result;
-	tdt_poll_t polled = tdt__operation_poll(&readiness->operation, cx, try_it, &result);
-
-	if (polled == TDT_READY)
-		*readiness->result = (int)result;
-	return polled;
+	*((struct readiness *)state)->result = (int)result;
 }
 
 /* --- Any descriptor -------------------------------------------------------------- */
@@ -52,34 +33,28 @@ static ssize_t ask_kernel(void *state)
 	struct pollfd ready = { .fd = readiness->operation.socket->fd,
 				.events =
 				    readiness->operation.side == TDT__READ ? POLLIN : POLLOUT };
-	int n = poll(&ready, 1, 0);
+	int n;
 
-	return n > 0 ? 0 : n == 0 || errno == EINTR ? -EAGAIN : -errno;
+	do
+		n = poll(&ready, 1, 0);
+	while (n < 0 && errno == EINTR);
+	return n > 0 ? 0 : n == 0 ? -EAGAIN : -errno;
 }
 
-TDT__LEAF_POLL(tdt_tcp_ready);
+TDT__LEAF(tdt_tcp_ready, tdt__operation_poll, ask_kernel, report_readiness)
 
-tdt_poll_t tdt_tcp_ready(void *state, struct tdt_context *cx)
+struct tdt_future tdt_tcp_ready(struct tdt_tcp *tcp, bool to_write, int *error)
 {
-	return tdt__readiness_poll(state, cx, ask_kernel);
-}
-
-struct tdt_future tdt__tcp_ready_new(struct tdt_tcp *tcp, bool to_write, int *error)
-    TDT__LEAF_CALL(tdt_tcp_ready);
-
-struct tdt_future tdt__tcp_ready_new(struct tdt_tcp *tcp, bool to_write, int *error)
-{
-	struct readiness *readiness;
+	const struct readiness readiness = {
+		.operation.socket = tcp != NULL ? &tcp->socket : NULL,
+		.operation.side = to_write ? TDT__WRITE : TDT__READ,
+		.result = error,
+	};
 
 	if (tcp == NULL || error == NULL)
 		return tdt__no_future(-EINVAL);
-	readiness = malloc(sizeof *readiness);
-	if (readiness == NULL)
-		return TDT_FUTURE_NONE;
-	*readiness = (struct readiness){ .operation = { .socket = &tcp->socket,
-							.side = to_write ? TDT__WRITE : TDT__READ },
-					 .result = error };
-	return (struct tdt_future){ readiness, tdt_tcp_ready, drop_readiness };
+	return tdt__future_new(&readiness, sizeof readiness, tdt_tcp_ready_poll,
+			       tdt__operation_drop);
 }
 
 /* --- Signals --------------------------------------------------------------------- */
@@ -96,11 +71,15 @@ static ssize_t take_signal(void *state)
 	return n < 0 ? -errno : (ssize_t)info.ssi_signo;
 }
 
-TDT__LEAF_POLL(tdt_signal_wait);
+TDT__LEAF(tdt_signal_wait, tdt__operation_poll, take_signal, report_readiness)
 
-tdt_poll_t tdt_signal_wait(void *state, struct tdt_context *cx)
+static void drop_signals(void *state)
 {
-	return tdt__readiness_poll(state, cx, take_signal);
+	struct tdt__socket *socket = ((struct readiness *)state)->operation.socket;
+
+	tdt__operation_end(state);
+	tdt__socket_free(socket);
+	free(state);
 }
 
 /* Name the socket after its signals, for traces and dumps: "signals 2 15". */
@@ -127,28 +106,26 @@ static int signal_descriptor(const int *signals)
 	return fd < 0 ? -errno : fd;
 }
 
-struct tdt_future tdt__signal_wait_new(const int *signals, int *signal)
-    TDT__LEAF_CALL(tdt_signal_wait);
-
-struct tdt_future tdt__signal_wait_new(const int *signals, int *signal)
+struct tdt_future tdt_signal_wait(const int *signals, int *signal)
 {
 	int fd = signals != NULL && signal != NULL ? signal_descriptor(signals) : -EINVAL;
-	struct readiness *readiness;
+	struct readiness readiness = { .operation.side = TDT__READ, .result = signal };
 	struct tdt__socket *socket;
+	struct tdt_future future = TDT_FUTURE_NONE;
 
 	if (fd < 0)
 		return tdt__no_future(fd);
 	socket = calloc(1, sizeof *socket);
-	readiness = malloc(sizeof *readiness);
-	if (socket == NULL || readiness == NULL || name_signals(socket, signals) != 0) {
-		free(readiness);
-		free(socket);
+	if (socket == NULL) {
 		close(fd);
 		return tdt__no_future(-ENOMEM);
 	}
 	tdt__socket_init(socket, fd);
-	*readiness = (struct readiness){ .operation = { .socket = socket, .side = TDT__READ },
-					 .result = signal,
-					 .owns = true };
-	return (struct tdt_future){ readiness, tdt_signal_wait, drop_readiness };
+	readiness.operation.socket = socket;
+	if (name_signals(socket, signals) == 0)
+		future = tdt__future_new(&readiness, sizeof readiness, tdt_signal_wait_poll,
+					 drop_signals);
+	if (tdt_future_is_none(&future))
+		tdt__socket_free(socket);
+	return future;
 }

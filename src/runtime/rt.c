@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/options.h"
+#include "base/refs.h"
 #include "base/result.h"
-#include "runtime/current.h"
 #include "runtime/driver.h"
 #include "runtime/task.h"
 
@@ -36,17 +36,14 @@ void tdt__rt_ref(struct tdt_rt *rt)
 
 void tdt__rt_unref(struct tdt_rt *rt)
 {
-	/*
-	 * Release: what this holder did.  Acquire: the last holder sees what all others did.  This
-	 * decrement pairs with itself.
-	 */
-	if (atomic_fetch_sub_explicit(&rt->refs, 1, memory_order_acq_rel) != 1)
+	if (!tdt__refs_drop(&rt->refs))
 		return;
 	for (unsigned i = 0; i < rt->n_workers; i++)
 		tdt__worker_fini(&rt->workers[i]);
 	tdt__blocking_fini(&rt->blocking);
-	tdt__idle_fini(&rt->idle);
-	tdt__inject_fini(&rt->inject);
+	pthread_mutex_destroy(&rt->idle.lock);
+	pthread_mutex_destroy(&rt->inject.older_lock);
+	pthread_mutex_destroy(&rt->inject.lock);
 	tdt__driver_unref(rt->driver);
 	free(rt);
 }
@@ -103,19 +100,6 @@ static void stop_workers(struct tdt_rt *rt, unsigned n)
 		pthread_join(rt->workers[i].thread, NULL);
 }
 
-static int start_workers(struct tdt_rt *rt)
-{
-	for (unsigned i = 0; i < rt->n_workers; i++) {
-		int error = tdt__worker_start(&rt->workers[i]);
-
-		if (error != 0) {
-			stop_workers(rt, i);
-			return error;
-		}
-	}
-	return 0;
-}
-
 /* Without a door for readers outside, the runtime is as good. */
 static void let_readers_in(void)
 {
@@ -143,8 +127,9 @@ struct tdt_rt *tdt_rt_new(const struct tdt_rt_config *config)
 	if (rt == NULL)
 		goto fail;
 	atomic_init(&rt->refs, 1);
-	tdt__inject_init(&rt->inject);
-	tdt__idle_init(&rt->idle);
+	pthread_mutex_init(&rt->inject.lock, NULL); /* default ones: this never fails */
+	pthread_mutex_init(&rt->inject.older_lock, NULL);
+	pthread_mutex_init(&rt->idle.lock, NULL);
 	tdt__blocking_init(&rt->blocking);
 	rt->forks = tdt__rt_forks;
 	rt->n_workers = workers;
@@ -153,9 +138,13 @@ struct tdt_rt *tdt_rt_new(const struct tdt_rt_config *config)
 	error = tdt__driver_new(&rt->driver, rt);
 	if (error != 0)
 		goto fail_driver;
-	error = start_workers(rt);
-	if (error != 0)
-		goto fail_start;
+	for (unsigned i = 0; i < workers; i++) {
+		error = tdt__worker_start(&rt->workers[i]);
+		if (error != 0) {
+			stop_workers(rt, i);
+			goto fail_start;
+		}
+	}
 	let_readers_in();
 	return rt;
 fail_start:
@@ -168,42 +157,70 @@ fail:
 
 /* --- The end ---------------------------------------------------------------------- */
 
-/*
- * Take those tasks of a queue (linked by `next`) that were never polled, and return them followed
- * by `chain` (all linked by `newer`).
- */
-static struct tdt__task *take_new(struct tdt__task *queue, struct tdt__task *chain)
+static struct tdt__task *merge(struct tdt__task *one, struct tdt__task *other)
 {
-	for (; queue != NULL; queue = queue->next)
-		if (queue->live == NULL) {
-			queue->newer = chain;
-			chain = queue;
-		}
-	return chain;
+	struct tdt__task *merged, **end = &merged;
+
+	while (one != NULL && other != NULL) {
+		struct tdt__task **first =
+		    tdt_handle_id(one->handle) < tdt_handle_id(other->handle) ? &one : &other;
+
+		*end = *first;
+		end = &(*first)->next;
+		*first = *end;
+	}
+	*end = one != NULL ? one : other;
+	return merged;
+}
+
+/* Sort a chain by the ids of its tasks. */
+static struct tdt__task *sort_chain(struct tdt__task *chain)
+{
+	struct tdt__task *middle = chain, *further;
+
+	if (chain == NULL || chain->next == NULL)
+		return chain;
+	for (struct tdt__task *end = chain->next; end != NULL && end->next != NULL;
+	     end = end->next->next)
+		middle = middle->next;
+	further = middle->next;
+	middle->next = NULL;
+	return merge(sort_chain(chain), sort_chain(further));
+}
+
+static void add_to_chain(struct tdt__task **chain, struct tdt__task *task)
+{
+	task->next = *chain;
+	*chain = task;
 }
 
 /*
- * Take all tasks, linked by `newer`, the oldest first.  The tasks that were polled are in lists,
- * all others in queues.  The workers have stopped.  Another thread may put a task into the shared
- * queue until it is closed; after that the push fails.
+ * Take all tasks, linked by `next`, in the order of their ids.  The tasks that were polled are in
+ * lists, all others in queues.  The workers have stopped.  Another thread may put a task into the
+ * shared queue until it is closed; after that the push fails.
  */
 static struct tdt__task *take_all_tasks(struct tdt_rt *rt)
 {
-	struct tdt__task *tasks = take_new(tdt__inject_close(&rt->inject), NULL), *task;
+	struct tdt__task *queued = tdt__inject_close(&rt->inject), *chain = NULL, *task;
 
-	for (unsigned i = 0; i < rt->n_workers; i++) {
-		while ((task = tdt__run_queue_pop(&rt->workers[i].queue)) != NULL) {
-			task->next = NULL;
-			tasks = take_new(task, tasks);
-		}
-		tasks = tdt__live_take(&rt->workers[i].live, tasks);
+	while ((task = queued) != NULL) {
+		queued = task->next;
+		if (task->live == NULL)
+			add_to_chain(&chain, task);
 	}
-	return tdt__live_sort(tasks);
+	for (unsigned i = 0; i < rt->n_workers; i++) {
+		while ((task = tdt__run_queue_pop(&rt->workers[i].queue)) != NULL)
+			if (task->live == NULL)
+				add_to_chain(&chain, task);
+		LIST_FOREACH(task, &rt->workers[i].live.tasks, entry)
+			add_to_chain(&chain, task);
+	}
+	return sort_chain(chain);
 }
 
 void tdt_rt_free(struct tdt_rt *rt)
 {
-	struct tdt__task *task, *newer;
+	struct tdt__task *task, *next;
 
 	if (rt == NULL)
 		return;
@@ -214,8 +231,8 @@ void tdt_rt_free(struct tdt_rt *rt)
 	/* Relaxed: a thread that does not see this yet finds the shared queue closed. */
 	atomic_store_explicit(&rt->closing, true, memory_order_relaxed);
 	stop_workers(rt, rt->n_workers);
-	for (task = take_all_tasks(rt); task != NULL; task = newer) {
-		newer = task->newer;
+	for (task = take_all_tasks(rt); task != NULL; task = next) {
+		next = task->next;
 		tdt__task_drop(task, TDT_PENDING);
 	}
 	tdt__blocking_stop(&rt->blocking);

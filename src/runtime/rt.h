@@ -5,7 +5,7 @@
  * A runtime: what its workers share.  After tdt_rt_free() its memory stays as long as there is a
  * waker of one of its tasks.
  *
- * The locks are those of the lists of live tasks (live.h), of the shared queue (inject.h), of the
+ * The locks are those of the lists of live tasks (worker.h), of the shared queue (inject.h), of the
  * parked workers (idle.h), and of blocking jobs (blocking.h).  No thread takes a lock of one of
  * these four while it holds a lock of another.
  */
@@ -19,18 +19,12 @@
 #include "runtime/blocking.h"
 #include "runtime/idle.h"
 #include "runtime/inject.h"
-#include "runtime/live.h"
 #include "runtime/worker.h"
 
 struct tdt_rt {
-	/*
-	 * Every spawn writes here.  Every poll reads the members below, so `apart` keeps those on
-	 * other cache lines.
-	 */
 	/* The creator's, and those of tasks that a waker has outlived, jobs, blocking threads. */
 	atomic_uint refs;
-	_Atomic uint64_t spawned; /* the number of tasks; relaxed */
-	char apart[64];
+	char apart[64]; /* every poll reads what follows */
 
 	atomic_bool closing;  /* tdt_rt_free() has begun */
 	atomic_bool stopping; /* workers poll no more tasks */
@@ -62,3 +56,32 @@ static inline bool tdt__rt_is_here(const struct tdt_rt *rt)
 
 void tdt__rt_ref(struct tdt_rt *rt);
 void tdt__rt_unref(struct tdt_rt *rt);
+
+/* --- Threads ---------------------------------------------------------------------- */
+
+/*
+ * What a thread knows of its runtime: a worker, a thread in tdt_rt_block_on(), a blocking thread
+ * (`rt` alone), or a watchdog (`deals` alone).  On other threads all members are NULL.
+ */
+
+struct tdt__current {
+	struct tdt_rt *rt;
+	/* Where the leaves that are polled on this thread register their timers and sockets. */
+	struct tdt__driver *driver;
+	struct tdt__worker *worker; /* NULL where tasks are not polled in turn */
+
+	/*
+	 * The runtime whose driver wakes its tasks on this thread at present.  Other workers are
+	 * notified of these tasks after the turn.
+	 */
+	struct tdt_rt *deals;
+};
+
+/* Each thread uses only its own. */
+extern __thread __attribute__((tls_model("initial-exec"))) struct tdt__current tdt__current;
+
+/*
+ * Clear it behind foreign code (a poll).  This is never inlined: a compiler may keep the address of
+ * `tdt__current`, and the foreign code may return on another thread.
+ */
+void tdt__current_clear(void);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* A worker's own queue. */
 
-#include <config.h>
-
 #include "runtime/run_queue.h"
 #include "runtime/task.h"
 
@@ -76,25 +74,6 @@ struct tdt__task *tdt__run_queue_pop(struct tdt__run_queue *queue)
 		head = atomic_load_explicit(&queue->head, memory_order_relaxed);
 	}
 	return NULL;
-}
-
-struct tdt__task *tdt__run_queue_half(struct tdt__run_queue *queue, struct tdt__task **last)
-{
-	uint32_t head = atomic_load_explicit(&queue->head, memory_order_relaxed);
-	uint32_t tail = atomic_load_explicit(&queue->tail, memory_order_relaxed); /* our own */
-	struct tdt__task *first = get(queue, head);
-
-	/* The tasks are linked only after they are taken out: before that a thief may take them. */
-	if (tail - head < TDT__RUN_QUEUE_SIZE || !move_head(queue, head, head + HALF))
-		return NULL;
-	*last = first;
-	for (uint32_t i = 1; i < HALF; i++) {
-		/* Only this thread fills slots, so the task is still there. */
-		(*last)->next = get(queue, head + i);
-		*last = (*last)->next;
-	}
-	(*last)->next = NULL;
-	return first;
 }
 
 struct tdt__task *tdt__run_queue_steal(struct tdt__run_queue *queue, struct tdt__run_queue *from)

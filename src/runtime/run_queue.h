@@ -12,7 +12,7 @@
  *   steal from      +      +        +            +           +
  *   steal into      -      -        +            -           +
  *
- * that is, only the owner of a queue calls push, fill, pop, half, and steal *into* this queue.
+ * that is, only the owner of a queue calls push, fill, pop, and steal *into* this queue.
  *
  * `head` and `tail` count the tasks that were taken out and put in; both wrap.  A taker first
  * copies the slots and then advances `head` with a compare-and-swap; if that fails, another thread
@@ -46,12 +46,6 @@ void tdt__run_queue_fill(struct tdt__run_queue *queue, struct tdt__task *first);
 
 /* Take the first task out; NULL if there is none. */
 struct tdt__task *tdt__run_queue_pop(struct tdt__run_queue *queue);
-
-/*
- * Take out half of a full queue.  Returns a list linked by `next`, with its end in `*last`; NULL if
- * the queue is not full any more.
- */
-struct tdt__task *tdt__run_queue_half(struct tdt__run_queue *queue, struct tdt__task **last);
 
 /*
  * Take half of the tasks of `from`, rounded up.  Returns one of them, or NULL if there is none; the

@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Semaphores and notifications: all calls but those that wait (gate_futures.c). */
-
-#include <config.h>
-
-#include "runtime/semaphore.h"
+/* Semaphores and notifications. */
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 
+#include <tdt/integrate/hooks.h>
 #include <tdt/rt/sync.h>
 
+#include "base/hold.h"
 #include "base/result.h"
+#include "runtime/gate.h"
 #include "runtime/name.h"
+
+/* A struct tdt_notify is this, too. */
+struct tdt_semaphore {
+	pthread_mutex_t lock;
+	struct tdt__gate gate; /* under `lock` */
+	char *name;	       /* set before a task waits; NULL: none */
+};
 
 struct tdt_semaphore *tdt_semaphore_new(size_t permits)
 {
@@ -26,9 +33,7 @@ struct tdt_semaphore *tdt_semaphore_new(size_t permits)
 
 int tdt_semaphore_set_name(struct tdt_semaphore *semaphore, const char *name)
 {
-	if (semaphore != NULL)
-		return tdt__name_set(&semaphore->name, name);
-	return tdt__result(-EINVAL);
+	return tdt__name_set(semaphore != NULL ? &semaphore->name : NULL, name);
 }
 
 void tdt_semaphore_free(struct tdt_semaphore *semaphore)
@@ -42,30 +47,81 @@ void tdt_semaphore_free(struct tdt_semaphore *semaphore)
 
 bool tdt_semaphore_try_acquire(struct tdt_semaphore *semaphore)
 {
-	bool got;
-
 	if (semaphore == NULL) {
 		errno = EINVAL;
 		return false;
 	}
-	pthread_mutex_lock(&semaphore->lock);
-	got = semaphore->gate.permits != 0;
-	semaphore->gate.permits -= got;
-	pthread_mutex_unlock(&semaphore->lock);
-	return got;
+	TDT__HOLD(&semaphore->lock);
+	return semaphore->gate.permits != 0 && semaphore->gate.permits-- != 0;
 }
 
-int tdt_semaphore_release(struct tdt_semaphore *semaphore)
+/* Add a permit, unless there are `most`. */
+static int add_permit(struct tdt_semaphore *semaphore, size_t most)
 {
-	const struct tdt_waker *waker;
+	const struct tdt_waker *waker = NULL;
 
 	if (semaphore == NULL)
 		return tdt__result(-EINVAL);
 	pthread_mutex_lock(&semaphore->lock);
-	waker = tdt__gate_admit(&semaphore->gate);
+	if (semaphore->gate.permits < most)
+		waker = tdt__gate_admit(&semaphore->gate);
 	pthread_mutex_unlock(&semaphore->lock);
 	tdt_waker_wake(waker);
 	return 0;
+}
+
+int tdt_semaphore_release(struct tdt_semaphore *semaphore)
+{
+	return add_permit(semaphore, SIZE_MAX);
+}
+
+/* --- The future that waits for a permit ------------------------------------------- */
+
+struct acquiring {
+	struct tdt__gate_leaf leaf;
+	struct tdt_semaphore *semaphore; /* not used once the future has ended */
+};
+
+static bool pass_semaphore(void *state)
+{
+	struct acquiring *acquiring = state;
+
+	TDT__HOLD(&acquiring->semaphore->lock);
+	return tdt__gate_pass(&acquiring->semaphore->gate, &acquiring->leaf.place);
+}
+
+static void report_semaphore(void *state)
+{
+	const struct tdt_semaphore *semaphore = ((struct acquiring *)state)->semaphore;
+
+	tdt_leaf_waits_on_named(TDT_WAIT_OTHER, semaphore, 0, semaphore->name);
+}
+
+TDT__LEAF(tdt_semaphore_acquire, tdt__gate_leaf_poll, pass_semaphore, report_semaphore)
+TDT__LEAF(tdt_notify_wait, tdt__gate_leaf_poll, pass_semaphore, report_semaphore)
+
+static void drop_acquiring(void *state)
+{
+	struct acquiring *acquiring = state;
+
+	tdt__gate_leave(&acquiring->leaf, &acquiring->semaphore->gate,
+			&acquiring->semaphore->lock);
+	free(acquiring);
+}
+
+static struct tdt_future acquiring_new(struct tdt_semaphore *semaphore,
+				       tdt_poll_t (*poll)(void *state, struct tdt_context *cx))
+{
+	const struct acquiring acquiring = { .semaphore = semaphore };
+
+	if (semaphore == NULL)
+		return tdt__no_future(-EINVAL);
+	return tdt__future_new(&acquiring, sizeof acquiring, poll, drop_acquiring);
+}
+
+struct tdt_future tdt_semaphore_acquire(struct tdt_semaphore *semaphore)
+{
+	return acquiring_new(semaphore, tdt_semaphore_acquire_poll);
 }
 
 /* --- Notifications: a semaphore without permits ----------------------------------- */
@@ -87,41 +143,20 @@ void tdt_notify_free(struct tdt_notify *notify)
 
 int tdt_notify_one(struct tdt_notify *notify)
 {
-	struct tdt_semaphore *ours = (struct tdt_semaphore *)notify;
-	const struct tdt_waker *waker = NULL;
-
-	if (ours == NULL)
-		return tdt__result(-EINVAL);
-	pthread_mutex_lock(&ours->lock);
-	if (ours->gate.permits == 0)
-		waker = tdt__gate_admit(&ours->gate);
-	pthread_mutex_unlock(&ours->lock);
-	tdt_waker_wake(waker);
-	return 0;
+	return add_permit((struct tdt_semaphore *)notify, 1);
 }
 
 int tdt_notify_all(struct tdt_notify *notify)
 {
 	struct tdt_semaphore *ours = (struct tdt_semaphore *)notify;
-	struct tdt__gate present;
-	const struct tdt_waker *waker;
-	bool more;
 
 	if (ours == NULL)
 		return tdt__result(-EINVAL);
-	/* Those who wait now: a leaf that is woken may wait again before the last one is woken. */
-	tdt__gate_init(&present, 0);
-	pthread_mutex_lock(&ours->lock);
-	tdt__gate_move(&ours->gate, &present);
-	pthread_mutex_unlock(&ours->lock);
-	do {
-		pthread_mutex_lock(&ours->lock);
-		waker = NULL;
-		tdt__gate_release(&present, &waker);
-		more = tdt__gate_first(&present) != NULL;
-		pthread_mutex_unlock(&ours->lock);
-		/* A task that is woken as the last one may free the notification. */
-		tdt_waker_wake(waker);
-	} while (more);
+	tdt__gate_release(&ours->gate, &ours->lock);
 	return 0;
+}
+
+struct tdt_future tdt_notify_wait(struct tdt_notify *notify)
+{
+	return acquiring_new((struct tdt_semaphore *)notify, tdt_notify_wait_poll);
 }

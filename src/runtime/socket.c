@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Sockets: how leaves wait for them, and what epoll reports of them. */
 
-#include <config.h>
-
 #include "runtime/socket.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "runtime/current.h"
+#include "base/hold.h"
+#include "runtime/rt.h"
+
 
 /* So many freed sockets wait for the next turn before the thread in the role is woken for them. */
 #define FREED_AT_MOST 64
@@ -136,25 +136,21 @@ int tdt__socket_meet(struct tdt__socket *socket)
 	struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET,
 				     .data.ptr = socket };
 	struct tdt__driver *driver = driver_of(socket);
-	int error = 0;
 
 	if (driver == NULL)
 		return -ENOTSUP;
-	pthread_mutex_lock(&driver->lock);
-	if (tdt__driver_stopped(driver)) {
-		error = -ENOTSUP;
-	} else if (!atomic_load_explicit(&socket->known, memory_order_relaxed)) {
-		/* If it is ready already, epoll reports that as an event. */
-		if (epoll_ctl(driver->epoll, EPOLL_CTL_ADD, socket->fd, &event) != 0) {
-			error = -errno;
-		} else {
-			TAILQ_INSERT_TAIL(&driver->sockets, socket, link);
-			/* Release: `driver`.  Pairs with tdt__socket_wait(). */
-			atomic_store_explicit(&socket->known, true, memory_order_release);
-		}
-	}
-	pthread_mutex_unlock(&driver->lock);
-	return error;
+	TDT__HOLD(&driver->lock);
+	if (tdt__driver_stopped(driver))
+		return -ENOTSUP;
+	if (atomic_load_explicit(&socket->known, memory_order_relaxed))
+		return 0;
+	/* If it is ready already, epoll reports that as an event. */
+	if (epoll_ctl(driver->epoll, EPOLL_CTL_ADD, socket->fd, &event) != 0)
+		return -errno;
+	TAILQ_INSERT_TAIL(&driver->sockets, socket, link);
+	/* Release: `driver`.  Pairs with tdt__socket_wait(). */
+	atomic_store_explicit(&socket->known, true, memory_order_release);
+	return 0;
 }
 
 /*
@@ -196,7 +192,7 @@ void tdt__socket_free(struct tdt__socket *socket)
 		stays = leave_epoll(socket, driver);
 		pthread_mutex_unlock(&driver->lock);
 		close(fd);
-	} else {
+	} else if (socket->fd >= 0) {
 		close(socket->fd);
 	}
 	if (!stays)

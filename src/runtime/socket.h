@@ -24,8 +24,13 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/types.h>
 
-#include "runtime/loop.h"
+#include <tdt/integrate/hooks.h>
+
+#include "base/leaf_poll.h"
+#include "runtime/driver.h"
 #include "runtime/slot.h"
 
 enum { TDT__READ, TDT__WRITE };
@@ -45,7 +50,7 @@ struct tdt__socket {
 		atomic_uint events; /* counted from 1 */
 		unsigned drained;   /* `events` when nothing was left; the leaf's */
 	} sides[2];
-	int fd;	    /* constant */
+	int fd;	    /* constant, once it is not -1 */
 	char *name; /* set before a leaf waits for the socket; NULL: none */
 	/* A reference; NULL until a leaf first waits for the socket, and constant from then on. */
 	struct tdt__driver *_Atomic driver;
@@ -110,3 +115,71 @@ void tdt__sockets_release(struct tdt__driver *driver);
 
 /* Wake the leaves that still wait, so that they find out that the driver is stopped. */
 void tdt__sockets_give_up(struct tdt__driver *driver);
+
+/* --- What all leaves that wait for a descriptor do: take a side, try, and wait -------- */
+
+/* The first member of each such future's state. */
+struct tdt__operation {
+	struct tdt__socket *socket; /* borrowed; NULL: a connect that has not begun */
+	int side;
+	unsigned seen; /* the side's `events` before the last system call */
+	bool took;     /* this future has taken the side */
+	bool ended;
+};
+
+static inline void tdt__operation_end(struct tdt__operation *operation)
+{
+	if (operation->took)
+		tdt__socket_leave(operation->socket, operation->side);
+	operation->took = false;
+}
+
+/* The drop of a state that owns nothing else. */
+static inline void tdt__operation_drop(void *state)
+{
+	tdt__operation_end(state);
+	free(state);
+}
+
+/*
+ * The poll, for TDT__LEAF(): try the operation, and wait if its system call would block (-EAGAIN).
+ * `report` gets the result, which may be the error that prevented the future from waiting.
+ */
+static inline __attribute__((always_inline)) tdt_poll_t
+tdt__operation_poll(void *state, struct tdt_context *cx, ssize_t (*try_it)(void *state),
+		    void (*report)(void *state, ssize_t result))
+{
+	struct tdt__operation *operation = state;
+	ssize_t result;
+	bool here = true;
+
+	if (operation->ended)
+		return TDT_PANICKED;
+	do {
+		result = operation->socket == NULL
+			     ? 0
+			     : tdt__socket_begin(operation->socket, operation->side,
+						 &operation->took, &operation->seen);
+		if (result == 0)
+			result = try_it(state);
+		if (result != -EAGAIN)
+			break;
+		result = tdt__socket_wait(operation->socket, operation->side, operation->seen,
+					  cx->waker);
+		if (result == 0) {
+			tdt_leaf_waits_on_named(TDT_WAIT_IO,
+						(void *)(intptr_t)operation->socket->fd, 0,
+						operation->socket->name);
+			return TDT_PENDING;
+		}
+		here = result != -ENOTSUP;
+	} while (result == -EAGAIN);
+	tdt__operation_end(operation);
+	operation->ended = true;
+	if (here) {
+		report(state, result);
+		return TDT_READY;
+	}
+	errno = ENOTSUP;
+	return TDT_PANICKED;
+}

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Tasks: spawning, waking, polling and ending them. */
 
-#include <config.h>
-
 #include "runtime/task.h"
 
 #include <errno.h>
@@ -11,28 +9,30 @@
 #include <stdlib.h>
 
 #include <tdt/integrate/hooks.h>
-#include <tdt/tasks.h>
 
+#include "base/hold.h"
+#include "base/refs.h"
 #include "base/result.h"
-#include "runtime/current.h"
-#include "runtime/join_set.h"
 #include "runtime/rt.h"
 
 /* --- The waker ------------------------------------------------------------------ */
+
+static void free_task(struct tdt__task *task)
+{
+	if (task->sleeper != NULL)
+		sem_destroy(task->sleeper);
+	free(task);
+}
 
 static void unref_task(struct tdt__task *task)
 {
 	struct tdt_rt *rt = task->rt;
 
-	/*
-	 * Release: what this holder did.  Acquire: the last holder sees what all others did.  This
-	 * decrement pairs with itself.
-	 */
-	if (atomic_fetch_sub_explicit(&task->refs, 1, memory_order_acq_rel) != 1)
+	if (!tdt__refs_drop(&task->refs))
 		return;
 	/* Drop the references that tdt__task_drop() took because there were wakers. */
 	tdt_handle_unref(task->handle);
-	free(task);
+	free_task(task);
 	tdt__rt_unref(rt);
 }
 
@@ -50,8 +50,8 @@ static const struct tdt_waker *waker_clone(const struct tdt_waker *waker)
 
 /*
  * This always does a compare-and-swap, even if the state stays the same: it releases what came
- * before the wake-up to the poll that follows, which acquires it in tdt__task_run().  From IDLE it
- * also acquires the task from the previous poll, which released it in tdt__task_run().  The task
+ * before the wake-up to the poll that follows, which acquires it in tdt__task_poll().  From IDLE it
+ * also acquires the task from the previous poll, which released it in tdt__task_rests().  The task
  * then belongs to this thread, which puts it into a queue.
  */
 static void waker_wake_by_ref(const struct tdt_waker *waker)
@@ -65,7 +65,7 @@ static void waker_wake_by_ref(const struct tdt_waker *waker)
 	unsigned told = TDT__IDLE; /* the state in which the wake-up was reported */
 
 	/* False in a child of fork() in which a backtrace of a task of the parent is requested. */
-	if (!tdt__rt_is_here(task->rt))
+	if (!tdt__rt_is_here(task->rt) && task->sleeper == NULL)
 		return;
 	do {
 		if (state == TDT__DONE) {
@@ -85,7 +85,10 @@ static void waker_wake_by_ref(const struct tdt_waker *waker)
 	if (state != TDT__IDLE)
 		return;
 	tdt_task_woken(task->handle); /* the task belongs to this thread, and is not polled yet */
-	tdt__worker_schedule(task->rt, task);
+	if (task->sleeper != NULL)
+		sem_post(task->sleeper);
+	else
+		tdt__worker_schedule(task->rt, task);
 }
 
 static void waker_drop(const struct tdt_waker *waker)
@@ -109,25 +112,6 @@ bool tdt__task_has_waker(const struct tdt_waker *waker)
 
 /* --- Polls ------------------------------------------------------------------------ */
 
-static int note_aborted(struct tdt_handle *handle, const struct tdt_task_info *info, void *aborted)
-{
-	(void)handle;
-	*(bool *)aborted = info->aborted != 0;
-	return 0;
-}
-
-/* The future has been dropped, and the task may be gone: report its end to the set. */
-static void end_member(struct tdt__set_member *member, tdt_poll_t result)
-{
-	bool aborted = false;
-
-	if (result == TDT_PANICKED)
-		tdt_task_inspect(member->handle, note_aborted, &aborted);
-	tdt__set_member_end(member, result == TDT_READY		       ? 0
-				    : result == TDT_PENDING || aborted ? -ECANCELED
-								       : -ENOTRECOVERABLE);
-}
-
 void tdt__task_drop(struct tdt__task *task, tdt_poll_t result)
 {
 	struct tdt__set_member *member = task->member;
@@ -138,65 +122,57 @@ void tdt__task_drop(struct tdt__task *task, tdt_poll_t result)
 	 */
 	if (atomic_load_explicit(&task->refs, memory_order_acquire) == 1) {
 		tdt_future_drop(&task->future);
-		free(task);
+		free_task(task);
 		if (member != NULL)
-			end_member(member, result);
+			tdt__set_member_end(member, result);
 		return;
 	}
 	tdt_handle_ref(task->handle);
 	tdt__rt_ref(task->rt);
-	/* Acquire: what the last poll did.  Pairs with the release in tdt__task_run(). */
+	/* Acquire: what the last poll did.  Pairs with the release in tdt__task_rests(). */
 	atomic_exchange_explicit(&task->state, TDT__DONE, memory_order_acq_rel);
 	tdt_future_drop(&task->future);
 	unref_task(task);
 	if (member != NULL)
-		end_member(member, result);
+		tdt__set_member_end(member, result);
+}
+
+static void begin_life(struct tdt__task *task, struct tdt__live *live)
+{
+	task->live = live;
+	TDT__HOLD(&live->lock);
+	LIST_INSERT_HEAD(&live->tasks, task, entry);
+}
+
+static void end_life(struct tdt__task *task)
+{
+	TDT__HOLD(&task->live->lock);
+	LIST_REMOVE(task, entry);
 }
 
 void tdt__task_run(struct tdt__task *task)
 {
-	struct tdt_context cx = { &task->waker };
-	unsigned state = TDT__RUNNING;
-	tdt_poll_t result;
+	tdt_poll_t result = tdt__task_poll(task);
 
-	/* Acquire: what came before each wake-up.  Pairs with waker_wake_by_ref(). */
-	atomic_exchange_explicit(&task->state, TDT__RUNNING, memory_order_acquire);
-	result = tdt_future_poll(&task->future, &cx);
 	if (result != TDT_PENDING) {
 		if (task->live != NULL)
-			tdt__live_remove(task);
+			end_life(task);
 		tdt__task_drop(task, result);
 		return;
 	}
 	if (task->live == NULL)
-		tdt__live_add(&tdt__current.worker->live, task);
-	/*
-	 * Release the task to the thread that will wake it: pairs with waker_wake_by_ref().  From
-	 * then on the task belongs to that thread, and may be gone.
-	 */
-	if (atomic_compare_exchange_strong_explicit(&task->state, &state, TDT__IDLE,
-						    memory_order_release, memory_order_relaxed))
-		return;
-	/*
-	 * The task was woken during the poll.  The exchange passes on to the next poll what these
-	 * wake-ups released.
-	 */
-	atomic_exchange_explicit(&task->state, TDT__SCHEDULED, memory_order_acq_rel);
-	tdt__worker_schedule(task->rt, task);
+		begin_life(task, &tdt__current.worker->live);
+	if (!tdt__task_rests(task))
+		tdt__worker_schedule(task->rt, task);
 }
 
 /* --- Spawning ----------------------------------------------------------------------- */
 
-static struct tdt__task *spawned_new(struct tdt_rt *rt)
+void tdt__task_init(struct tdt__task *task, struct tdt_rt *rt)
 {
-	struct tdt__task *task = malloc(sizeof *task);
-
-	if (task == NULL)
-		return NULL;
 	*task = (struct tdt__task){ .waker = { &waker_vtable }, .rt = rt };
 	atomic_init(&task->refs, 1);
 	atomic_init(&task->state, TDT__SCHEDULED);
-	return task;
 }
 
 struct tdt_handle *tdt__task_trace(struct tdt_future *fut, const struct tdt_task_attr *attr)
@@ -227,9 +203,10 @@ struct tdt_handle *tdt__task_spawn(struct tdt_rt *rt, struct tdt_future fut,
 		return tdt__nothing(-ESHUTDOWN);
 	if (fut.drop == NULL)
 		return tdt__nothing(-EINVAL);
-	task = spawned_new(rt);
+	task = malloc(sizeof *task);
 	if (task == NULL)
 		return NULL;
+	tdt__task_init(task, rt);
 	handle = tdt__task_trace(&fut, attr);
 	if (handle == NULL) {
 		free(task);
@@ -240,7 +217,6 @@ struct tdt_handle *tdt__task_spawn(struct tdt_rt *rt, struct tdt_future fut,
 	task->member = member;
 	if (member != NULL)
 		tdt__set_member_begin(member, handle);
-	task->number = atomic_fetch_add_explicit(&rt->spawned, 1, memory_order_relaxed);
 	/*
 	 * If tdt_rt_free() has begun, it is too late to give the future back, since it is traced.
 	 * So the task is dropped, as tdt_rt_free() would have done a little later.

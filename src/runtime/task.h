@@ -6,7 +6,7 @@
  * own waker, and each clone of this waker.
  *
  *   IDLE       in no queue: the task is polled again only after a wake-up
- *   SCHEDULED  in one queue, or on its way into one
+ *   SCHEDULED  in one queue, or on its way into one; or tdt_rt_block_on() will poll it
  *   RUNNING    a worker polls the task
  *   NOTIFIED   RUNNING, and woken during this poll: the worker will put it into its queue
  *   DONE       ended or dropped: a wake-up does nothing
@@ -28,9 +28,11 @@
  * handle, unless wakers are left when the task is dropped: then tdt__task_drop() takes one of each.
  */
 
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include <tdt/future.h>
 
@@ -51,18 +53,57 @@ struct tdt__task {
 	struct tdt_handle *handle; /* constant, as is `rt` */
 	struct tdt_rt *rt;
 
+	/*
+	 * Of a task that tdt_rt_block_on() polls: raised where another task is put into a queue.
+	 * NULL: this is no such task.  Constant.
+	 */
+	sem_t *sleeper;
 	struct tdt__set_member *member; /* of the set that the task is in; NULL: none.  Constant */
 
 	struct tdt__task *next; /* the next in a queue; the owner of the queue uses this */
 
 	/* The list of live tasks that holds this one; NULL until the end of the first poll. */
 	struct tdt__live *live;
-	struct tdt__task *older, *newer; /* in that list, under its lock */
-	uint64_t number;		 /* how many tasks of the runtime were spawned before */
+	LIST_ENTRY(tdt__task) entry; /* in that list, under its lock */
 };
 
 /* Whether `waker` is a task's, of any libtdt-rt runtime: waking it runs no foreign code. */
 bool tdt__task_has_waker(const struct tdt_waker *waker);
+
+/* A task that is SCHEDULED, and whose one reference is the caller's. */
+void tdt__task_init(struct tdt__task *task, struct tdt_rt *rt);
+
+static inline tdt_poll_t tdt__task_poll(struct tdt__task *task)
+{
+	struct tdt_context cx = { &task->waker };
+
+	/*
+	 * Acquire: what came before each wake-up.  Pairs with waker_wake_by_ref(); or, if there is
+	 * no waker that could change the state now, as before the first poll, with unref_task().
+	 */
+	if (atomic_load_explicit(&task->refs, memory_order_acquire) == 1)
+		atomic_store_explicit(&task->state, TDT__RUNNING, memory_order_relaxed);
+	else
+		atomic_exchange_explicit(&task->state, TDT__RUNNING, memory_order_acquire);
+	return tdt_future_poll(&task->future, &cx);
+}
+
+/*
+ * End a pending poll.  True: the task is IDLE, belongs to the thread that will wake it, and may be
+ * gone.  False: it was woken during the poll, and is SCHEDULED.
+ */
+static inline bool tdt__task_rests(struct tdt__task *task)
+{
+	unsigned state = TDT__RUNNING;
+
+	/* Release the task to the thread that will wake it: pairs with waker_wake_by_ref(). */
+	if (atomic_compare_exchange_strong_explicit(&task->state, &state, TDT__IDLE,
+						    memory_order_release, memory_order_relaxed))
+		return true;
+	/* The exchange passes on to the next poll what the wake-ups released. */
+	atomic_exchange_explicit(&task->state, TDT__SCHEDULED, memory_order_acq_rel);
+	return false;
+}
 
 /* Poll a task that was taken out of a queue, on a worker.  The task may be gone afterwards. */
 void tdt__task_run(struct tdt__task *task);
@@ -86,3 +127,14 @@ struct tdt_handle *tdt__task_trace(struct tdt_future *fut, const struct tdt_task
 struct tdt_handle *tdt__task_spawn(struct tdt_rt *rt, struct tdt_future fut,
 				   const struct tdt_task_attr *attr,
 				   struct tdt__set_member *member);
+
+/* --- What a task does for the set that it is in (join_set.c) --------------------- */
+
+/* Enter the task of `handle`, which is about to be scheduled, into the member's set. */
+void tdt__set_member_begin(struct tdt__set_member *member, struct tdt_handle *handle);
+
+/*
+ * The task of `member` has ended, and its future has been dropped.  `result` is that of its last
+ * poll; TDT_PENDING: it was dropped before.  Frees what is not needed.
+ */
+void tdt__set_member_end(struct tdt__set_member *member, tdt_poll_t result);

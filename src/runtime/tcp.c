@@ -4,13 +4,15 @@
  * waits if the call would block.
  *
  * All memory is allocated when the future is made, including that of the connection which the
- * future opens.  So no poll can run out of memory, and no connection is lost for lack of it.
+ * future opens.  So no poll can run out of memory, and no connection is lost for lack of it; but
+ * the second and further addresses of a name have a socket each.
  */
 
 #include <config.h>
 
 #include "runtime/tcp.h"
 
+#include <arpa/inet.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,10 +20,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/leaf_poll.h"
+#include <tdt/rt/net.h>
+
 #include "base/result.h"
 #include "runtime/name.h"
-#include "runtime/operation.h"
 
 /* --- Read and write ------------------------------------------------------------ */
 
@@ -82,101 +84,57 @@ static ssize_t send_all(void *state)
 	return transfer->done;
 }
 
-static inline __attribute__((always_inline)) tdt_poll_t
-tdt__transfer_poll(struct transfer *transfer, struct tdt_context *cx,
-		   ssize_t (*transmit)(void *state))
+static void report_transfer(void *state, ssize_t n)
 {
-	ssize_t n;
-	tdt_poll_t polled = tdt__operation_poll(&transfer->operation, cx, transmit, &n);
-
-	if (polled == TDT_READY)
-		*transfer->n = n;
-	return polled;
+	*((struct transfer *)state)->n = n;
 }
 
-TDT__LEAF_POLL(tdt_tcp_read);
+TDT__LEAF(tdt_tcp_read, tdt__operation_poll, receive, report_transfer)
+TDT__LEAF(tdt_tcp_write, tdt__operation_poll, send_all, report_transfer)
+TDT__LEAF(tdt_tcp_writev, tdt__operation_poll, send_all, report_transfer)
 
-tdt_poll_t tdt_tcp_read(void *state, struct tdt_context *cx)
-{
-	return tdt__transfer_poll(state, cx, receive);
-}
-
-TDT__LEAF_POLL(tdt_tcp_write);
-
-tdt_poll_t tdt_tcp_write(void *state, struct tdt_context *cx)
-{
-	return tdt__transfer_poll(state, cx, send_all);
-}
-
-TDT__LEAF_POLL(tdt_tcp_writev);
-
-tdt_poll_t tdt_tcp_writev(void *state, struct tdt_context *cx)
-{
-	return tdt__transfer_poll(state, cx, send_all);
-}
-
-static void drop_transfer(void *state)
-{
-	struct transfer *transfer = state;
-
-	tdt__operation_end(&transfer->operation);
-	free(transfer);
-}
-
-static struct tdt_future transfer_new(struct tdt_tcp *tcp, const struct transfer *transfer,
+/* `transfer` has no `parts` if it has `one`. */
+static struct tdt_future transfer_new(struct tdt_tcp *tcp, struct transfer *transfer,
 				      tdt_poll_t (*poll)(void *state, struct tdt_context *cx))
 {
-	struct transfer *state;
+	struct tdt_future future;
 
 	if (tcp == NULL || transfer->n == NULL)
 		return tdt__no_future(-EINVAL);
-	state = malloc(sizeof(*state));
-	if (state == NULL)
-		return TDT_FUTURE_NONE;
-	*state = *transfer;
-	state->operation.socket = &tcp->socket;
-	if (state->parts == NULL) {
-		state->parts = &state->one;
-		state->n_parts = 1;
+	transfer->operation.socket = &tcp->socket;
+	future = tdt__future_new(transfer, sizeof *transfer, poll, tdt__operation_drop);
+	if (transfer->parts == NULL && !tdt_future_is_none(&future)) {
+		transfer = future.state;
+		transfer->parts = &transfer->one;
+		transfer->n_parts = 1;
 	}
-	return (struct tdt_future){ state, poll, drop_transfer };
+	return future;
 }
 
-struct tdt_future tdt__tcp_read_new(struct tdt_tcp *tcp, void *buffer, size_t size, ssize_t *n)
-    TDT__LEAF_CALL(tdt_tcp_read);
-
-struct tdt_future tdt__tcp_read_new(struct tdt_tcp *tcp, void *buffer, size_t size, ssize_t *n)
+struct tdt_future tdt_tcp_read(struct tdt_tcp *tcp, void *buffer, size_t size, ssize_t *n)
 {
-	const struct transfer transfer = { .operation.side = TDT__READ,
-					   .one = { buffer, size },
-					   .n = n };
+	struct transfer transfer = { .operation.side = TDT__READ, .one = { buffer, size }, .n = n };
 
 	if (buffer == NULL)
 		return tdt__no_future(-EINVAL);
-	return transfer_new(tcp, &transfer, tdt_tcp_read);
+	return transfer_new(tcp, &transfer, tdt_tcp_read_poll);
 }
 
-struct tdt_future tdt__tcp_write_new(struct tdt_tcp *tcp, const void *data, size_t size, ssize_t *n)
-    TDT__LEAF_CALL(tdt_tcp_write);
-
-struct tdt_future tdt__tcp_write_new(struct tdt_tcp *tcp, const void *data, size_t size, ssize_t *n)
+struct tdt_future tdt_tcp_write(struct tdt_tcp *tcp, const void *data, size_t size, ssize_t *n)
 {
-	const struct transfer transfer = { .operation.side = TDT__WRITE,
-					   .one = { (void *)(uintptr_t)data, size },
-					   .n = n };
+	struct transfer transfer = { .operation.side = TDT__WRITE,
+				     .one = { (void *)(uintptr_t)data, size },
+				     .n = n };
 
 	if (data == NULL || size > SSIZE_MAX)
 		return tdt__no_future(-EINVAL);
-	return transfer_new(tcp, &transfer, tdt_tcp_write);
+	return transfer_new(tcp, &transfer, tdt_tcp_write_poll);
 }
 
-struct tdt_future tdt__tcp_writev_new(struct tdt_tcp *tcp, struct iovec *parts, size_t n_parts,
-				      ssize_t *n) TDT__LEAF_CALL(tdt_tcp_writev);
-
-struct tdt_future tdt__tcp_writev_new(struct tdt_tcp *tcp, struct iovec *parts, size_t n_parts,
-				      ssize_t *n)
+struct tdt_future tdt_tcp_writev(struct tdt_tcp *tcp, struct iovec *parts, size_t n_parts,
+				 ssize_t *n)
 {
-	const struct transfer transfer = {
+	struct transfer transfer = {
 		.operation.side = TDT__WRITE, .parts = parts, .n_parts = n_parts, .n = n
 	};
 	size_t left = SSIZE_MAX;
@@ -186,60 +144,57 @@ struct tdt_future tdt__tcp_writev_new(struct tdt_tcp *tcp, struct iovec *parts, 
 	for (size_t i = 0; i < n_parts; left -= parts[i++].iov_len)
 		if (parts[i].iov_len > left)
 			return tdt__no_future(-EINVAL);
-	return transfer_new(tcp, &transfer, tdt_tcp_writev);
+	return transfer_new(tcp, &transfer, tdt_tcp_writev_poll);
 }
 
 /* --- Accept and connect ---------------------------------------------------------- */
 
 struct opening {
 	struct tdt__operation operation;
-	struct tdt_tcp *connection; /* owned until the result is reported */
-	bool has_socket;	    /* `connection` is initialized */
-	union tdt__address address; /* where a connect goes */
-	socklen_t length;
+	struct tdt_tcp *connection; /* owned until the result is reported; `fd` may be -1 */
 	struct tdt_tcp **tcp;
 	int *error;
+
+	/* Of a connect: where it goes. */
+	union tdt__address address;
+	socklen_t length;
+	uint16_t port;
+	struct tdt_future looking;   /* the look-up of a name, until it is over */
+	struct tdt__lookup *lookup;  /* from then on owned; NULL: none */
+	const struct addrinfo *next; /* of the addresses found; NULL: no other */
 };
 
-/* Give `fd` to the connection. */
-static void adopt(struct opening *opening, int fd)
+static bool has_socket(const struct opening *opening)
 {
-	tdt__tcp_init(&opening->connection->socket, fd);
-	opening->has_socket = true;
+	return opening->connection->socket.fd >= 0;
 }
 
 static void discard(struct opening *opening)
 {
-	if (opening->has_socket) {
+	if (opening->connection != NULL)
 		tdt__socket_free(&opening->connection->socket);
-	} else if (opening->connection != NULL) {
-		free(opening->connection->socket.name);
-		free(opening->connection);
-	}
 	opening->connection = NULL;
-	opening->has_socket = false;
 }
 
-static void report_result(struct opening *opening, int error)
+/* NULL: no memory. */
+static struct tdt_tcp *connection_new(void)
 {
-	*opening->error = error;
+	struct tdt_tcp *connection = calloc(1, sizeof *connection);
+
+	if (connection != NULL)
+		connection->socket.fd = -1;
+	return connection;
+}
+
+static void report_opening(void *state, ssize_t error)
+{
+	struct opening *opening = state;
+
+	*opening->error = (int)error;
 	*opening->tcp = error == 0 ? opening->connection : NULL;
 	if (error != 0)
 		discard(opening);
 	opening->connection = NULL;
-	opening->has_socket = false;
-}
-
-static inline __attribute__((always_inline)) tdt_poll_t
-tdt__opening_poll(struct opening *opening, struct tdt_context *cx,
-		  ssize_t (*try_it)(void *state))
-{
-	ssize_t error;
-	tdt_poll_t polled = tdt__operation_poll(&opening->operation, cx, try_it, &error);
-
-	if (polled == TDT_READY)
-		report_result(opening, (int)error);
-	return polled;
 }
 
 /*
@@ -276,18 +231,13 @@ static ssize_t accept_one(void *state)
 	while (fd < 0 && is_of_connection(errno));
 	if (fd < 0)
 		return -errno;
-	adopt(opening, fd);
+	tdt__tcp_init(&opening->connection->socket, fd);
 	return 0;
 }
 
-TDT__LEAF_POLL(tdt_tcp_accept);
+TDT__LEAF(tdt_tcp_accept, tdt__operation_poll, accept_one, report_opening)
 
-tdt_poll_t tdt_tcp_accept(void *state, struct tdt_context *cx)
-{
-	return tdt__opening_poll(state, cx, accept_one);
-}
-
-/* The first poll.  Returns 0, -EAGAIN if the connect is in progress, or another negative errno. */
+/* Returns 0, -EAGAIN if the connect is in progress, or another negative errno. */
 static int connect_first(struct opening *opening)
 {
 	struct tdt__operation *operation = &opening->operation;
@@ -295,7 +245,7 @@ static int connect_first(struct opening *opening)
 
 	if (fd < 0)
 		return fd;
-	adopt(opening, fd);
+	tdt__tcp_init(&opening->connection->socket, fd);
 	operation->socket = &opening->connection->socket;
 	/* This can't fail: no other future knows the socket. */
 	tdt__socket_begin(operation->socket, operation->side, &operation->took, &operation->seen);
@@ -316,87 +266,156 @@ static int connect_further(struct opening *opening)
 	return -error;
 }
 
+/*
+ * Have the connect go to the next of the addresses that a name has.  False: there is none, or no
+ * memory for another socket.
+ */
+static bool next_address(struct opening *opening)
+{
+	const struct addrinfo *next = opening->next;
+	struct tdt_tcp *connection;
+
+	if (next == NULL)
+		return false;
+	if (has_socket(opening)) {
+		connection = connection_new();
+		if (connection == NULL)
+			return false;
+		connection->socket.name = opening->connection->socket.name;
+		opening->connection->socket.name = NULL;
+		tdt__operation_end(&opening->operation);
+		opening->operation.socket = NULL;
+		discard(opening);
+		opening->connection = connection;
+	}
+	opening->next = next->ai_next;
+	opening->length = next->ai_addrlen;
+	memcpy(&opening->address, next->ai_addr, next->ai_addrlen);
+	/* The port is at the same place in a sockaddr_in6 as in a sockaddr_in. */
+	opening->address.in.sin_port = htons(opening->port);
+	return true;
+}
+
 static ssize_t try_connect(void *state)
 {
 	struct opening *opening = state;
+	int error = has_socket(opening) ? connect_further(opening) : connect_first(opening);
 
-	return opening->has_socket ? connect_further(opening) : connect_first(opening);
+	while (error != 0 && error != -EAGAIN && next_address(opening))
+		error = connect_first(opening);
+	return error;
+}
+
+/* The look-up is over.  Returns 0 or a negative errno. */
+static int end_lookup(struct opening *opening, bool ready)
+{
+	int error = ready ? opening->lookup->error : -errno;
+
+	if (!ready)
+		opening->lookup = NULL; /* freed with the future */
+	tdt_future_drop(&opening->looking);
+	if (error != 0)
+		return error;
+	opening->next = opening->lookup->found;
+	return next_address(opening) ? 0 : -ENOENT;
 }
 
 TDT__LEAF_POLL(tdt_tcp_connect);
 
-tdt_poll_t tdt_tcp_connect(void *state, struct tdt_context *cx)
+tdt_poll_t tdt_tcp_connect_poll(void *state, struct tdt_context *cx)
 {
-	return tdt__opening_poll(state, cx, try_connect);
+	struct opening *opening = state;
+	tdt_poll_t polled;
+	int error;
+
+	if (!tdt_future_is_none(&opening->looking)) {
+		polled = tdt_future_poll(&opening->looking, cx);
+		if (polled == TDT_PENDING)
+			return TDT_PENDING;
+		error = end_lookup(opening, polled == TDT_READY);
+		opening->operation.ended = error != 0;
+		if (polled != TDT_READY && (error == -ENOTSUP || error == -ECANCELED)) {
+			errno = -error; /* there is no runtime, or no longer */
+			return TDT_PANICKED;
+		}
+		if (error != 0) {
+			report_opening(opening, error);
+			return TDT_READY;
+		}
+	}
+	return tdt__operation_poll(state, cx, try_connect, report_opening);
 }
 
 static void drop_opening(void *state)
 {
 	struct opening *opening = state;
 
+	if (tdt_future_is_none(&opening->looking))
+		tdt__lookup_free(opening->lookup);
+	tdt_future_drop(&opening->looking);
 	tdt__operation_end(&opening->operation);
 	discard(opening);
 	free(opening);
 }
 
-static struct opening *opening_new(struct tdt_tcp **tcp, int *error)
+/* Give the future its connection, too.  TDT_FUTURE_NONE and errno: there is no memory. */
+static struct tdt_future opening_new(const struct opening *fields,
+				     tdt_poll_t (*poll)(void *state, struct tdt_context *cx))
 {
-	struct opening *opening = calloc(1, sizeof(*opening));
+	struct tdt_future future = tdt__future_new(fields, sizeof *fields, poll, drop_opening);
+	struct opening *opening = future.state;
 
 	if (opening == NULL)
-		return NULL;
-	opening->connection = calloc(1, sizeof(*opening->connection));
-	if (opening->connection == NULL) {
-		free(opening);
-		return NULL;
-	}
-	opening->tcp = tcp;
-	opening->error = error;
-	return opening;
+		return TDT_FUTURE_NONE;
+	opening->connection = connection_new();
+	if (opening->connection == NULL)
+		tdt_future_drop(&future);
+	return future;
 }
 
-struct tdt_future tdt__tcp_accept_new(struct tdt_tcp_listener *listener, struct tdt_tcp **tcp,
-				      int *error) TDT__LEAF_CALL(tdt_tcp_accept);
-
-struct tdt_future tdt__tcp_accept_new(struct tdt_tcp_listener *listener, struct tdt_tcp **tcp,
-				      int *error)
+struct tdt_future tdt_tcp_accept(struct tdt_tcp_listener *listener, struct tdt_tcp **tcp,
+				 int *error)
 {
-	struct opening *opening;
+	const struct opening opening = {
+		.operation.socket = listener != NULL ? &listener->socket : NULL,
+		.operation.side = TDT__READ,
+		.tcp = tcp,
+		.error = error,
+	};
 
 	if (listener == NULL || tcp == NULL || error == NULL)
 		return tdt__no_future(-EINVAL);
-	opening = opening_new(tcp, error);
-	if (opening == NULL)
-		return TDT_FUTURE_NONE;
-	opening->operation.socket = &listener->socket;
-	opening->operation.side = TDT__READ;
-	return (struct tdt_future){ opening, tdt_tcp_accept, drop_opening };
+	return opening_new(&opening, tdt_tcp_accept_poll);
 }
 
-struct tdt_future tdt__tcp_connect_new(const char *host, uint16_t port, struct tdt_tcp **tcp,
-				       int *error) TDT__LEAF_CALL(tdt_tcp_connect);
-
-struct tdt_future tdt__tcp_connect_new(const char *host, uint16_t port, struct tdt_tcp **tcp,
-				       int *error)
+struct tdt_future tdt_tcp_connect(const char *host, uint16_t port, struct tdt_tcp **tcp, int *error)
 {
+	struct opening fields = {
+		.operation.side = TDT__WRITE, .tcp = tcp, .error = error, .port = port
+	};
+	int length = tdt__address(host, port, &fields.address);
+	struct tdt_future future;
 	struct opening *opening;
-	union tdt__address address;
-	int length = tdt__address(host, port, &address);
 	char name[TDT_WAIT_NAME_MAX + 1];
 
 	if (length < 0 || tcp == NULL || error == NULL)
 		return tdt__no_future(-EINVAL);
-	opening = opening_new(tcp, error);
-	if (opening == NULL)
-		return TDT_FUTURE_NONE;
+	fields.length = (socklen_t)length;
+	future = opening_new(&fields, tdt_tcp_connect_poll);
+	if (tdt_future_is_none(&future))
+		return future;
+	opening = future.state;
 	/* For traces and dumps; the connection keeps it. */
-	snprintf(name, sizeof name, address.any.sa_family == AF_UNIX ? "%s" : "%s:%u", host, port);
-	if (tdt__name_set(&opening->connection->socket.name, name) != 0) {
-		drop_opening(opening);
-		return TDT_FUTURE_NONE;
+	snprintf(name, sizeof name, strncmp(host, "unix:", 5) == 0 ? "%s" : "%s:%u", host, port);
+	if (tdt__name_set(&opening->connection->socket.name, name) != 0)
+		goto fail;
+	if (length == 0) { /* a name */
+		opening->looking = tdt__lookup_new(host, &opening->lookup);
+		if (tdt_future_is_none(&opening->looking))
+			goto fail;
 	}
-	opening->operation.side = TDT__WRITE;
-	opening->address = address;
-	opening->length = (socklen_t)length;
-	return (struct tdt_future){ opening, tdt_tcp_connect, drop_opening };
+	return future;
+fail:
+	tdt_future_drop(&future);
+	return TDT_FUTURE_NONE;
 }

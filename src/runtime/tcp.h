@@ -3,6 +3,7 @@
 
 /* TCP and Unix sockets: what the calls of tdt/rt/net.h (net.c) and its futures (tcp.c) share. */
 
+#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/types.h>
 #include <sys/un.h>
@@ -34,7 +35,10 @@ union tdt__address {
  */
 void tdt__tcp_init(struct tdt__socket *socket, int fd);
 
-/* Set `*address` to that of `host`, numeric or "unix:...", and return its length, or -EINVAL. */
+/*
+ * Set `*address` to that of `host`, numeric or "unix:...", and return its length.  0: `host` is a
+ * name, which has to be looked up.  -EINVAL: it is NULL, or no address.
+ */
 int tdt__address(const char *host, uint16_t port, union tdt__address *address);
 
 /*
@@ -43,3 +47,19 @@ int tdt__address(const char *host, uint16_t port, union tdt__address *address);
  */
 int tdt__tcp_socket(const union tdt__address *address);
 
+/* --- Names of hosts, which are looked up by a job that blocks (lookup.c) --------- */
+
+struct tdt__lookup {
+	int error;		/* 0 or a negative errno */
+	struct addrinfo *found; /* NULL: none */
+	char words[];		/* "looking up NAME" */
+};
+
+/*
+ * Make a future that looks `host` up.  It owns `*lookup`, which belongs to the caller once it is
+ * ready, and which is freed, by the job if that still runs, when it is dropped before or panics.
+ */
+struct tdt_future tdt__lookup_new(const char *host, struct tdt__lookup **lookup);
+
+/* NULL does nothing. */
+void tdt__lookup_free(void *lookup);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The future that ends when its child ends, or when the child's time has elapsed. */
 
-#include <config.h>
-
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include <tdt/rt/runtime.h>
+
 #include "base/leaf_poll.h"
 #include "base/result.h"
-#include "runtime/sleep.h"
 
 enum { FUTURE, SLEEP, CHILDREN };
 
@@ -32,7 +31,7 @@ static tdt_poll_t end_timeout(struct timeout *timeout, tdt_poll_t result)
 TDT__LEAF_POLL(tdt_timeout_ms);
 
 /* One call polls both children, so that in a backtrace both are branches of this frame. */
-tdt_poll_t tdt_timeout_ms(void *state, struct tdt_context *cx)
+tdt_poll_t tdt_timeout_ms_poll(void *state, struct tdt_context *cx)
 {
 	struct timeout *timeout = state;
 	size_t children = CHILDREN;
@@ -58,22 +57,18 @@ static void drop_timeout(void *state)
 	free(timeout);
 }
 
-struct tdt_future tdt__timeout_new(struct tdt_future future, uint64_t ms, bool *elapsed)
-    TDT__LEAF_CALL(tdt_timeout_ms);
-
-struct tdt_future tdt__timeout_new(struct tdt_future future, uint64_t ms, bool *elapsed)
+struct tdt_future tdt_timeout_ms(struct tdt_future fut, uint64_t ms, bool *elapsed)
 {
-	struct timeout *timeout;
+	struct timeout timeout = { { fut }, elapsed };
+	struct tdt_future future;
 
-	if (future.poll == NULL || future.drop == NULL)
+	if (fut.poll == NULL || fut.drop == NULL)
 		return tdt__no_future(-EINVAL);
-	timeout = malloc(sizeof(*timeout));
-	if (timeout == NULL)
+	timeout.children[SLEEP] = tdt_sleep_ms(ms);
+	if (tdt_future_is_none(&timeout.children[SLEEP]))
 		return TDT_FUTURE_NONE;
-	*timeout = (struct timeout){ { future, tdt__sleep_ms_new(ms) }, elapsed };
-	if (tdt_future_is_none(&timeout->children[SLEEP])) {
-		free(timeout);
-		return TDT_FUTURE_NONE;
-	}
-	return (struct tdt_future){ timeout, tdt_timeout_ms, drop_timeout };
+	future = tdt__future_new(&timeout, sizeof timeout, tdt_timeout_ms_poll, drop_timeout);
+	if (tdt_future_is_none(&future))
+		tdt_future_drop(&timeout.children[SLEEP]);
+	return future;
 }

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Timers, and the heap of those that run. */
-
-#include <config.h>
+/* Timers, the heap of those that run, and the leaf that waits for one. */
 
 #include "runtime/timer.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include <tdt/integrate/hooks.h>
+#include <tdt/rt/runtime.h>
+
+#include "base/clock.h"
+#include "base/hold.h"
+#include "base/leaf_poll.h"
+#include "runtime/rt.h"
 
 #define NS_A_MS 1000000u
-#define NS_A_S 1000000000u
 
 /* --- The heap, under the driver's lock ------------------------------------------ */
 
@@ -88,47 +92,34 @@ static void take_out(struct tdt__driver *driver, struct tdt__timer *timer)
 
 /* --- The timers ------------------------------------------------------------------ */
 
-struct tdt__timer *tdt__timer_new(uint64_t ms)
-{
-	struct tdt__timer *timer = calloc(1, sizeof(*timer));
-
-	if (timer != NULL)
-		timer->ms = ms;
-	return timer;
-}
-
 /* The first time, on a clock that counts whole ms, when at least `ms` will have passed from now. */
 static uint64_t due_in(uint64_t ms)
 {
-	struct timespec now;
-	uint64_t now_ns, due_ns;
+	uint64_t due_ns;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	now_ns = (uint64_t)now.tv_sec * NS_A_S + (uint64_t)now.tv_nsec;
 	if (__builtin_mul_overflow(ms, NS_A_MS, &due_ns) ||
-	    __builtin_add_overflow(due_ns, now_ns, &due_ns))
+	    __builtin_add_overflow(due_ns, tdt__clock(), &due_ns))
 		return UINT64_MAX;
 	return due_ns / NS_A_MS + (due_ns % NS_A_MS != 0);
 }
 
-int tdt__timer_start(struct tdt__timer *timer, struct tdt__driver *driver)
+/*
+ * Have the timer fire `ms` milliseconds from now, never earlier.  If the clock cannot count that
+ * far, the timer never fires.  Returns 0, or -ENOTSUP: the driver is stopped, or NULL.
+ */
+static int start_timer(struct tdt__timer *timer, struct tdt__driver *driver)
 {
-	int error = 0;
-
 	if (driver == NULL)
 		return -ENOTSUP;
 	timer->due_ms = due_in(timer->ms);
-	pthread_mutex_lock(&driver->lock);
-	if (tdt__driver_stopped(driver)) {
-		error = -ENOTSUP;
-	} else {
-		timer->driver = tdt__driver_ref(driver);
-		timer->number = driver->timers_started++;
-		insert(driver, timer);
-		tdt__driver_wake(driver, timer->due_ms);
-	}
-	pthread_mutex_unlock(&driver->lock);
-	return error;
+	TDT__HOLD(&driver->lock);
+	if (tdt__driver_stopped(driver))
+		return -ENOTSUP;
+	timer->driver = tdt__driver_ref(driver);
+	timer->number = driver->timers_started++;
+	insert(driver, timer);
+	tdt__driver_wake(driver, timer->due_ms);
+	return 0;
 }
 
 /* The driver is not woken now: waking it costs as much as its wake-up when the timer was due. */
@@ -145,14 +136,6 @@ static void cancel(struct tdt__timer *timer)
 	tdt__driver_unref(driver);
 }
 
-void tdt__timer_free(struct tdt__timer *timer)
-{
-	if (timer->driver != NULL)
-		cancel(timer);
-	tdt__slot_clear(&timer->slot);
-	free(timer);
-}
-
 uint64_t tdt__timers_due(struct tdt__driver *driver)
 {
 	return driver->timers != NULL ? driver->timers->due_ms : UINT64_MAX;
@@ -166,19 +149,16 @@ static bool take_due(struct tdt__driver *driver, uint64_t now_ms, bool fires,
 		     const struct tdt_waker **waker)
 {
 	struct tdt__timer *first;
-	bool due;
 
-	pthread_mutex_lock(&driver->lock);
+	TDT__HOLD(&driver->lock);
 	first = driver->timers;
-	due = first != NULL && first->due_ms <= now_ms;
-	if (due) {
-		take_out(driver, first);
-		/* Relaxed: see tdt__timer_fired(). */
-		atomic_store_explicit(&first->fired, fires, memory_order_relaxed);
-		*waker = tdt__slot_take(&first->slot);
-	}
-	pthread_mutex_unlock(&driver->lock);
-	return due;
+	if (first == NULL || first->due_ms > now_ms)
+		return false;
+	take_out(driver, first);
+	/* Relaxed: see has_fired(). */
+	atomic_store_explicit(&first->fired, fires, memory_order_relaxed);
+	*waker = tdt__slot_take(&first->slot);
+	return true;
 }
 
 void tdt__timers_fire(struct tdt__driver *driver, struct tdt__turn *turn)
@@ -196,4 +176,59 @@ void tdt__timers_give_up(struct tdt__driver *driver)
 
 	while (take_due(driver, UINT64_MAX, false, &waker))
 		tdt_waker_wake(waker);
+}
+
+/* --- The leaf -------------------------------------------------------------------- */
+
+static bool has_fired(struct tdt__timer *timer)
+{
+	/* Relaxed: the exchanges of tdt__slot_register() and tdt__slot_take() order this. */
+	return atomic_load_explicit(&timer->fired, memory_order_relaxed);
+}
+
+static tdt_poll_t end_sleep(struct tdt__timer *timer, tdt_poll_t result)
+{
+	timer->ended = true;
+	if (result != TDT_READY)
+		errno = ENOTSUP;
+	return result;
+}
+
+TDT__LEAF_POLL(tdt_sleep_ms);
+
+tdt_poll_t tdt_sleep_ms_poll(void *state, struct tdt_context *cx)
+{
+	struct tdt__timer *timer = state;
+
+	if (timer->ended)
+		return TDT_PANICKED;
+	if (timer->ms == 0 || has_fired(timer))
+		return end_sleep(timer, TDT_READY);
+	tdt__slot_register(&timer->slot, cx->waker);
+	if (timer->driver == NULL && start_timer(timer, tdt__current.driver) != 0)
+		return end_sleep(timer, TDT_PANICKED);
+	if (has_fired(timer)) /* before the waker was registered */
+		return end_sleep(timer, TDT_READY);
+	if (tdt__driver_stopped(timer->driver))
+		return end_sleep(timer, TDT_PANICKED);
+	/* The next sleep may have its timer in the same place. */
+	tdt_leaf_waits_on(TDT_WAIT_TIMER, (const void *)(uintptr_t)(timer->number + 1), 0);
+	return TDT_PENDING;
+}
+
+static void drop_sleep(void *state)
+{
+	struct tdt__timer *timer = state;
+
+	if (timer->driver != NULL)
+		cancel(timer);
+	tdt__slot_clear(&timer->slot);
+	free(timer);
+}
+
+struct tdt_future tdt_sleep_ms(uint64_t ms)
+{
+	const struct tdt__timer timer = { .ms = ms };
+
+	return tdt__future_new(&timer, sizeof timer, tdt_sleep_ms_poll, drop_sleep);
 }

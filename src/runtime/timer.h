@@ -2,15 +2,15 @@
 #pragma once
 
 /*
- * A timer.  It is the state of the leaf that waits for it; the leaf lends it to the driver while
- * the timer runs.
+ * A timer.  It is the state of tdt_sleep_ms(), the leaf that waits for it; the leaf lends it to the
+ * driver while the timer runs.
  *
  * All running timers are in one pairing heap, under the driver's lock.  So starting a timer that is
  * due later than others, and cancelling any timer, takes the lock but no system call and no memory.
  * This is the common case: most timeouts around a read do not elapse.
  */
 
-#include "runtime/loop.h"
+#include "runtime/driver.h"
 #include "runtime/slot.h"
 
 struct tdt__timer {
@@ -30,24 +30,6 @@ struct tdt__timer {
 	struct tdt__timer *next;   /* the next child of the same parent */
 	struct tdt__timer *before; /* the child before, or the parent */
 };
-
-/* NULL if there is no memory. */
-struct tdt__timer *tdt__timer_new(uint64_t ms);
-
-/*
- * Have the timer fire `ms` milliseconds from now, never earlier.  If the clock cannot count that
- * far, the timer never fires.  Returns 0, or -ENOTSUP: the driver is stopped, or NULL.
- */
-int tdt__timer_start(struct tdt__timer *timer, struct tdt__driver *driver);
-
-static inline bool tdt__timer_fired(struct tdt__timer *timer)
-{
-	/* Relaxed: the exchanges of tdt__slot_register() and tdt__slot_take() order this. */
-	return atomic_load_explicit(&timer->fired, memory_order_relaxed);
-}
-
-/* Cancel the timer if it runs, and free it. */
-void tdt__timer_free(struct tdt__timer *timer);
 
 /* The time when the first timer is due; UINT64_MAX if no timer runs.  The driver is locked. */
 uint64_t tdt__timers_due(struct tdt__driver *driver);

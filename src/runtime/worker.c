@@ -6,11 +6,10 @@
 #include "runtime/worker.h"
 
 #include <stdio.h>
-#include <time.h>
 
 #include <tdt/integrate/hooks.h>
 
-#include "runtime/current.h"
+#include "base/clock.h"
 #include "runtime/rt.h"
 #include "runtime/task.h"
 
@@ -25,40 +24,29 @@ void tdt__worker_init(struct tdt__worker *worker, struct tdt_rt *rt, unsigned nu
 	worker->rt = rt;
 	worker->number = number;
 	worker->random = number + 1;
-	tdt__live_init(&worker->live);
+	pthread_mutex_init(&worker->live.lock, NULL); /* a default one: this never fails */
 	sem_init(&worker->wake, 0, 0);
 }
 
 void tdt__worker_fini(struct tdt__worker *worker)
 {
 	sem_destroy(&worker->wake);
-	tdt__live_fini(&worker->live);
+	pthread_mutex_destroy(&worker->live.lock);
 }
 
 /* --- Putting tasks into queues ----------------------------------------------- */
 
-static void push_task(struct tdt__worker *worker, struct tdt__task *task)
-{
-	while (!tdt__run_queue_push(&worker->queue, task)) {
-		struct tdt__task *last, *half = tdt__run_queue_half(&worker->queue, &last);
-
-		if (half != NULL)
-			tdt__inject_push(&worker->rt->inject, half, last, TDT__RUN_QUEUE_SIZE / 2);
-	}
-}
-
 bool tdt__worker_schedule(struct tdt_rt *rt, struct tdt__task *task)
 {
 	struct tdt__worker *worker = tdt__current.worker;
-
 	bool notifies = tdt__current.deals != rt;
 
-	if (worker == NULL || worker->rt != rt) {
-		if (!tdt__inject_push(&rt->inject, task, task, 1))
-			return false;
-	} else {
+	if (worker != NULL && worker->rt == rt) {
 		notifies &= !tdt__run_queue_is_empty(&worker->queue); /* a lone task: idle.h */
-		push_task(worker, task);
+		if (!tdt__run_queue_push(&worker->queue, task))
+			tdt__inject_push(&rt->inject, task); /* open while there are workers */
+	} else if (!tdt__inject_push(&rt->inject, task)) {
+		return false;
 	}
 	if (notifies)
 		tdt__idle_notify(rt);
@@ -149,14 +137,6 @@ void tdt__worker_now(struct tdt__worker *worker, uint64_t ns)
 	worker->turn = TURN;
 }
 
-static void begin_turn(struct tdt__worker *worker)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	tdt__worker_now(worker, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
-}
-
 /* The task to poll next.  NULL: the runtime stops. */
 static struct tdt__task *next_task(struct tdt__worker *worker)
 {
@@ -176,7 +156,7 @@ static struct tdt__task *next_task(struct tdt__worker *worker)
 		task = find_work(worker);
 	}
 	if (worker->turn == 0)
-		begin_turn(worker);
+		tdt__worker_now(worker, tdt__clock());
 	worker->turn--;
 	return task;
 }

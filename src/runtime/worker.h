@@ -14,12 +14,23 @@
 #include <semaphore.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
-#include "runtime/live.h"
 #include "runtime/run_queue.h"
 
 struct tdt__task;
 struct tdt_rt;
+
+/*
+ * The live tasks: all tasks that have been polled and have not ended.  tdt_rt_free() finds them in
+ * these lists.  (Tasks that were never polled are in queues.)  Each worker has a list of the tasks
+ * that were first polled on it, so another thread seldom needs the lock of the list.  A task that
+ * ends in its first poll is never in a list.
+ */
+struct tdt__live {
+	pthread_mutex_t lock;
+	LIST_HEAD(, tdt__task) tasks; /* under `lock` */
+};
 
 struct tdt__worker {
 	struct tdt__run_queue queue;
@@ -34,10 +45,10 @@ struct tdt__worker {
 	unsigned number;
 	pthread_t thread; /* only the thread that starts and joins it uses this */
 
-	struct tdt__live live; /* the tasks that were first polled here */
+	struct tdt__live live;
 
 	/* Parking: under the lock of struct tdt__idle. */
-	struct tdt__worker *below; /* the next one on the stack of parked workers */
+	LIST_ENTRY(tdt__worker) on_stack; /* of parked workers */
 	bool parked;		   /* whether this worker is on the stack */
 	bool drives;		   /* there: it sleeps in the driver's role, not on `wake` */
 	sem_t wake;		   /* raised by the thread that takes it off the stack */

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * A future that lets other tasks go first.  It is pending once, and wakes the task at once, so
- * that the runtime puts the task at the end of a queue.  As in mutex_lock.c, the poll has the name
- * of the call that makes the future.  The future waits for nothing, so it does not call
+ * that the runtime puts the task at the end of a queue.  It waits for nothing, so it does not call
  * tdt_leaf_waits_on().
  */
 
-#include <config.h>
-
 #include <stdlib.h>
+
+#include <tdt/rt/runtime.h>
 
 #include "base/leaf_poll.h"
 
@@ -16,7 +15,7 @@ enum stage { NEW, YIELDED, ENDED };
 
 TDT__LEAF_POLL(tdt_yield_now);
 
-tdt_poll_t tdt_yield_now(void *state, struct tdt_context *cx)
+tdt_poll_t tdt_yield_now_poll(void *state, struct tdt_context *cx)
 {
 	enum stage *stage = state;
 
@@ -34,14 +33,7 @@ tdt_poll_t tdt_yield_now(void *state, struct tdt_context *cx)
 	return TDT_PANICKED;
 }
 
-struct tdt_future tdt__yield_now_new(void) TDT__LEAF_CALL(tdt_yield_now);
-
-struct tdt_future tdt__yield_now_new(void)
+struct tdt_future tdt_yield_now(void)
 {
-	enum stage *stage = malloc(sizeof(*stage));
-
-	if (stage == NULL)
-		return TDT_FUTURE_NONE;
-	*stage = NEW;
-	return (struct tdt_future){ stage, tdt_yield_now, free };
+	return tdt__future_new(&(enum stage){ NEW }, sizeof(enum stage), tdt_yield_now_poll, free);
 }

@@ -10,9 +10,6 @@
  *     outcome: NOBODY -> SOMEBODY      outcome -> how it ended
  *       the task has ended: done         the old value was SOMEBODY: take joiner by joiner out of
  *     enter the list                       the list, under the lock; wake each without the lock
- *
- * As in combine.c, the poll has the name of the call that makes the future, and this file does not
- * include <tdt/join.h>.
  */
 
 #include "task/join.h"
@@ -21,6 +18,7 @@
 #include <stdlib.h>
 
 #include <tdt/integrate/hooks.h>
+#include <tdt/join.h>
 
 #include "base/leaf_poll.h"
 #include "base/result.h"
@@ -94,7 +92,7 @@ static const struct tdt_waker *enter_list(struct tdt__joiner *joiner, const stru
 
 TDT__LEAF_POLL(tdt_join);
 
-tdt_poll_t tdt_join(void *state, struct tdt_context *cx)
+tdt_poll_t tdt_join_poll(void *state, struct tdt_context *cx)
 {
 	static const int results[] = {
 		[TDT__OUTCOME_READY] = 0,
@@ -175,9 +173,7 @@ static void drop_joiner(void *state)
 	free(joiner);
 }
 
-struct tdt_future tdt__join_new(struct tdt_handle *task, int *outcome) TDT__LEAF_CALL(tdt_join);
-
-struct tdt_future tdt__join_new(struct tdt_handle *task, int *outcome)
+struct tdt_future tdt_join(struct tdt_handle *task, int *outcome)
 {
 	struct tdt__joiner *joiner;
 
@@ -188,5 +184,5 @@ struct tdt_future tdt__join_new(struct tdt_handle *task, int *outcome)
 		return TDT_FUTURE_NONE;
 	joiner->task = tdt_handle_ref(task);
 	joiner->outcome = outcome;
-	return (struct tdt_future){ joiner, tdt_join, drop_joiner };
+	return (struct tdt_future){ joiner, tdt_join_poll, drop_joiner };
 }

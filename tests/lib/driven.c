@@ -12,8 +12,8 @@
 #include <time.h>
 
 #include "lib/must.h"
-#include "runtime/current.h"
 #include "runtime/driver.h"
+#include "runtime/rt.h"
 
 /* --- The driver --------------------------------------------------------------- */
 
@@ -60,7 +60,7 @@ static struct driven *of(const struct tdt_waker *waker)
 	return (struct driven *)(uintptr_t)waker;
 }
 
-static const struct tdt_waker *clone(const struct tdt_waker *waker)
+static const struct tdt_waker *clone_driven(const struct tdt_waker *waker)
 {
 	of(waker)->refs++;
 	of(waker)->wakers++;
@@ -96,7 +96,7 @@ static void wake(const struct tdt_waker *waker)
 
 struct driven *driven_new(struct tdt_future future)
 {
-	static const struct tdt_waker_vtable vtable = { clone, wake, wake_by_ref, drop };
+	static const struct tdt_waker_vtable vtable = { clone_driven, wake, wake_by_ref, drop };
 	struct driven *task = calloc(1, sizeof(*task));
 
 	MUST(task != NULL);

@@ -65,7 +65,7 @@ cat >"$tmp/rust" <<END
  \`- serve::blocks::{async}::{async} at $main:$(line serve.rs block)
     \`- $nap
 - serve::sleeps::{async} at $main:$(line serve.rs sleeps)
- \`- tdt_sleep_ms at src/runtime/sleep.c
+ \`- tdt_sleep_ms at src/runtime/timer.c
 END
 
 if rustc --version >&2; then

@@ -156,11 +156,13 @@ tests_unit_rt = \
 	tests/unit/runtime/check_driver \
 	tests/unit/runtime/check_gate \
 	tests/unit/runtime/check_join_set \
+	tests/unit/runtime/check_lookup \
 	tests/unit/runtime/check_mutex \
 	tests/unit/runtime/check_net \
 	tests/unit/runtime/check_oneshot \
 	tests/unit/runtime/check_ready \
 	tests/unit/runtime/check_run_queue \
+	tests/unit/runtime/check_refusals \
 	tests/unit/runtime/check_rt \
 	tests/unit/runtime/check_rt_block_on \
 	tests/unit/runtime/check_rt_idle \
@@ -448,12 +450,22 @@ tests_unit_runtime_check_driver_LDFLAGS = -Wl,--wrap=pthread_create
 tests_unit_runtime_check_driver_LDADD = $(tests_memory) $(on_rt_core)
 tests_unit_runtime_check_gate_LDADD = $(tests_memory) $(on_rt)
 tests_unit_runtime_check_join_set_LDADD = $(tests_memory) $(on_rt)
+tests_unit_runtime_check_lookup_LDFLAGS = -Wl,--wrap=pthread_create -Wl,--wrap=getaddrinfo \
+	-Wl,--wrap=freeaddrinfo -Wl,--wrap=connect
+tests_unit_runtime_check_lookup_LDADD = $(tests_memory) $(on_rt_core)
 tests_unit_runtime_check_mutex_LDADD = $(tests_memory) $(on_rt)
 tests_unit_runtime_check_net_LDFLAGS = -Wl,--wrap=epoll_ctl
 tests_unit_runtime_check_net_LDADD = $(tests_memory) $(on_rt_core)
 tests_unit_runtime_check_oneshot_LDADD = $(tests_memory) $(on_rt)
 tests_unit_runtime_check_ready_LDADD = $(tests_memory) $(on_rt_core)
 tests_unit_runtime_check_run_queue_LDADD = $(on_rt_core)
+tests_unit_runtime_check_refusals_LDFLAGS = -Wl,--wrap=socket -Wl,--wrap=bind \
+	-Wl,--wrap=listen -Wl,--wrap=setsockopt -Wl,--wrap=getsockopt -Wl,--wrap=getsockname \
+	-Wl,--wrap=getpeername -Wl,--wrap=accept4 -Wl,--wrap=connect -Wl,--wrap=recv \
+	-Wl,--wrap=sendmsg -Wl,--wrap=shutdown -Wl,--wrap=poll -Wl,--wrap=read \
+	-Wl,--wrap=signalfd -Wl,--wrap=epoll_create1 -Wl,--wrap=epoll_wait -Wl,--wrap=eventfd \
+	-Wl,--wrap=timerfd_create -Wl,--wrap=sched_getaffinity -Wl,--wrap=syscall
+tests_unit_runtime_check_refusals_LDADD = $(tests_memory) $(on_rt_core)
 tests_unit_runtime_check_rt_LDADD = $(on_rt)
 tests_unit_runtime_check_rt_block_on_LDADD = $(on_rt)
 tests_unit_runtime_check_rt_idle_LDADD = $(on_rt)

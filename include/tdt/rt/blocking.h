@@ -3,24 +3,18 @@
 #define TDT_BLOCKING_H /* may change: docs/compatibility.md */
 
 /*
- * Functions that block (files, getaddrinfo(3), a database), called on threads of their own, so that
- * they keep no worker of libtdt-rt.
+ * Functions that block (files, a database), called on threads of their own, so that they keep no
+ * worker of libtdt-rt.
  *
- *	struct lookup {
- *		const char *host;
- *		struct addrinfo *found;
- *		int error;
- *	};
- *
- *	static void look_up(void *arg)                          // on a blocking thread
+ *	static void write_back(void *arg)                       // on a blocking thread
  *	{
- *		struct lookup *lookup = arg;
+ *		struct page *page = arg;
  *
- *		lookup->error = getaddrinfo(lookup->host, "http", NULL, &lookup->found);
+ *		page->error = fsync(page->fd) == 0 ? 0 : -errno;
  *	}
  *	...
- *	TDT_AWAIT(tdt_spawn_blocking(look_up, it->lookup, lookup_free));
- *	if (it->lookup->error == 0)                             // ours again
+ *	TDT_AWAIT(tdt_spawn_blocking(write_back, it->page, page_free));
+ *	if (it->page->error != 0)                               // ours again
  *		...
  *
  * A job is a task without a future (tdt_task_new() in tdt/integrate/leaf.h), named by its function.

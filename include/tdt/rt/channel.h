@@ -40,12 +40,7 @@ struct tdt_channel;
 TDT_MUST_USE
 struct tdt_channel *tdt_channel_new(size_t capacity, void (*value_free)(void *value));
 
-/*
- * Give the channel a name, which traces and dumps show where tasks wait for it.  The name is
- * copied; its first TDT_WAIT_NAME_MAX bytes (tdt/tree.h) are shown.  NULL removes it.  Make this
- * call before other tasks use the channel.  Returns 0, or a negative errno and sets errno: -EINVAL
- * (`channel` is NULL), -ENOMEM.
- */
+/* Give the channel a name, as tdt_mutex_set_name() does (tdt/rt/sync.h). */
 int tdt_channel_set_name(struct tdt_channel *channel, const char *name);
 
 /*

@@ -37,10 +37,10 @@
  * At most one task at a time may read from a socket, at most one (the same or another) may write to
  * it, and at most one may accept from a listener.  A second task gets -EBUSY.
  *
- * Addresses are numeric, IPv4 or IPv6 ("127.0.0.1", "::1", "0.0.0.0"): looking up a name would
- * block.  Or they are those of Unix sockets: "unix:" and a path, or "unix:@" and a name without a
- * file; the port is then ignored.  Sockets are close-on-exec, connections have TCP_NODELAY, and
- * SIGPIPE is never raised.
+ * Addresses are numeric, IPv4 or IPv6 ("127.0.0.1", "::1", "0.0.0.0").  Or they are those of Unix
+ * sockets: "unix:" and a path, or "unix:@" and a name without a file; the port is then ignored.
+ * tdt_tcp_connect() takes names of hosts, too.  Sockets are close-on-exec, connections have
+ * TCP_NODELAY, and SIGPIPE is never raised.
  */
 
 #include <stdbool.h>
@@ -83,10 +83,8 @@ struct tdt_tcp *tdt_tcp_adopt(int fd);
 uint16_t tdt_tcp_listener_port(const struct tdt_tcp_listener *listener);
 
 /*
- * Give the listener, or the connection, a name, which traces and dumps show where a task waits for
- * it ("waits for descriptor 7 "peer 10.0.0.7"").  The name is copied; its first TDT_WAIT_NAME_MAX
- * bytes (tdt/tree.h) are shown.  NULL removes it.  Make this call while no future uses the socket.
- * Returns 0, or a negative errno and sets errno: -EINVAL (the socket is NULL), -ENOMEM.
+ * Give the listener, or the connection, a name, as tdt_mutex_set_name() (tdt/rt/sync.h): a task
+ * then "waits for descriptor 7 "peer 10.0.0.7"".  Make this call while no future uses the socket.
  */
 int tdt_tcp_listener_set_name(struct tdt_tcp_listener *listener, const char *name);
 int tdt_tcp_set_name(struct tdt_tcp *tcp, const char *name);
@@ -111,8 +109,18 @@ struct tdt_future tdt_tcp_accept(struct tdt_tcp_listener *listener, struct tdt_t
  * results are written as by tdt_tcp_accept(); errors are -ECONNREFUSED (also if the queue of a Unix
  * listener is full), -ETIMEDOUT, -EMFILE and others.
  *
- * Returns TDT_FUTURE_NONE and sets errno: EINVAL (a pointer is NULL, or `host` is not a numeric
- * address), ENOMEM.
+ *	TDT_AWAIT(tdt_tcp_connect("db.example.org", 5432, &it->tcp, &it->error));
+ *
+ * If `host` is not an address, it is a name, which getaddrinfo(3) looks up on a blocking thread
+ * (tdt/rt/blocking.h).  Meanwhile the caller waits for that job, a task named "looking up
+ * db.example.org".  Dropping the future does not stop the job, which owns what it needs.  Then the
+ * addresses are tried in their order, one after the other, until one accepts; if none does, the
+ * error is that of the last.  tdt_timeout_ms() limits how long all this takes.  Further errors are
+ * then -ENOENT (there is no such name, or it has no address), -EAGAIN (name servers do not answer,
+ * or no thread could be started), -EIO (they fail), -ENOMEM, or what errno was for EAI_SYSTEM.
+ *
+ * Returns TDT_FUTURE_NONE and sets errno: EINVAL (a pointer is NULL, `host` is empty, or the path
+ * of a Unix socket is empty or too long), ENOMEM.
  */
 TDT_MUST_USE
 struct tdt_future tdt_tcp_connect(const char *host, uint16_t port, struct tdt_tcp **tcp,

@@ -22,13 +22,11 @@
  * tdt_join() in tdt/join.h awaits a task.
  *
  * How it works: each worker thread has a queue of its own.  A worker whose queue is empty takes
- * tasks from the common queue, and then steals from the queue of another worker.  A worker that
- * finds no work sleeps in the kernel.  A thread that makes a task runnable wakes a sleeping worker,
- * unless some worker is looking for work already.
- *
- * One case is different.  If a poll on a worker wakes a task, and no other task is runnable on this
- * worker, the woken task is left to the worker, which polls it next.  If the present poll then goes
- * on for long, or blocks, another worker takes the task within some milliseconds.
+ * tasks from the common queue, then steals from another worker, and then sleeps in the kernel.  A
+ * thread that makes a task runnable wakes a sleeping worker, unless some worker looks for work
+ * already; or unless a poll on a worker wakes the task, and this worker has no other: then it polls
+ * the task next, and another worker takes the task only if the present poll goes on for some
+ * milliseconds.
  *
  * One idle worker waits for timers and sockets, and polls the tasks that these wake.  A thread that
  * polls no tasks, the watchdog ("tdt-driver"), looks every 2 ms, while any worker is busy, whether
@@ -36,10 +34,9 @@
  * for timers and sockets itself.  So a task that blocks its worker hardly delays the timers of
  * other tasks.  While nothing is due, no thread wakes up.
  *
- * Several wake-ups of a task before its next poll lead to one poll.  Wakers are the task's
- * reference count, and a clone is the waker itself.  Workers report their start, stop, park and
- * unpark to libtdt, and also the time (once in a turn of at most 32 polls) and the wake-ups
- * (tdt/integrate/hooks.h).  Therefore all probes fire.
+ * Several wake-ups of a task before its next poll lead to one poll.  A clone of a waker is the
+ * waker itself, and counts a reference of the task.  Workers make all reports of
+ * tdt/integrate/hooks.h, and the time once in at most 32 polls.  Therefore all probes fire.
  *
  * A child of fork() has no workers.  A runtime that was made before the fork cannot be used in the
  * child, and is not freed there.  Waking a task of that runtime does nothing, so a dump can be
@@ -141,10 +138,10 @@ int tdt_rt_block_on(struct tdt_rt *rt, struct tdt_future fut);
 
 /*
  * Stop a runtime, and free it.  First each worker finishes the poll that it is in, and stops.  Then
- * each task that has not ended is dropped on the calling thread, in the order in which the tasks
- * were spawned.  Each of these tasks terminates, and a requester that waits for its backtrace gets
- * ESRCH.  Then jobs that run are waited for (tdt/rt/blocking.h), and the watchdog stops.  NULL does
- * nothing.
+ * each task that has not ended is dropped on the calling thread, in the order of the tasks' ids:
+ * that of their spawning, if the library picked the ids.  Each of these tasks terminates, and a
+ * requester that waits for its backtrace gets ESRCH.  Then jobs that run are waited for
+ * (tdt/rt/blocking.h), and the watchdog stops.  NULL does nothing.
  *
  * The call waits for polls and jobs in progress, however long they take.  No thread may be in
  * tdt_rt_block_on() during the call, and none may use `rt` after it.

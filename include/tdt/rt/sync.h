@@ -197,10 +197,8 @@ int tdt_oneshot(struct tdt_oneshot_sender **sender, struct tdt_oneshot_receiver 
 		void (*value_free)(void *value));
 
 /*
- * Give the channel a name, which traces and dumps show where a task waits for its value.  The name
- * is copied; its first TDT_WAIT_NAME_MAX bytes (tdt/tree.h) are shown.  NULL removes it.  Make this
- * call before tdt_oneshot_receive().  Returns 0, or a negative errno and sets errno: -EINVAL
- * (`receiver` is NULL), -ENOMEM.
+ * Give the channel a name, as tdt_mutex_set_name() does.  Make this call before
+ * tdt_oneshot_receive().
  */
 int tdt_oneshot_set_name(struct tdt_oneshot_receiver *receiver, const char *name);
 

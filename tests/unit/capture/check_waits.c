@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers capture/capture, runtime/sleep.  A task that waits in a future of ours
+ * Covers capture/capture, runtime/timer.  A task that waits in a future of ours
  * shows the call that made the future, however our libraries are compiled.
  */
 

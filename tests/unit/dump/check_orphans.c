@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers facts/orphans, facts/past, registry/holders, registry/notes, runtime/mutex_guard.  Locks
+ * Covers facts/orphans, facts/past, registry/holders, registry/notes, runtime/mutex.  Locks
  * whose owners have ended are named by a dump, with the owner and the place; and no others are,
  * however they look like it.
  */

@@ -6,7 +6,7 @@
 #include "lib/driver_thread.h"
 #include "lib/no_threads.h"
 #include "lib/test.h"
-#include "runtime/loop.h"
+#include "runtime/driver.h"
 
 static void end(struct tdt__driver *driver)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers runtime/gate, runtime/gate_futures, runtime/semaphore, runtime/channel.  Semaphores,
+ * Covers runtime/gate, runtime/semaphore, runtime/channel.  Semaphores,
  * notifications and bounded channels: who goes on, in which order, and who owns what, whatever is
  * dropped when; and with threads at random, from a seed that is printed (TDT_TEST_SEED sets it).
  */

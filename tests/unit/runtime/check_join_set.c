@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers runtime/join_set, runtime/join_set_next, runtime/task.  Sets of tasks: waiting for any and
+ * Covers runtime/join_set, runtime/task.  Sets of tasks: waiting for any and
  * for all, however they end; aborting them; giving the set up; and many at once.
  */
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers runtime/mutex, runtime/mutex_lock.  The mutex: which task gets it in which order, whatever
+ * Covers runtime/mutex.  The mutex: which task gets it in which order, whatever
  * is dropped when; and with threads at random, from a seed that is printed (TDT_TEST_SEED sets it).
  */
 

@@ -938,10 +938,12 @@ TEST(a_port_is_free_again_at_once)
 	"0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567" \
 	"01234567890123456789"
 
+/* The first ones are no names either. */
 static const char *const bad_hosts[] = {
-	NULL,	     "",	  "localhost", "1.2.3",	     "unix:",
-	"unix:" TOO_LONG, "1.2.3.4.5", "256.0.0.1", "127.0.0.1 ", ":::1"
+	NULL,	     "",	  "unix:",     "unix:" TOO_LONG, "localhost", "1.2.3",
+	"1.2.3.4.5", "256.0.0.1", "127.0.0.1 ", ":::1"
 };
+#define NO_NAMES 4
 
 CASE(refused)
 
@@ -951,6 +953,8 @@ TEST(addresses_are_numbers, .to = (int)(sizeof(bad_hosts) / sizeof(*bad_hosts)))
 	int error;
 
 	ck_assert_ptr_fails(tdt_tcp_listen(bad_hosts[_i], 0), EINVAL);
+	if (_i >= NO_NAMES)
+		return;
 	errno = 0;
 	connecting = tdt_tcp_connect(bad_hosts[_i], 1, &ours, &error);
 	ck_assert(tdt_future_is_none(&connecting));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers runtime/oneshot.  The channel for one value: which side has the
+ * Covers runtime/channel.  The channel for one value: which side has the
  * value in the end, whatever is dropped when; and with threads at random, from a seed that is
  * printed (TDT_TEST_SEED sets it).
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Covers runtime/ready, runtime/operation.  Leaves that wait for descriptors, and for signals. */
+/* Covers runtime/ready.  Leaves that wait for descriptors, and for signals. */
 
 #include <config.h>
 

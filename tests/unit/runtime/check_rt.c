@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers runtime/rt, runtime/task, runtime/live.  The runtime, one thing at a time: spawning,
+ * Covers runtime/rt, runtime/task.  The runtime, one thing at a time: spawning,
  * polling and ending tasks; its own beginning and end.
  */
 

@@ -8,8 +8,6 @@
 #include "runtime/run_queue.h"
 #include "runtime/task.h"
 
-#define HALF (TDT__RUN_QUEUE_SIZE / 2)
-
 static struct tdt__task tasks[TDT__RUN_QUEUE_SIZE + 1];
 
 /* Where the counters are when a test begins: not everywhere far from their wrapping. */
@@ -60,25 +58,6 @@ TEST(tasks_are_left_if_none_was_taken_since_the_last_look, .to = sizeof starts /
 	ck_assert(tdt__run_queue_is_left(&queue, &seen));
 }
 
-TEST(half_of_a_full_one, .to = sizeof starts / sizeof *starts)
-{
-	struct tdt__task *first, *last, *task;
-	struct tdt__run_queue queue;
-
-	ring_init(&queue, starts[_i]);
-	fill(&queue, TDT__RUN_QUEUE_SIZE - 1);
-	ck_assert_ptr_null(tdt__run_queue_half(&queue, &last));
-	ck_assert(tdt__run_queue_push(&queue, &tasks[TDT__RUN_QUEUE_SIZE - 1]));
-	first = tdt__run_queue_half(&queue, &last);
-	task = first;
-	for (unsigned i = 0; i < HALF; i++, task = task->next)
-		ck_assert_ptr_eq(task, &tasks[i]);
-	ck_assert_ptr_null(task);
-	ck_assert_ptr_eq(last, &tasks[HALF - 1]);
-	for (unsigned i = HALF; i < TDT__RUN_QUEUE_SIZE; i++)
-		ck_assert_ptr_eq(tdt__run_queue_pop(&queue), &tasks[i]);
-}
-
 TEST(a_thief_takes_the_older_half, .to = sizeof starts / sizeof *starts)
 {
 	static const unsigned sizes[] = { 1, 2, 3, 10, TDT__RUN_QUEUE_SIZE };
@@ -109,11 +88,11 @@ static struct tdt__run_queue shared;
 static struct tdt__task many[MANY];
 static atomic_bool over;
 
-/* `state` counts how often a task was taken, `number` is what its maker wrote. */
+/* `state` counts how often a task was taken, `sleeper` is what its maker wrote. */
 static void take(struct tdt__task *task)
 {
 	MUST(atomic_fetch_add_explicit(&task->state, 1, memory_order_relaxed) == 0);
-	MUST(task->number == (uint64_t)(task - many));
+	MUST(task->sleeper == (sem_t *)task);
 }
 
 static void *steal(void *unused)
@@ -136,24 +115,20 @@ static void *steal(void *unused)
 
 TEST(each_task_is_taken_once, .to = sizeof starts / sizeof *starts)
 {
-	struct tdt__task *task, *last;
+	struct tdt__task *task;
 	pthread_t threads[THIEVES];
 	int n = (int)times_here(MANY);
 
 	ring_init(&shared, starts[_i]);
 	threads_start(threads, THIEVES, steal, NULL);
 	for (int i = 0; i < n; i++) {
-		many[i].number = (uint64_t)i;
-		while (!tdt__run_queue_push(&shared, &many[i])) {
-			struct tdt__task *next;
+		bool full;
 
-			task = tdt__run_queue_half(&shared, &last);
-			for (; task != NULL; task = next) {
-				next = task->next;
-				take(task);
-			}
-		}
-		if (i % 7 == 0 && (task = tdt__run_queue_pop(&shared)) != NULL)
+		many[i].sleeper = (sem_t *)&many[i];
+		full = !tdt__run_queue_push(&shared, &many[i]);
+		if (full)
+			take(&many[i]);
+		if ((full || i % 7 == 0) && (task = tdt__run_queue_pop(&shared)) != NULL)
 			take(task);
 	}
 	atomic_store(&over, true);

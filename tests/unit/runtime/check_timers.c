@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers runtime/timer, runtime/sleep.  tdt_sleep_ms(): when timers fire, in which order, and what
+ * Covers runtime/timer.  tdt_sleep_ms(): when timers fire, in which order, and what
  * cancelling them leaves behind.
  */
 
@@ -204,6 +204,99 @@ TEST(timers_due_together_fire_in_the_order_they_were_started)
 	for (int i = 0; i < TIMERS; i++)
 		start_noting(i, 30);
 	expect_in_order(TIMERS);
+}
+
+/* --- A day, on a clock of the test's ----------------------------------------------- */
+
+#define DAY (24 * HOUR)
+#define AT_A_TIME 2000
+#define STEPS 4000
+
+static struct simulated {
+	struct tdt_waker waker;
+	struct tdt_future sleep; /* none: it is not used */
+	uint64_t due_ms, number; /* of its timer */
+	bool fired;
+} simulated[AT_A_TIME];
+static uint64_t virtual_ms;
+static const struct simulated *fired_last; /* in this step */
+static int n_fired;
+
+static void wake_simulated(const struct tdt_waker *its_waker)
+{
+	struct simulated *it = (struct simulated *)(uintptr_t)its_waker;
+	const struct simulated *last = fired_last;
+
+	MUST(!it->fired && it->due_ms <= virtual_ms);
+	MUST(last == NULL || last->due_ms < it->due_ms ||
+	     (last->due_ms == it->due_ms && last->number < it->number));
+	it->fired = true;
+	fired_last = it;
+	n_fired++;
+}
+
+static void start_simulated(struct simulated *it, uint64_t ms)
+{
+	static const struct tdt_waker_vtable vtable = { clone_itself, wake_simulated,
+							wake_simulated, ignore_waker };
+	struct tdt_context its_cx = { &it->waker };
+	const struct tdt__timer *timer;
+
+	*it = (struct simulated){ .waker = { &vtable }, .sleep = tdt_sleep_ms(ms) };
+	MUST(tdt_future_poll(&it->sleep, &its_cx) == TDT_PENDING);
+	timer = it->sleep.state;
+	it->due_ms = timer->due_ms;
+	it->number = timer->number;
+}
+
+static void fire_simulated(void)
+{
+	static struct tdt__turn turn;
+
+	turn.now_ns = virtual_ms * MS;
+	fired_last = NULL;
+	do {
+		turn.n_others = 0;
+		tdt__timers_fire(driven_driver(), &turn);
+		tdt__turn_end(&turn);
+	} while (turn.n_others != 0);
+}
+
+/* Start, restart or drop one that is chosen at random. */
+static void change_simulated(unsigned *seed)
+{
+	struct simulated *it = &simulated[random_below(seed, AT_A_TIME)];
+	bool is_there = !tdt_future_is_none(&it->sleep);
+
+	if (it->fired)
+		MUST(tdt_future_poll(&it->sleep, &cx) == TDT_READY);
+	tdt_future_drop(&it->sleep);
+	it->fired = false;
+	if (!is_there || random_below(seed, 4) != 0)
+		start_simulated(it, 1000 + (uint64_t)random_below(seed, 60000) * 1440);
+}
+
+/* The driver's thread is held meanwhile, so that only the test fires timers. */
+TEST(a_day_of_timers_fires_in_order)
+{
+	unsigned seed = seed_of_run();
+	uint64_t begin = driven_now_ns() / MS;
+
+	hold_driver();
+	for (int step = 1; step <= STEPS; step++) {
+		for (int i = 0; i < 25; i++)
+			change_simulated(&seed);
+		virtual_ms = begin + DAY * (uint64_t)step / STEPS;
+		fire_simulated();
+		for (int i = 0; i < AT_A_TIME; i++)
+			MUST(tdt_future_is_none(&simulated[i].sleep) ||
+			     simulated[i].fired == (simulated[i].due_ms <= virtual_ms));
+	}
+	ck_assert_int_gt(n_fired, STEPS);
+	for (int i = 0; i < AT_A_TIME; i++)
+		tdt_future_drop(&simulated[i].sleep);
+	ck_assert_ptr_null(driven_driver()->timers);
+	let_driver_go();
 }
 
 TEST(ten_thousand_timers_fire)
