@@ -227,6 +227,16 @@ TDT__CO_ASM void tdt__co_resume_at(void *frame, const char **cfa);
  * the symbols, so sizes are computed from local labels.
  */
 #ifdef __x86_64__
+#define TDT__CO_ENTRY "endbr64\n\t"
+#else
+#define TDT__CO_ENTRY "hint #34\n\t" /* bti c */
+#endif
+#define TDT__CO_BEGIN(name)                                                                        \
+	".p2align 4\n\t.weak " name "\n\t.hidden " name "\n\t.type " name ", @function\n" name        \
+	":\n2:\n\t.cfi_startproc\n\t" TDT__CO_ENTRY
+#define TDT__CO_END(name) ".cfi_endproc\n\t.size " name ", . - 2b\n\t"
+
+#ifdef __x86_64__
 /*
  * The made-up frame, from its end (rbx) down:
  *
@@ -245,14 +255,7 @@ TDT__CO_ASM void tdt__co_resume_at(void *frame, const char **cfa);
  */
 __asm__(".ifndef tdt__co_poll_from\n\t"
 	".pushsection .text.tdt__co_poll_from, \"axG\", @progbits, tdt__co_poll_from, comdat\n\t"
-	".p2align 4\n\t"
-	".weak tdt__co_poll_from\n\t"
-	".hidden tdt__co_poll_from\n\t"
-	".type tdt__co_poll_from, @function\n"
-	"tdt__co_poll_from:\n"
-	"2:\n\t"
-	".cfi_startproc\n\t"
-	"endbr64\n\t"
+	TDT__CO_BEGIN("tdt__co_poll_from")
 	"push %rbp\n\t"
 	".cfi_def_cfa_offset 16\n\t"
 	".cfi_offset %rbp, -16\n\t"
@@ -263,23 +266,19 @@ __asm__(".ifndef tdt__co_poll_from\n\t"
 	".cfi_def_cfa_offset 32\n\t"
 	"mov %rsp, %rbx\n\t"
 	".cfi_remember_state\n\t"
-	".cfi_undefined %r12\n\t"
-	".cfi_undefined %r13\n\t"
-	".cfi_undefined %r14\n\t"
-	".cfi_undefined %r15\n\t"
-	"nop\n"
+	".irp saved, %r12, %r13, %r14, %r15\n\t"
+	".cfi_undefined \\saved\n\t"
+	".endr\n\t"
+	"nop\n\t"
 	"1:\n\t"
 	".cfi_restore_state\n\t"
 	".cfi_def_cfa %rbx, 32\n\t"
 	"lea 1b(%rip), %rax\n\t"
 	"push %rax\n\t"
 	"push %rbp\n\t"
+	".rept 6\n\t"
 	"push %rbx\n\t"
-	"push %rbx\n\t"
-	"push %rbx\n\t"
-	"push %rbx\n\t"
-	"push %rbx\n\t"
-	"push %rbx\n\t"
+	".endr\n\t"
 	"mov %rbx, %rax\n\t"
 	"sub %rcx, %rax\n\t"
 	"mov %rax, %rsp\n\t"
@@ -302,37 +301,19 @@ __asm__(".ifndef tdt__co_poll_from\n\t"
 	"pop %rbp\n\t"
 	".cfi_def_cfa_offset 8\n\t"
 	"ret\n\t"
-	".cfi_endproc\n"
-	"3:\n\t"
-	".size tdt__co_poll_from, 3b - 2b\n"
+	TDT__CO_END("tdt__co_poll_from")
 
-	".p2align 4\n\t"
-	".weak tdt__co_resume_at\n\t"
-	".hidden tdt__co_resume_at\n\t"
-	".type tdt__co_resume_at, @function\n"
-	"tdt__co_resume_at:\n"
-	"4:\n\t"
-	".cfi_startproc\n\t"
-	"endbr64\n\t"
+	TDT__CO_BEGIN("tdt__co_resume_at")
 	"lea 8(%rsp), %rax\n\t"
 	"mov %rax, (%rsi)\n\t"
 	"jmp *(%rdi)\n\t"
-	".cfi_endproc\n"
-	"5:\n\t"
-	".size tdt__co_resume_at, 5b - 4b\n"
+	TDT__CO_END("tdt__co_resume_at")
 
 	/*
 	 * awaiter::await_suspend().  The frame of the coroutine ends at `self->place.cfa`, and
 	 * begins above our return address.
 	 */
-	".p2align 4\n\t"
-	".weak tdt__co_suspend\n\t"
-	".hidden tdt__co_suspend\n\t"
-	".type tdt__co_suspend, @function\n"
-	"tdt__co_suspend:\n"
-	"6:\n\t"
-	".cfi_startproc\n\t"
-	"endbr64\n\t"
+	TDT__CO_BEGIN("tdt__co_suspend")
 	"mov (%rdi), %rcx\n\t"
 	"mov (%rsp), %rax\n\t"
 	"mov %rax, (%rcx)\n\t"
@@ -342,9 +323,7 @@ __asm__(".ifndef tdt__co_poll_from\n\t"
 	"mov %rax, 8(%rcx)\n\t"
 	"mov $1, %eax\n\t"
 	"ret\n\t"
-	".cfi_endproc\n"
-	"7:\n\t"
-	".size tdt__co_suspend, 7b - 6b\n\t"
+	TDT__CO_END("tdt__co_suspend")
 	".popsection\n\t"
 	".endif");
 #else
@@ -360,14 +339,7 @@ __asm__(".ifndef tdt__co_poll_from\n\t"
  */
 __asm__(".ifndef tdt__co_poll_from\n\t"
 	".pushsection .text.tdt__co_poll_from, \"axG\", @progbits, tdt__co_poll_from, comdat\n\t"
-	".p2align 4\n\t"
-	".weak tdt__co_poll_from\n\t"
-	".hidden tdt__co_poll_from\n\t"
-	".type tdt__co_poll_from, @function\n"
-	"tdt__co_poll_from:\n"
-	"2:\n\t"
-	".cfi_startproc\n\t"
-	"hint #34\n\t" /* bti c */
+	TDT__CO_BEGIN("tdt__co_poll_from")
 	"stp x29, x30, [sp, #-32]!\n\t"
 	".cfi_def_cfa_offset 32\n\t"
 	".cfi_offset x29, -32\n\t"
@@ -377,15 +349,9 @@ __asm__(".ifndef tdt__co_poll_from\n\t"
 	"mov x29, sp\n\t"
 	"mov x19, sp\n\t"
 	".cfi_remember_state\n\t"
-	".cfi_undefined x20\n\t"
-	".cfi_undefined x21\n\t"
-	".cfi_undefined x22\n\t"
-	".cfi_undefined x23\n\t"
-	".cfi_undefined x24\n\t"
-	".cfi_undefined x25\n\t"
-	".cfi_undefined x26\n\t"
-	".cfi_undefined x27\n\t"
-	".cfi_undefined x28\n\t"
+	".irp saved, x20, x21, x22, x23, x24, x25, x26, x27, x28\n\t"
+	".cfi_undefined \\saved\n\t"
+	".endr\n\t"
 	"nop\n\t"
 	"1:\n\t"
 	".cfi_restore_state\n\t"
@@ -423,38 +389,20 @@ __asm__(".ifndef tdt__co_poll_from\n\t"
 	".cfi_restore x29\n\t"
 	".cfi_restore x30\n\t"
 	"ret\n\t"
-	".cfi_endproc\n"
-	"3:\n\t"
-	".size tdt__co_poll_from, 3b - 2b\n\t"
+	TDT__CO_END("tdt__co_poll_from")
 
-	".p2align 4\n\t"
-	".weak tdt__co_resume_at\n\t"
-	".hidden tdt__co_resume_at\n\t"
-	".type tdt__co_resume_at, @function\n"
-	"tdt__co_resume_at:\n"
-	"4:\n\t"
-	".cfi_startproc\n\t"
-	"hint #34\n\t"
+	TDT__CO_BEGIN("tdt__co_resume_at")
 	"mov x9, sp\n\t"
 	"str x9, [x1]\n\t"
 	"ldr x16, [x0]\n\t"
 	"br x16\n\t"
-	".cfi_endproc\n"
-	"5:\n\t"
-	".size tdt__co_resume_at, 5b - 4b\n\t"
+	TDT__CO_END("tdt__co_resume_at")
 
 	/*
 	 * awaiter::await_suspend().  The frame of the coroutine is [sp, `self->place.cfa`), and has
 	 * a frame record if x29 points into it.
 	 */
-	".p2align 4\n\t"
-	".weak tdt__co_suspend\n\t"
-	".hidden tdt__co_suspend\n\t"
-	".type tdt__co_suspend, @function\n"
-	"tdt__co_suspend:\n"
-	"6:\n\t"
-	".cfi_startproc\n\t"
-	"hint #34\n\t"
+	TDT__CO_BEGIN("tdt__co_suspend")
 	"ldr x9, [x0]\n\t"
 	"ldr x10, [x9, #16]\n\t"
 	"mov x11, sp\n\t"
@@ -467,12 +415,13 @@ __asm__(".ifndef tdt__co_poll_from\n\t"
 	"str x10, [x9, #24]\n\t"
 	"mov w0, #1\n\t"
 	"ret\n\t"
-	".cfi_endproc\n"
-	"7:\n\t"
-	".size tdt__co_suspend, 7b - 6b\n\t"
+	TDT__CO_END("tdt__co_suspend")
 	".popsection\n\t"
 	".endif");
 #endif
+#undef TDT__CO_ENTRY
+#undef TDT__CO_BEGIN
+#undef TDT__CO_END
 #else
 TDT__CO_LOCAL tdt_poll_t tdt__co_poll_from(const tdt_future *awaited, tdt_context *cx, const void *,
 					   std::size_t, tdt__co_poll_fn *poll)
