@@ -180,20 +180,23 @@ struct asio_promise : promise_around<asio_promise<Base, Operation>, promise_base
 
 	/* Asio resumes the innermost coroutine in a loop. */
 	static constexpr bool at_once = true;
-	const void *key() noexcept { return static_cast<decltype(this->caller_)>(this); }
+	std::uintptr_t key() noexcept
+	{
+		return address(static_cast<decltype(this->caller_)>(this));
+	}
 
 	/* Plumbing outside of a task knows on behalf of which task it was spawned. */
 	void begin(std::uintptr_t base) noexcept
 	{
-		link *awaiting = std::exchange(begins_for, nullptr);
 		std::uint64_t spawner = chain::spawner;
 
-		if (awaiting != nullptr && begins == this->caller_) {
-			if (awaiting->in != nullptr) {
-				this->begin_in(awaiting, base);
+		if (begins != 0 && begins == address(this->caller_)) {
+			begins = 0;
+			if (begins_for->in != nullptr) {
+				this->begin_in(begins_for, base);
 				return;
 			}
-			spawner = awaiting->behalf;
+			spawner = begins_for->behalf;
 		}
 		if (this->inner == 0)
 			this->behalf = spawner;
@@ -201,7 +204,7 @@ struct asio_promise : promise_around<asio_promise<Base, Operation>, promise_base
 			this->begin_task(base, spawner);
 	}
 
-	template <typename Awaited> static constexpr const tdt_leaf_wait *waits_for()
+	template <typename Awaited> const tdt_leaf_wait *waits_for() noexcept
 	{
 		using initiation = std::conditional_t<std::is_void_v<Operation>,
 						      typename asio_initiation<Awaited>::type,

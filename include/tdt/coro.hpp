@@ -116,6 +116,16 @@ __attribute__((noinline, visibility("hidden"))) inline const void *tdt__co_here(
 #define TDT__CO_SUSPENDS
 #endif
 
+/*
+ * A variable of each thread.  Without the attribute, a shared library would call a function for
+ * each access.  (A program needs no attribute, and would take an instruction more with it.)
+ */
+#if defined(__PIC__) && !defined(__PIE__)
+#define TDT__CO_THREAD [[gnu::tls_model("initial-exec")]] inline constinit thread_local
+#else
+#define TDT__CO_THREAD inline constinit thread_local
+#endif
+
 namespace tdt
 {
 namespace detail
@@ -170,7 +180,7 @@ struct link;
 class chain {
       public:
 	/* The task on whose behalf this thread makes tasks, and which it does not run; 0: none. */
-	static inline constinit thread_local std::uint64_t spawner = 0;
+	TDT__CO_THREAD static std::uint64_t spawner = 0;
 
 	link *innermost;
 
@@ -308,10 +318,18 @@ class chain {
 	}
 };
 
-/* The coroutine that awaits the one which this thread is about to begin; nullptr: none. */
-inline constinit thread_local link *begins_for = nullptr;
-inline constinit thread_local const void *begins = nullptr; /* identifies that one, or its kind */
+/*
+ * The coroutine which this thread is about to begin, or its kind: an address, or 0 for none.  (As a
+ * number, so that the compiler knows that no pointer of the program is stored there.)
+ */
+TDT__CO_THREAD std::uintptr_t begins = 0;
+TDT__CO_THREAD link *begins_for = nullptr; /* awaits that one */
 template <typename Promise> inline constexpr char kind_of = 0; /* its address */
+
+inline std::uintptr_t address(const void *pointer) noexcept
+{
+	return reinterpret_cast<std::uintptr_t>(pointer);
+}
 
 /* The part of each promise that does not depend on its type: a coroutine in its task. */
 struct link {
@@ -339,7 +357,7 @@ struct link {
 		in = awaiting->in;
 		in->innermost = this;
 		in->run_at(base);
-		depth = in->listed();
+		depth = awaiting->inner;
 		inner = in->has_room() ? inner + depth : depth;
 	}
 	void begin_task(std::uintptr_t base, std::uint64_t on_behalf_of) noexcept
@@ -362,7 +380,7 @@ struct link {
 	}
 	[[gnu::always_inline]] void go_on(std::uintptr_t base) noexcept
 	{
-		begins_for = nullptr;
+		begins = 0;
 		if (in == nullptr)
 			return;
 		in->run_at(base);
@@ -389,7 +407,7 @@ struct link {
 	{
 		link *child = in->innermost;
 
-		begins_for = nullptr;
+		begins = 0;
 		while (child != nullptr && child != this)
 			child = child->parent;
 		if (child == nullptr) { /* the one that awaited it has gone on without it */
@@ -443,21 +461,21 @@ struct on_behalf {
 
 	explicit on_behalf(std::uint64_t id) noexcept : outer(std::exchange(chain::spawner, id)) {}
 	/* The task of `waiting` waits from here on. */
-	on_behalf(link *waiting, const tdt_leaf_wait *wait) noexcept : outer(chain::spawner)
+	on_behalf(link &waiting, const tdt_leaf_wait *wait) noexcept : outer(chain::spawner)
 	{
-		if (waiting->in == nullptr)
+		if (waiting.in == nullptr)
 			return;
-		std::uint64_t id = waiting->in->id();
+		std::uint64_t id = waiting.in->id();
 
-		waiting->hop();
-		outer = waiting->in->leave(wait);
+		waiting.hop();
+		outer = waiting.in->leave(wait);
 		chain::spawner = id;
 	}
 	on_behalf(const on_behalf &) = delete;
 	~on_behalf()
 	{
 		chain::spawner = outer;
-		begins_for = nullptr;
+		begins = 0;
 	}
 };
 
@@ -499,40 +517,41 @@ template <typename Promise, typename Awaited, typename Awaiter> struct traced_aw
 	/* Another thread may resume the coroutine, and destroy this object, before it returns. */
 	[[gnu::always_inline]] result suspend()
 	{
+		using awaited = std::remove_cvref_t<Awaited>;
+		Promise &own = *self;
+
 		if constexpr (joins && Promise::at_once) {
-			self->hop();
-			begin_next(self->key());
-			return awaiter.await_suspend(self->own_handle());
+			own.hop();
+			begin_next(own, own.key());
+			return awaiter.await_suspend(own.own_handle());
 		} else if constexpr (joins && is_handle<result>) {
-			self->hop();
-			begin_next(kind());
-			result next = awaiter.await_suspend(self->own_handle());
-			begins = next.address(); /* unless the coroutine has begun already */
+			own.hop();
+			begin_next(own, kind<awaited>());
+			result next = awaiter.await_suspend(own.own_handle());
+			begins = address(next.address()); /* unless it has begun already */
 			return next;
 		} else {
-			const on_behalf scope(self, Promise::template waits_for<
-							    std::remove_cvref_t<Awaited>>());
+			const on_behalf scope(own, own.template waits_for<awaited>());
 
 			if constexpr (joins)
-				begin_next(kind());
+				begin_next(own, kind<awaited>());
 			if constexpr (Promise::postpones) {
-				awaiter.await_suspend(self->own_handle());
-				self->postpone(&later);
+				awaiter.await_suspend(own.own_handle());
+				own.postpone(&later);
 			} else {
-				return awaiter.await_suspend(self->own_handle());
+				return awaiter.await_suspend(own.own_handle());
 			}
 		}
 	}
 
-	void begin_next(const void *key) noexcept
+	static void begin_next(link &awaiting, std::uintptr_t next) noexcept
 	{
-		begins_for = self;
-		begins = key;
+		begins_for = &awaiting;
+		begins = next;
 	}
-	static const void *kind() noexcept
+	template <typename Task> static std::uintptr_t kind() noexcept
 	{
-		return &kind_of<typename std::coroutine_traits<
-			std::remove_cvref_t<Awaited>>::promise_type>;
+		return address(&kind_of<typename std::coroutine_traits<Task>::promise_type>);
 	}
 };
 
@@ -597,10 +616,7 @@ struct promise_around : Around {
 	static constexpr bool at_once = false;   /* an awaited coroutine is always resumed here */
 	static constexpr bool postpones = false; /* an operation begins after the co_await */
 	struct postponed {};
-	template <typename Awaited> static constexpr const tdt_leaf_wait *waits_for()
-	{
-		return nullptr;
-	}
+	template <typename Awaited> const tdt_leaf_wait *waits_for() noexcept { return nullptr; }
 
 	auto own_handle() noexcept
 	{
@@ -611,20 +627,21 @@ struct promise_around : Around {
 
 	void begin(std::uintptr_t base) noexcept
 	{
-		link *outer = std::exchange(begins_for, nullptr);
-
-		if (outer == nullptr ||
-		    (begins != own_handle().address() && begins != &kind_of<Self>))
+		if (begins != address(own_handle().address()) &&
+		    begins != address(&kind_of<Self>)) {
 			this->begin_task(base, chain::spawner);
-		else if (outer->in != nullptr)
-			this->begin_in(outer, base);
+			return;
+		}
+		begins = 0;
+		if (begins_for->in != nullptr)
+			this->begin_in(begins_for, base);
 	}
 
 	auto initial_suspend(birth_argument born = TDT__CO_BIRTH, Plumbing plumbing = {})
 	{
 		struct traced_first {
 			Self *self;
-			first_awaiter awaiter;
+			[[no_unique_address]] first_awaiter awaiter;
 
 			bool await_ready() { return awaiter.await_ready(); }
 			auto await_suspend(std::coroutine_handle<>)
@@ -745,6 +762,7 @@ struct traced_promise : promise_around<traced_promise<Base>, around<Base>, Base>
 } // namespace tdt
 
 #undef TDT__CO_BIRTH
+#undef TDT__CO_THREAD
 #undef TDT__CO_SUSPENDS
 
 #endif
