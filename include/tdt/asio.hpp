@@ -21,8 +21,8 @@
  *
  *   - The arms of `||` and `&&`, and of a parallel group, are tasks, spawned by the coroutine that
  *     awaits them; dumps show them below it.
- *   - What an operation is, is what its coroutine waits for: "async_receive", or a timer.  Asio
- *     does not say of which socket.
+ *   - What an operation is, is what its coroutine waits for: "async_receive" of descriptor 8, or a
+ *     timer.  Asio does not say the descriptor of an operation that is awaited as a deferred one.
  *   - A coroutine that was co_spawned, and did not begin yet, is no task yet.
  *
  * A file that lacks this header is found by the linker.  The header gives the type `awaitable` an
@@ -42,6 +42,8 @@
 #error "include tdt/asio.hpp before Asio"
 #endif
 
+#include <bit>
+#include <concepts>
 #include <string_view>
 
 #include <tdt/coro.hpp>
@@ -104,44 +106,96 @@ constexpr std::string_view cut_component(std::string_view *name)
 	return last;
 }
 
-/* The type of what begins the operation, without what redirect_error() and others put around it. */
-template <typename Initiation> constexpr std::string_view asio_begins()
-{
-	std::string_view type = type_name<Initiation>();
-
-	for (;;) {
-		std::string_view rest = type, last = cut_component(&rest);
-
-		if (last != "init_wrapper" || !type.ends_with('>'))
-			return type;
-		type.remove_prefix(static_cast<std::size_t>(last.data() - type.data()) +
-				   last.size() + 1);
-		type.remove_suffix(1);
+/* What begins an operation, without what redirect_error() and others put around it. */
+template <typename Initiation> struct asio_begins {
+	using type = Initiation;
+	static const auto &of(const auto &initiation) noexcept { return initiation; }
+};
+template <template <typename> class Wrapper, typename Inner>
+	requires(requires(const Wrapper<Inner> &outer) { outer.initiation_; } ||
+		 std::is_base_of_v<Inner, Wrapper<Inner>>)
+struct asio_begins<Wrapper<Inner>> {
+	using type = typename asio_begins<Inner>::type;
+	static const auto &of(const auto &outer) noexcept
+	{
+		if constexpr (requires { outer.initiation_; })
+			return asio_begins<Inner>::of(outer.initiation_);
+		else
+			return asio_begins<Inner>::of(static_cast<const Inner &>(outer));
 	}
-}
+};
 
 /* The name of an operation, by that type: "initiate_async_wait" of some timer. */
 template <typename Initiation> constexpr std::string_view asio_name()
 {
-	std::string_view type = asio_begins<Initiation>(), last = cut_component(&type);
+	std::string_view type = type_name<typename asio_begins<Initiation>::type>();
+	std::string_view last = cut_component(&type);
 
 	if (cut_component(&type) == "parallel_group")
 		return "parallel_group";
 	return last.starts_with("initiate_") ? last.substr(9) : std::string_view();
 }
 
+/* The descriptor of a socket or the like, also of one with a layer around it. */
+template <typename Object> int descriptor_of(Object &object)
+	requires requires { { object.lowest_layer().native_handle() } -> std::same_as<int>; }
+{
+	return object.lowest_layer().native_handle();
+}
+template <typename Object> int descriptor_of(Object &object)
+	requires(!requires { object.lowest_layer(); } &&
+		 requires { { object.native_handle() } -> std::same_as<int>; })
+{
+	return object.native_handle();
+}
+
+/*
+ * The object of an operation.  What begins the operation has the object's address, and nothing
+ * else: it was made of that address.  Another one is made of this, which finds out the type.
+ */
+struct asio_object {
+	void *address;
+	int *descriptor;
+
+	template <typename Object> operator Object *() const
+		requires requires(Object &object) { descriptor_of(object); }
+	{
+		*descriptor = descriptor_of(*static_cast<Object *>(address));
+		return static_cast<Object *>(address);
+	}
+	template <typename Object> operator Object &() const
+		requires requires(Object &object) { descriptor_of(object); }
+	{
+		return *static_cast<Object *>(*this);
+	}
+};
+
+template <typename Initiation, typename Begins = typename asio_begins<Initiation>::type>
+concept asio_has_descriptor = !asio_name<Initiation>().empty() &&
+	sizeof(Begins) == sizeof(void *) && std::is_trivially_copyable_v<Begins> &&
+	std::is_constructible_v<Begins, asio_object>;
+
+template <asio_has_descriptor Initiation> int asio_descriptor(const Initiation &initiation)
+{
+	using begins = asio_begins<Initiation>;
+	int descriptor = 0;
+	const asio_object object = { std::bit_cast<void *>(begins::of(initiation)), &descriptor };
+
+	(void)typename begins::type(object);
+	return descriptor;
+}
+
 template <typename Initiation> constexpr tdt_wait_kind asio_kind()
 {
-	std::string_view type = asio_begins<Initiation>(), last = cut_component(&type);
-	std::string_view object = cut_component(&type);
+	std::string_view type = type_name<typename asio_begins<Initiation>::type>();
+	std::string_view last = cut_component(&type);
 
-	if (object.find("timer") != object.npos)
+	if (cut_component(&type).find("timer") != type.npos)
 		return TDT_WAIT_TIMER;
-	for (const char *io : { "socket", "descriptor", "port", "pipe", "file" })
-		if (object.find(io) != object.npos)
-			return TDT_WAIT_IO;
-	return last.find("_read") != last.npos || last.find("_write") != last.npos ? TDT_WAIT_IO
-										  : TDT_WAIT_OTHER;
+	return asio_has_descriptor<Initiation> || last.find("_read") != last.npos ||
+			       last.find("_write") != last.npos
+		       ? TDT_WAIT_IO
+		       : TDT_WAIT_OTHER;
 }
 
 template <typename Initiation> struct asio_text {
@@ -156,6 +210,13 @@ template <typename Initiation> inline constexpr asio_text<Initiation> asio_text_
 template <typename Initiation>
 inline constexpr tdt_leaf_wait asio_wait_of = { asio_kind<Initiation>(), 0, nullptr, 0,
 						asio_text_of<Initiation>.bytes };
+
+/* What the coroutine waits for that Asio makes for an operation of a descriptor. */
+template <typename Operation> struct asio_waiting {};
+template <asio_has_descriptor Operation> struct asio_waiting<Operation> {
+	const Operation *operation = nullptr; /* in the coroutine */
+	tdt_leaf_wait wait = asio_wait_of<Operation>;
+};
 
 /* --- Promises ------------------------------------------------------------------------ */
 
@@ -177,6 +238,14 @@ template <typename Base, typename Operation>
 struct asio_promise : promise_around<asio_promise<Base, Operation>, promise_base_of<Base>, Base,
 				     asio_plumbing> {
 	using asio_promise::promise_around::promise_around;
+	asio_promise() = default;
+	template <typename Begins, typename... Arguments>
+		requires(std::is_same_v<Begins, Operation> && asio_has_descriptor<Begins>)
+	explicit asio_promise(Begins &operation, Arguments &...) : waiting{ &operation }
+	{
+	}
+
+	[[no_unique_address]] asio_waiting<Operation> waiting = {};
 
 	/* Asio resumes the innermost coroutine in a loop. */
 	static constexpr bool at_once = true;
@@ -210,10 +279,16 @@ struct asio_promise : promise_around<asio_promise<Base, Operation>, promise_base
 						      typename asio_initiation<Awaited>::type,
 						      Operation>;
 
-		if constexpr (asio_name<initiation>().empty())
+		if constexpr (asio_name<initiation>().empty()) {
 			return nullptr;
-		else
+		} else if constexpr (asio_has_descriptor<Operation>) {
+			const std::intptr_t descriptor = asio_descriptor(*waiting.operation);
+
+			waiting.wait.object = reinterpret_cast<const void *>(descriptor);
+			return &waiting.wait;
+		} else {
 			return &asio_wait_of<initiation>;
+		}
 	}
 
 	/* From 1.24 on, an operation begins when the coroutine has returned to the loop. */
