@@ -211,11 +211,21 @@ template <typename Initiation>
 inline constexpr tdt_leaf_wait asio_wait_of = { asio_kind<Initiation>(), 0, nullptr, 0,
 						asio_text_of<Initiation>.bytes };
 
-/* What the coroutine waits for that Asio makes for an operation of a descriptor. */
-template <typename Operation> struct asio_waiting {};
-template <asio_has_descriptor Operation> struct asio_waiting<Operation> {
+/* The wait of a coroutine that Asio makes for an operation: one of a descriptor has its own. */
+template <typename Operation> struct asio_wait {
+	static const tdt_leaf_wait *now() noexcept { return &asio_wait_of<Operation>; }
+};
+template <asio_has_descriptor Operation> struct asio_wait<Operation> {
 	const Operation *operation = nullptr; /* in the coroutine */
 	tdt_leaf_wait wait = asio_wait_of<Operation>;
+
+	const tdt_leaf_wait *now() noexcept
+	{
+		const std::intptr_t descriptor = asio_descriptor(*operation);
+
+		wait.object = reinterpret_cast<const void *>(descriptor);
+		return &wait;
+	}
 };
 
 /* --- Promises ------------------------------------------------------------------------ */
@@ -241,11 +251,14 @@ struct asio_promise : promise_around<asio_promise<Base, Operation>, promise_base
 	asio_promise() = default;
 	template <typename Begins, typename... Arguments>
 		requires(std::is_same_v<Begins, Operation> && asio_has_descriptor<Begins>)
-	explicit asio_promise(Begins &operation, Arguments &...) : waiting{ &operation }
+	explicit asio_promise(Begins &operation, Arguments &...) : wait{ &operation }
 	{
 	}
 
-	[[no_unique_address]] asio_waiting<Operation> waiting = {};
+	/* A coroutine that Asio makes for an operation: it waits once, and is never resumed. */
+	static constexpr bool is_operation = !std::is_void_v<Operation>;
+	[[no_unique_address]] asio_wait<Operation> wait = {};
+	link *awaiting = nullptr; /* of an operation: the coroutine that awaits it */
 
 	/* Asio resumes the innermost coroutine in a loop. */
 	static constexpr bool at_once = true;
@@ -254,7 +267,10 @@ struct asio_promise : promise_around<asio_promise<Base, Operation>, promise_base
 		return address(static_cast<decltype(this->caller_)>(this));
 	}
 
-	/* Plumbing outside of a task knows on behalf of which task it was spawned. */
+	/*
+	 * Plumbing outside of a task knows on behalf of which task it was spawned.  An operation
+	 * outside of a task is one: an arm, say.
+	 */
 	void begin(std::uintptr_t base) noexcept
 	{
 		std::uint64_t spawner = chain::spawner;
@@ -262,33 +278,38 @@ struct asio_promise : promise_around<asio_promise<Base, Operation>, promise_base
 		if (begins != 0 && begins == address(this->caller_)) {
 			begins = 0;
 			if (begins_for->in != nullptr) {
-				this->begin_in(begins_for, base);
+				if constexpr (is_operation)
+					awaiting = begins_for;
+				else
+					this->begin_in(begins_for, base);
 				return;
 			}
 			spawner = begins_for->behalf;
 		}
-		if (this->inner == 0)
+		if constexpr (is_operation) {
+			this->inner = 1;
+			this->begin_task(base, spawner, asio_name<Operation>().empty()
+								? "operation"
+								: asio_text_of<Operation>.bytes);
+		} else if (this->inner == 0) {
 			this->behalf = spawner;
-		else
+		} else {
 			this->begin_task(base, spawner);
+		}
 	}
+	link &waiting() noexcept { return awaiting != nullptr ? *awaiting : *this; }
 
 	template <typename Awaited> const tdt_leaf_wait *waits_for() noexcept
 	{
-		using initiation = std::conditional_t<std::is_void_v<Operation>,
-						      typename asio_initiation<Awaited>::type,
-						      Operation>;
+		using initiation = std::conditional_t<is_operation, Operation,
+						      typename asio_initiation<Awaited>::type>;
 
-		if constexpr (asio_name<initiation>().empty()) {
+		if constexpr (asio_name<initiation>().empty())
 			return nullptr;
-		} else if constexpr (asio_has_descriptor<Operation>) {
-			const std::intptr_t descriptor = asio_descriptor(*waiting.operation);
-
-			waiting.wait.object = reinterpret_cast<const void *>(descriptor);
-			return &waiting.wait;
-		} else {
+		else if constexpr (is_operation)
+			return wait.now();
+		else
 			return &asio_wait_of<initiation>;
-		}
 	}
 
 	/* From 1.24 on, an operation begins when the coroutine has returned to the loop. */

@@ -186,11 +186,11 @@ class chain {
 
 	/*
 	 * Begin a task, which runs in the frame that begins at `base`, on behalf of the task
-	 * `parent`, which awaits it; 0: spawned by the one that runs on this thread.  Returns NULL
-	 * without memory.
+	 * `parent`, which awaits it; 0: spawned by the one that runs on this thread.  NULL for
+	 * `name`: it is that of the function.  Returns NULL without memory.
 	 */
 	[[gnu::noinline]] static chain *begin(link *outermost, birth where, std::uintptr_t base,
-					      std::uint64_t parent) noexcept
+					      std::uint64_t parent, const char *name) noexcept
 	{
 		auto *made = new (std::nothrow) chain(outermost);
 		tdt_task_attr attr = {};
@@ -200,7 +200,12 @@ class chain {
 		attr.size = sizeof attr;
 		attr.file = where.file_name();
 		attr.line = where.line();
-		name_task(&attr, where.function_name());
+		if (name != nullptr) {
+			attr.default_name = name;
+			attr.default_name_length = std::strlen(name);
+		} else {
+			name_task(&attr, where.function_name());
+		}
 		if (parent != 0) {
 			attr.flags = TDT_ATTR_PARENT | TDT_ATTR_CHILD;
 			attr.parent = parent;
@@ -360,9 +365,10 @@ struct link {
 		depth = awaiting->inner;
 		inner = in->has_room() ? inner + depth : depth;
 	}
-	void begin_task(std::uintptr_t base, std::uint64_t on_behalf_of) noexcept
+	void begin_task(std::uintptr_t base, std::uint64_t on_behalf_of,
+			const char *name = nullptr) noexcept
 	{
-		in = chain::begin(this, where, base, on_behalf_of);
+		in = chain::begin(this, where, base, on_behalf_of, name);
 		parent = nullptr;
 	}
 
@@ -531,7 +537,7 @@ template <typename Promise, typename Awaited, typename Awaiter> struct traced_aw
 			begins = address(next.address()); /* unless it has begun already */
 			return next;
 		} else {
-			const on_behalf scope(own, own.template waits_for<awaited>());
+			const on_behalf scope(own.waiting(), own.template waits_for<awaited>());
 
 			if constexpr (joins)
 				begin_next(own, kind<awaited>());
@@ -617,6 +623,7 @@ struct promise_around : Around {
 	static constexpr bool postpones = false; /* an operation begins after the co_await */
 	struct postponed {};
 	template <typename Awaited> const tdt_leaf_wait *waits_for() noexcept { return nullptr; }
+	link &waiting() noexcept { return *this; } /* the coroutine that is shown to wait */
 
 	auto own_handle() noexcept
 	{
