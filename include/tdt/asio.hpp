@@ -89,21 +89,18 @@ template <typename Type> constexpr auto type_name()
 	return name.substr(0, name.rfind(']'));
 }
 
-/* Cut the last component of a name off: of "a::b<c::d>::e<f>" it is "e". */
-constexpr std::string_view cut_component(std::string_view *name)
+/* The name of an operation, by the type that begins it: "x::timer<y>::initiate_async_wait". */
+template <typename Initiation> constexpr std::string_view asio_name()
 {
-	std::size_t from = name->size(), end = from;
-	int depth = 0;
+	std::string_view type = type_name<Initiation>();
+	const std::size_t at = type.rfind("::initiate_");
 
-	while (from > 0 && (depth != 0 || (*name)[from - 1] != ':')) {
-		from--;
-		depth += ((*name)[from] == '>') - ((*name)[from] == '<');
-		if (depth == 0 && (*name)[from] == '<')
-			end = from;
-	}
-	std::string_view last = name->substr(from, end - from);
-	*name = name->substr(0, from > 2 ? from - 2 : 0);
-	return last;
+	if (at == type.npos)
+		return {};
+	if (type.substr(0, at).find("::parallel_group<") != type.npos)
+		return "parallel_group";
+	type.remove_prefix(at + 11);
+	return type.substr(0, type.find_first_of("<>, "));
 }
 
 /* What begins an operation, without what redirect_error() and others put around it. */
@@ -125,30 +122,6 @@ struct asio_begins<Wrapper<Inner>> {
 	}
 };
 
-/* The name of an operation, by that type: "initiate_async_wait" of some timer. */
-template <typename Initiation> constexpr std::string_view asio_name()
-{
-	std::string_view type = type_name<typename asio_begins<Initiation>::type>();
-	std::string_view last = cut_component(&type);
-
-	if (cut_component(&type) == "parallel_group")
-		return "parallel_group";
-	return last.starts_with("initiate_") ? last.substr(9) : std::string_view();
-}
-
-/* The descriptor of a socket or the like, also of one with a layer around it. */
-template <typename Object> int descriptor_of(Object &object)
-	requires requires { { object.lowest_layer().native_handle() } -> std::same_as<int>; }
-{
-	return object.lowest_layer().native_handle();
-}
-template <typename Object> int descriptor_of(Object &object)
-	requires(!requires { object.lowest_layer(); } &&
-		 requires { { object.native_handle() } -> std::same_as<int>; })
-{
-	return object.native_handle();
-}
-
 /*
  * The object of an operation.  What begins the operation has the object's address, and nothing
  * else: it was made of that address.  Another one is made of this, which finds out the type.
@@ -157,16 +130,27 @@ struct asio_object {
 	void *address;
 	int *descriptor;
 
-	template <typename Object> operator Object *() const
-		requires requires(Object &object) { descriptor_of(object); }
+	template <typename Object>
+		requires requires(Object &object) {
+			{ object.native_handle() } -> std::same_as<int>;
+		}
+	operator Object *() const
 	{
-		*descriptor = descriptor_of(*static_cast<Object *>(address));
-		return static_cast<Object *>(address);
+		auto *object = static_cast<Object *>(address);
+
+		*descriptor = object->native_handle();
+		return object;
 	}
-	template <typename Object> operator Object &() const
-		requires requires(Object &object) { descriptor_of(object); }
+	template <typename Stream>
+		requires requires(Stream &stream) {
+			{ stream.lowest_layer().native_handle() } -> std::same_as<int>;
+		}
+	operator Stream &() const
 	{
-		return *static_cast<Object *>(*this);
+		auto *stream = static_cast<Stream *>(address);
+
+		*descriptor = stream->lowest_layer().native_handle();
+		return *stream;
 	}
 };
 
@@ -187,13 +171,12 @@ template <asio_has_descriptor Initiation> int asio_descriptor(const Initiation &
 
 template <typename Initiation> constexpr tdt_wait_kind asio_kind()
 {
-	std::string_view type = type_name<typename asio_begins<Initiation>::type>();
-	std::string_view last = cut_component(&type);
+	constexpr std::string_view type = type_name<Initiation>(), name = asio_name<Initiation>();
 
-	if (cut_component(&type).find("timer") != type.npos)
+	if (name == "async_wait" && type.find("timer<") != type.npos)
 		return TDT_WAIT_TIMER;
-	return asio_has_descriptor<Initiation> || last.find("_read") != last.npos ||
-			       last.find("_write") != last.npos
+	return asio_has_descriptor<Initiation> || name.find("_read") != name.npos ||
+			       name.find("_write") != name.npos
 		       ? TDT_WAIT_IO
 		       : TDT_WAIT_OTHER;
 }
@@ -255,10 +238,7 @@ struct asio_promise : promise_around<asio_promise<Base, Operation>, promise_base
 	{
 	}
 
-	/* A coroutine that Asio makes for an operation: it waits once, and is never resumed. */
-	static constexpr bool is_operation = !std::is_void_v<Operation>;
 	[[no_unique_address]] asio_wait<Operation> wait = {};
-	link *awaiting = nullptr; /* of an operation: the coroutine that awaits it */
 
 	/* Asio resumes the innermost coroutine in a loop. */
 	static constexpr bool at_once = true;
@@ -268,48 +248,48 @@ struct asio_promise : promise_around<asio_promise<Base, Operation>, promise_base
 	}
 
 	/*
-	 * Plumbing outside of a task knows on behalf of which task it was spawned.  An operation
-	 * outside of a task is one: an arm, say.
+	 * Plumbing outside of a task knows on behalf of which task it was spawned.  The coroutine
+	 * that Asio makes for an operation is never resumed: it has the one that awaits it wait, or
+	 * is a task, outside of one (an arm, say).
 	 */
 	void begin(std::uintptr_t base) noexcept
 	{
+		const bool is_operation = !std::is_void_v<Operation> && this->inner == 0;
 		std::uint64_t spawner = chain::spawner;
 
 		if (begins != 0 && begins == address(this->caller_)) {
 			begins = 0;
 			if (begins_for->in != nullptr) {
-				if constexpr (is_operation)
-					awaiting = begins_for;
+				if (is_operation)
+					this->parent = begins_for;
 				else
 					this->begin_in(begins_for, base);
 				return;
 			}
 			spawner = begins_for->behalf;
 		}
-		if constexpr (is_operation) {
-			this->inner = 1;
-			this->begin_task(base, spawner, asio_name<Operation>().empty()
-								? "operation"
-								: asio_text_of<Operation>.bytes);
-		} else if (this->inner == 0) {
+		if (this->inner == 0 && !is_operation) {
 			this->behalf = spawner;
-		} else {
-			this->begin_task(base, spawner);
+			return;
 		}
+		this->inner = 1;
+		this->begin_task(base, spawner, is_operation ? asio_text_of<Operation>.bytes : "");
 	}
-	link &waiting() noexcept { return awaiting != nullptr ? *awaiting : *this; }
+	link &waiting() noexcept
+	{
+		return !std::is_void_v<Operation> && this->inner == 0 ? *this->parent : *this;
+	}
 
 	template <typename Awaited> const tdt_leaf_wait *waits_for() noexcept
 	{
-		using initiation = std::conditional_t<is_operation, Operation,
-						      typename asio_initiation<Awaited>::type>;
+		using initiation = typename asio_initiation<Awaited>::type;
 
-		if constexpr (asio_name<initiation>().empty())
-			return nullptr;
-		else if constexpr (is_operation)
+		if constexpr (!asio_name<Operation>().empty())
 			return wait.now();
-		else
+		else if constexpr (!asio_name<initiation>().empty())
 			return &asio_wait_of<initiation>;
+		else
+			return nullptr;
 	}
 
 	/* From 1.24 on, an operation begins when the coroutine has returned to the loop. */

@@ -186,8 +186,8 @@ class chain {
 
 	/*
 	 * Begin a task, which runs in the frame that begins at `base`, on behalf of the task
-	 * `parent`, which awaits it; 0: spawned by the one that runs on this thread.  NULL for
-	 * `name`: it is that of the function.  Returns NULL without memory.
+	 * `parent`, which awaits it; 0: spawned by the one that runs on this thread.  If `name`
+	 * is empty, it is that of the function.  Returns NULL without memory.
 	 */
 	[[gnu::noinline]] static chain *begin(link *outermost, birth where, std::uintptr_t base,
 					      std::uint64_t parent, const char *name) noexcept
@@ -200,7 +200,7 @@ class chain {
 		attr.size = sizeof attr;
 		attr.file = where.file_name();
 		attr.line = where.line();
-		if (name != nullptr) {
+		if (*name != '\0') {
 			attr.default_name = name;
 			attr.default_name_length = std::strlen(name);
 		} else {
@@ -366,7 +366,7 @@ struct link {
 		inner = in->has_room() ? inner + depth : depth;
 	}
 	void begin_task(std::uintptr_t base, std::uint64_t on_behalf_of,
-			const char *name = nullptr) noexcept
+			const char *name = "") noexcept
 	{
 		in = chain::begin(this, where, base, on_behalf_of, name);
 		parent = nullptr;
@@ -566,7 +566,7 @@ template <typename Promise, typename Awaited, typename Awaiter> struct traced_aw
 /* The promise of the type as a base, whose own members may have the names of the link's. */
 template <typename Base> struct promise_base_of : Base, link {
 	using Base::Base;
-	using link::in, link::where, link::behalf, link::depth, link::inner, link::begin_in,
+	using link::in, link::where, link::parent, link::behalf, link::depth, link::inner, link::begin_in,
 		link::begin_task, link::note, link::hop, link::go_on, link::end;
 	Base &base() noexcept { return *this; }
 };
