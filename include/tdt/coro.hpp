@@ -200,12 +200,7 @@ class chain {
 		attr.size = sizeof attr;
 		attr.file = where.file_name();
 		attr.line = where.line();
-		if (*name != '\0') {
-			attr.default_name = name;
-			attr.default_name_length = std::strlen(name);
-		} else {
-			name_task(&attr, where.function_name());
-		}
+		name_task(&attr, *name != '\0' ? name : where.function_name());
 		if (parent != 0) {
 			attr.flags = TDT_ATTR_PARENT | TDT_ATTR_CHILD;
 			attr.parent = parent;
@@ -248,7 +243,6 @@ class chain {
 		count_change();
 		__atomic_store_n(&leaf_.n, n, __ATOMIC_RELEASE);
 	}
-	std::uint32_t listed() const noexcept { return leaf_.n; }
 
 	/*
 	 * The thread stops to run the task, which waits at the end of the list.  Another thread may
@@ -282,7 +276,6 @@ class chain {
 	const void *few_[FEW + 1];
 
 	explicit chain(link *outermost) : innermost(outermost) {}
-	chain(const chain &) = delete;
 	~chain()
 	{
 		if (places_ != few_)
@@ -389,6 +382,8 @@ struct link {
 		begins = 0;
 		if (in == nullptr)
 			return;
+		if (in->innermost != this) [[unlikely]]
+			leave_behind();
 		in->run_at(base);
 		in->list(depth);
 	}
@@ -408,20 +403,18 @@ struct link {
 	}
 
       private:
-	/* It is destroyed while it waits: the coroutines that it awaits are in the task no more. */
+	/* The coroutines that it awaits are in the task no more: it has gone on without them. */
+	[[gnu::noinline, gnu::cold]] void leave_behind() noexcept
+	{
+		for (link *child = in->innermost; child != this; child = child->parent)
+			child->in = nullptr;
+		in->innermost = this;
+	}
+	/* It is destroyed while it waits. */
 	[[gnu::noinline, gnu::cold]] void abandon() noexcept
 	{
-		link *child = in->innermost;
-
 		begins = 0;
-		while (child != nullptr && child != this)
-			child = child->parent;
-		if (child == nullptr) { /* the one that awaited it has gone on without it */
-			in = nullptr;
-			return;
-		}
-		for (child = in->innermost; child != this; child = child->parent)
-			child->in = nullptr;
+		leave_behind();
 		end(true);
 	}
 };
