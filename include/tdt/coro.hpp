@@ -559,8 +559,8 @@ template <typename Promise, typename Awaited, typename Awaiter> struct traced_aw
 /* The promise of the type as a base, whose own members may have the names of the link's. */
 template <typename Base> struct promise_base_of : Base, link {
 	using Base::Base;
-	using link::in, link::where, link::parent, link::behalf, link::depth, link::inner, link::begin_in,
-		link::begin_task, link::note, link::hop, link::go_on, link::end;
+	using link::in, link::where, link::parent, link::behalf, link::depth, link::inner;
+	using link::begin_in, link::begin_task, link::note, link::hop, link::go_on, link::end;
 	Base &base() noexcept { return *this; }
 };
 
