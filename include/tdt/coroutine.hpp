@@ -229,7 +229,7 @@ TDT__CO_ASM void tdt__co_resume_at(void *frame, const char **cfa);
 #define TDT__CO_ENTRY "hint #34\n\t" /* bti c */
 #endif
 #define TDT__CO_BEGIN(name)                                                                        \
-	".p2align 4\n\t.weak " name "\n\t.hidden " name "\n\t.type " name ", @function\n"             \
+	".p2align 4\n\t.weak " name "\n\t.hidden " name "\n\t.type " name ", @function\n"          \
 	name ":\n2:\n\t.cfi_startproc\n\t" TDT__CO_ENTRY
 #define TDT__CO_END(name) ".cfi_endproc\n\t.size " name ", . - 2b\n\t"
 
