@@ -227,6 +227,12 @@ struct asio_plumbing {
 	}
 };
 
+struct asio_postponed {
+	void (*begin)(void *);
+	void *argument;
+	std::uint64_t behalf;
+};
+
 template <typename Base, typename Operation>
 struct asio_promise : promise_around<asio_promise<Base, Operation>, promise_base_of<Base>, Base,
 				     asio_plumbing> {
@@ -296,12 +302,8 @@ struct asio_promise : promise_around<asio_promise<Base, Operation>, promise_base
 	static constexpr bool postpones = requires(Base &base) {
 		base.after_suspend(nullptr, nullptr);
 	};
-	struct postponed {
-		void (*begin)(void *);
-		void *argument;
-		std::uint64_t behalf;
-	};
-	void postpone(postponed *later) noexcept
+	using postponed = std::conditional_t<postpones, asio_postponed, std::false_type>;
+	void postpone(asio_postponed *later) noexcept
 	{
 		auto *context = this->resume_context_;
 
@@ -311,7 +313,7 @@ struct asio_promise : promise_around<asio_promise<Base, Operation>, promise_base
 			   chain::spawner };
 		context->after_suspend_arg_ = later;
 		context->after_suspend_fn_ = [](void *argument) {
-			const postponed own = *static_cast<postponed *>(argument);
+			const asio_postponed own = *static_cast<asio_postponed *>(argument);
 			const on_behalf scope(own.behalf);
 
 			own.begin(own.argument);

@@ -480,11 +480,13 @@ struct on_behalf {
 
 /* An await of `Awaited` in a coroutine with that promise.  `Awaiter` is the awaiter behind it. */
 template <typename Promise, typename Awaited, typename Awaiter> struct traced_await {
+	static constexpr bool joins = can_join<std::remove_cvref_t<Awaited>>;
+
 	Promise *self;
 	Awaiter awaiter;
-	[[no_unique_address]] typename Promise::postponed later = {};
+	[[no_unique_address]] std::conditional_t<joins, std::false_type,
+						 typename Promise::postponed> later = {};
 
-	static constexpr bool joins = can_join<std::remove_cvref_t<Awaited>>;
 	using result = decltype(std::declval<Awaiter &>().await_suspend(
 		std::declval<Promise &>().own_handle()));
 
@@ -534,7 +536,7 @@ template <typename Promise, typename Awaited, typename Awaiter> struct traced_aw
 
 			if constexpr (joins)
 				begin_next(own, kind<awaited>());
-			if constexpr (Promise::postpones) {
+			if constexpr (Promise::postpones && !joins) {
 				awaiter.await_suspend(own.own_handle());
 				own.postpone(&later);
 			} else {
@@ -614,7 +616,7 @@ struct promise_around : Around {
 	/* The header tdt/asio.hpp knows these better. */
 	static constexpr bool at_once = false;   /* an awaited coroutine is always resumed here */
 	static constexpr bool postpones = false; /* an operation begins after the co_await */
-	struct postponed {};
+	using postponed = std::false_type;
 	template <typename Awaited> const tdt_leaf_wait *waits_for() noexcept { return nullptr; }
 	link &waiting() noexcept { return *this; } /* the coroutine that is shown to wait */
 
