@@ -19,8 +19,8 @@
  * function, with a tree of the coroutines that it awaits, each on the line of its co_await, down to
  * the operation.  Besides:
  *
- *   - The arms of `||` and `&&`, and of a parallel group, are tasks, spawned by the coroutine that
- *     awaits them; dumps show them below it.
+ *   - The arms of `||` and `&&`, and coroutines of a parallel group, are tasks, spawned by the
+ *     coroutine that awaits them; dumps show them below it.  So is an operation that is an arm.
  *   - What an operation is, is what its coroutine waits for: "async_receive" of descriptor 8, or a
  *     timer.  Asio does not say the descriptor of an operation that is awaited as a deferred one.
  *   - A coroutine that was co_spawned, and did not begin yet, is no task yet.
