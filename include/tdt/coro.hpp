@@ -580,7 +580,6 @@ template <typename Base> struct promise_holder : promise_member<Base>, link {
 	}
 	Base &base() noexcept { return this->held; }
 	auto get_return_object() { return base().get_return_object(); }
-	void unhandled_exception() { base().unhandled_exception(); }
 };
 template <typename Base> struct promise_holder_void : promise_holder<Base> {
 	using promise_holder<Base>::promise_holder;
@@ -679,6 +678,19 @@ struct promise_around : Around {
 		this->end(Self::at_once || is_handle<next>);
 		return traced_last{ this->base().final_suspend() };
 	}
+
+#ifdef __cpp_exceptions
+	/* If it throws, the coroutine has ended, and the caller of resume() gets the exception. */
+	void unhandled_exception()
+	{
+		try {
+			this->base().unhandled_exception();
+		} catch (...) {
+			this->end(false);
+			throw;
+		}
+	}
+#endif
 
 	/*
 	 * gcc 12 knows the line of the call of await_transform() only if its result has no
