@@ -258,7 +258,7 @@ struct asio_promise : promise_around<asio_promise<Base, Operation>, promise_base
 	 * that Asio makes for an operation is never resumed: it has the one that awaits it wait, or
 	 * is a task, outside of one (an arm, say).
 	 */
-	void begin(std::uintptr_t base) noexcept
+	[[gnu::always_inline]] void begin(std::uintptr_t base) noexcept
 	{
 		const bool is_operation = !std::is_void_v<Operation> && this->inner == 0;
 		std::uint64_t spawner = chain::spawner;

@@ -189,8 +189,8 @@ class chain {
 	 * `parent`, which awaits it; 0: spawned by the one that runs on this thread.  If `name`
 	 * is empty, it is that of the function.  Returns NULL without memory.
 	 */
-	[[gnu::noinline]] static chain *begin(link *outermost, birth where, std::uintptr_t base,
-					      std::uint64_t parent, const char *name) noexcept
+	static chain *begin(link *outermost, birth where, std::uintptr_t base, std::uint64_t parent,
+			    const char *name) noexcept
 	{
 		auto *made = new (std::nothrow) chain(outermost);
 		tdt_task_attr attr = {};
@@ -216,7 +216,7 @@ class chain {
 		made->enter(base);
 		return made;
 	}
-	void end() noexcept
+	[[gnu::noinline]] void end() noexcept
 	{
 		if ((base_ & LEFT) == 0) /* or else it is destroyed while it waits */
 			spawner = outer_;
@@ -232,7 +232,7 @@ class chain {
 	}
 
 	/* One more place can be listed.  False: there is no memory. */
-	bool has_room() noexcept { return leaf_.n < capacity_ || grow(); }
+	[[gnu::always_inline]] bool has_room() noexcept { return leaf_.n < capacity_ || grow(); }
 
 	/* The innermost coroutine, at `depth`, is about to await something at `place`. */
 	void note(std::uint32_t depth, const void *place) noexcept { places_[depth] = place; }
@@ -358,8 +358,8 @@ struct link {
 		depth = awaiting->inner;
 		inner = in->has_room() ? inner + depth : depth;
 	}
-	void begin_task(std::uintptr_t base, std::uint64_t on_behalf_of,
-			const char *name = "") noexcept
+	[[gnu::noinline]] void begin_task(std::uintptr_t base, std::uint64_t on_behalf_of,
+					  const char *name = "") noexcept
 	{
 		in = chain::begin(this, where, base, on_behalf_of, name);
 		parent = nullptr;
@@ -389,7 +389,7 @@ struct link {
 	}
 
 	/* The coroutine has ended.  `at_once`: this thread resumes the one that awaits it. */
-	void end(bool at_once) noexcept
+	[[gnu::always_inline]] void end(bool at_once) noexcept
 	{
 		chain *task = std::exchange(in, nullptr);
 
@@ -626,7 +626,7 @@ struct promise_around : Around {
 		return std::coroutine_handle<Base>::from_promise(this->base());
 	}
 
-	void begin(std::uintptr_t base) noexcept
+	[[gnu::always_inline]] void begin(std::uintptr_t base) noexcept
 	{
 		if (begins != address(own_handle().address()) &&
 		    begins != address(&kind_of<Self>)) {
