@@ -50,7 +50,7 @@
  *     has some of its runs reported as misuse (tdt/misuse.h); nothing worse happens.
  *
  * Cost (x86-64, -O2; bench/coro): an await of another coroutine takes 3 to 7 ns more, and a wait 13
- * ns, or 8 on a thread that calls tdt_worker_now().  Memory: 56 bytes in a coroutine (gcc 12), and
+ * ns, or 8 on a thread that calls tdt_worker_now().  Memory: 48 bytes in a coroutine (gcc 12), and
  * some 200 for each task.  If there is no memory for a task, its coroutines run untraced.  Nothing
  * is thrown.
  */

@@ -147,7 +147,7 @@ reaches_its_thread()
 
 for compiler in "$TEST_GXX" "$TEST_CLANGXX"; do
 	if test -n "$compiler" && can "$compiler" -std=c++20 coroutine; then
-		claim "in a shared library no function is called for what the thread has ($compiler)" \
+		claim "a shared library calls no function for what a thread has ($compiler)" \
 			reaches_its_thread
 	fi
 done
