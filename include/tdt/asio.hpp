@@ -19,10 +19,10 @@
  * function, with a tree of the coroutines that it awaits, each on the line of its co_await, down to
  * the operation.  Besides:
  *
- *   - The arms of `||` and `&&`, and of a parallel group, are tasks, spawned by the coroutine that
- *     awaits them; dumps show them below it.
- *   - What an operation is, is what its coroutine waits for: "async_receive", or a timer.  Asio
- *     does not say of which socket.
+ *   - The arms of `||` and `&&`, and coroutines of a parallel group, are tasks, spawned by the
+ *     coroutine that awaits them; dumps show them below it.  So is an operation that is an arm.
+ *   - What an operation is, is what its coroutine waits for: "async_receive" of descriptor 8, or a
+ *     timer.  Asio does not say the descriptor of an operation that is awaited as a deferred one.
  *   - A coroutine that was co_spawned, and did not begin yet, is no task yet.
  *
  * A file that lacks this header is found by the linker.  The header gives the type `awaitable` an
@@ -42,6 +42,8 @@
 #error "include tdt/asio.hpp before Asio"
 #endif
 
+#include <bit>
+#include <concepts>
 #include <string_view>
 
 #include <tdt/coro.hpp>
@@ -87,61 +89,96 @@ template <typename Type> constexpr auto type_name()
 	return name.substr(0, name.rfind(']'));
 }
 
-/* Cut the last component of a name off: of "a::b<c::d>::e<f>" it is "e". */
-constexpr std::string_view cut_component(std::string_view *name)
-{
-	std::size_t from = name->size(), end = from;
-	int depth = 0;
-
-	while (from > 0 && (depth != 0 || (*name)[from - 1] != ':')) {
-		from--;
-		depth += ((*name)[from] == '>') - ((*name)[from] == '<');
-		if (depth == 0 && (*name)[from] == '<')
-			end = from;
-	}
-	std::string_view last = name->substr(from, end - from);
-	*name = name->substr(0, from > 2 ? from - 2 : 0);
-	return last;
-}
-
-/* The type of what begins the operation, without what redirect_error() and others put around it. */
-template <typename Initiation> constexpr std::string_view asio_begins()
-{
-	std::string_view type = type_name<Initiation>();
-
-	for (;;) {
-		std::string_view rest = type, last = cut_component(&rest);
-
-		if (last != "init_wrapper" || !type.ends_with('>'))
-			return type;
-		type.remove_prefix(static_cast<std::size_t>(last.data() - type.data()) +
-				   last.size() + 1);
-		type.remove_suffix(1);
-	}
-}
-
-/* The name of an operation, by that type: "initiate_async_wait" of some timer. */
+/* The name of an operation, by the type that begins it: "x::timer<y>::initiate_async_wait". */
 template <typename Initiation> constexpr std::string_view asio_name()
 {
-	std::string_view type = asio_begins<Initiation>(), last = cut_component(&type);
+	std::string_view type = type_name<Initiation>();
+	const std::size_t at = type.rfind("::initiate_");
 
-	if (cut_component(&type) == "parallel_group")
+	if (at == type.npos)
+		return {};
+	if (type.substr(0, at).find("::parallel_group<") != type.npos)
 		return "parallel_group";
-	return last.starts_with("initiate_") ? last.substr(9) : std::string_view();
+	type.remove_prefix(at + 11);
+	return type.substr(0, type.find_first_of("<>, "));
+}
+
+/* What begins an operation, without what redirect_error() and others put around it. */
+template <typename Initiation> struct asio_begins {
+	using type = Initiation;
+	static const auto &of(const auto &initiation) noexcept { return initiation; }
+};
+template <template <typename> class Wrapper, typename Inner>
+	requires(requires(const Wrapper<Inner> &outer) { outer.initiation_; } ||
+		 std::is_base_of_v<Inner, Wrapper<Inner>>)
+struct asio_begins<Wrapper<Inner>> {
+	using type = typename asio_begins<Inner>::type;
+	static const auto &of(const auto &outer) noexcept
+	{
+		if constexpr (requires { outer.initiation_; })
+			return asio_begins<Inner>::of(outer.initiation_);
+		else
+			return asio_begins<Inner>::of(static_cast<const Inner &>(outer));
+	}
+};
+
+/*
+ * The object of an operation.  What begins the operation has the object's address, and nothing
+ * else: it was made of that address.  Another one is made of this, which finds out the type.
+ */
+struct asio_object {
+	void *address;
+	int *descriptor;
+
+	template <typename Object>
+		requires requires(Object &object) {
+			{ object.native_handle() } -> std::same_as<int>;
+		}
+	operator Object *() const
+	{
+		auto *object = static_cast<Object *>(address);
+
+		*descriptor = object->native_handle();
+		return object;
+	}
+	template <typename Stream>
+		requires requires(Stream &stream) {
+			{ stream.lowest_layer().native_handle() } -> std::same_as<int>;
+		}
+	operator Stream &() const
+	{
+		auto *stream = static_cast<Stream *>(address);
+
+		*descriptor = stream->lowest_layer().native_handle();
+		return *stream;
+	}
+};
+
+template <typename Initiation, typename Begins = typename asio_begins<Initiation>::type>
+concept asio_has_descriptor = !asio_name<Initiation>().empty() &&
+	sizeof(Begins) == sizeof(void *) && std::is_trivially_copyable_v<Begins> &&
+	std::is_constructible_v<Begins, asio_object>;
+
+template <asio_has_descriptor Initiation> int asio_descriptor(const Initiation &initiation)
+{
+	using begins = asio_begins<Initiation>;
+	int descriptor = 0;
+	const asio_object object = { std::bit_cast<void *>(begins::of(initiation)), &descriptor };
+
+	(void)typename begins::type(object);
+	return descriptor;
 }
 
 template <typename Initiation> constexpr tdt_wait_kind asio_kind()
 {
-	std::string_view type = asio_begins<Initiation>(), last = cut_component(&type);
-	std::string_view object = cut_component(&type);
+	constexpr std::string_view type = type_name<Initiation>(), name = asio_name<Initiation>();
 
-	if (object.find("timer") != object.npos)
+	if (name == "async_wait" && type.find("timer<") != type.npos)
 		return TDT_WAIT_TIMER;
-	for (const char *io : { "socket", "descriptor", "port", "pipe", "file" })
-		if (object.find(io) != object.npos)
-			return TDT_WAIT_IO;
-	return last.find("_read") != last.npos || last.find("_write") != last.npos ? TDT_WAIT_IO
-										  : TDT_WAIT_OTHER;
+	return asio_has_descriptor<Initiation> || name.find("_read") != name.npos ||
+			       name.find("_write") != name.npos
+		       ? TDT_WAIT_IO
+		       : TDT_WAIT_OTHER;
 }
 
 template <typename Initiation> struct asio_text {
@@ -156,6 +193,23 @@ template <typename Initiation> inline constexpr asio_text<Initiation> asio_text_
 template <typename Initiation>
 inline constexpr tdt_leaf_wait asio_wait_of = { asio_kind<Initiation>(), 0, nullptr, 0,
 						asio_text_of<Initiation>.bytes };
+
+/* The wait of a coroutine that Asio makes for an operation: one of a descriptor has its own. */
+template <typename Operation> struct asio_wait {
+	static const tdt_leaf_wait *now() noexcept { return &asio_wait_of<Operation>; }
+};
+template <asio_has_descriptor Operation> struct asio_wait<Operation> {
+	const Operation *operation = nullptr; /* in the coroutine */
+	tdt_leaf_wait wait = asio_wait_of<Operation>;
+
+	const tdt_leaf_wait *now() noexcept
+	{
+		const std::intptr_t descriptor = asio_descriptor(*operation);
+
+		wait.object = reinterpret_cast<const void *>(descriptor);
+		return &wait;
+	}
+};
 
 /* --- Promises ------------------------------------------------------------------------ */
 
@@ -173,56 +227,83 @@ struct asio_plumbing {
 	}
 };
 
+struct asio_postponed {
+	void (*begin)(void *);
+	void *argument;
+	std::uint64_t behalf;
+};
+
 template <typename Base, typename Operation>
 struct asio_promise : promise_around<asio_promise<Base, Operation>, promise_base_of<Base>, Base,
 				     asio_plumbing> {
 	using asio_promise::promise_around::promise_around;
+	asio_promise() = default;
+	template <typename Begins, typename... Arguments>
+		requires(std::is_same_v<Begins, Operation> && asio_has_descriptor<Begins>)
+	explicit asio_promise(Begins &operation, Arguments &...) : wait{ &operation }
+	{
+	}
+
+	[[no_unique_address]] asio_wait<Operation> wait = {};
 
 	/* Asio resumes the innermost coroutine in a loop. */
 	static constexpr bool at_once = true;
-	const void *key() noexcept { return static_cast<decltype(this->caller_)>(this); }
-
-	/* Plumbing outside of a task knows on behalf of which task it was spawned. */
-	void begin(std::uintptr_t base) noexcept
+	std::uintptr_t key() noexcept
 	{
-		link *awaiting = std::exchange(begins_for, nullptr);
-		std::uint64_t spawner = chain::spawner;
-
-		if (awaiting != nullptr && begins == this->caller_) {
-			if (awaiting->in != nullptr) {
-				this->begin_in(awaiting, base);
-				return;
-			}
-			spawner = awaiting->behalf;
-		}
-		if (this->inner == 0)
-			this->behalf = spawner;
-		else
-			this->begin_task(base, spawner);
+		return address(static_cast<decltype(this->caller_)>(this));
 	}
 
-	template <typename Awaited> static constexpr const tdt_leaf_wait *waits_for()
+	/*
+	 * Plumbing outside of a task knows on behalf of which task it was spawned.  The coroutine
+	 * that Asio makes for an operation is never resumed: it has the one that awaits it wait, or
+	 * is a task, outside of one (an arm, say).
+	 */
+	[[gnu::always_inline]] void begin(std::uintptr_t base) noexcept
 	{
-		using initiation = std::conditional_t<std::is_void_v<Operation>,
-						      typename asio_initiation<Awaited>::type,
-						      Operation>;
+		const bool is_operation = !std::is_void_v<Operation> && this->inner == 0;
+		std::uint64_t spawner = chain::spawner;
 
-		if constexpr (asio_name<initiation>().empty())
-			return nullptr;
-		else
+		if (begins != 0 && begins == address(this->caller_)) {
+			begins = 0;
+			if (begins_for->in != nullptr) {
+				if (is_operation)
+					this->parent = begins_for;
+				else
+					this->begin_in(begins_for, base);
+				return;
+			}
+			spawner = begins_for->behalf;
+		}
+		if (this->inner == 0 && !is_operation) {
+			this->behalf = spawner;
+			return;
+		}
+		this->inner = 1;
+		this->begin_task(base, spawner, is_operation ? asio_text_of<Operation>.bytes : "");
+	}
+	link &waiting() noexcept
+	{
+		return !std::is_void_v<Operation> && this->inner == 0 ? *this->parent : *this;
+	}
+
+	template <typename Awaited> const tdt_leaf_wait *waits_for() noexcept
+	{
+		using initiation = typename asio_initiation<Awaited>::type;
+
+		if constexpr (!asio_name<Operation>().empty())
+			return wait.now();
+		else if constexpr (!asio_name<initiation>().empty())
 			return &asio_wait_of<initiation>;
+		else
+			return nullptr;
 	}
 
 	/* From 1.24 on, an operation begins when the coroutine has returned to the loop. */
 	static constexpr bool postpones = requires(Base &base) {
 		base.after_suspend(nullptr, nullptr);
 	};
-	struct postponed {
-		void (*begin)(void *);
-		void *argument;
-		std::uint64_t behalf;
-	};
-	void postpone(postponed *later) noexcept
+	using postponed = std::conditional_t<postpones, asio_postponed, std::false_type>;
+	void postpone(asio_postponed *later) noexcept
 	{
 		auto *context = this->resume_context_;
 
@@ -232,7 +313,7 @@ struct asio_promise : promise_around<asio_promise<Base, Operation>, promise_base
 			   chain::spawner };
 		context->after_suspend_arg_ = later;
 		context->after_suspend_fn_ = [](void *argument) {
-			const postponed own = *static_cast<postponed *>(argument);
+			const asio_postponed own = *static_cast<asio_postponed *>(argument);
 			const on_behalf scope(own.behalf);
 
 			own.begin(own.argument);

@@ -50,7 +50,7 @@
  *     has some of its runs reported as misuse (tdt/misuse.h); nothing worse happens.
  *
  * Cost (x86-64, -O2; bench/coro): an await of another coroutine takes 3 to 7 ns more, and a wait 13
- * ns, or 8 on a thread that calls tdt_worker_now().  Memory: 56 bytes in a coroutine (gcc 12), and
+ * ns, or 8 on a thread that calls tdt_worker_now().  Memory: 48 bytes in a coroutine (gcc 12), and
  * some 200 for each task.  If there is no memory for a task, its coroutines run untraced.  Nothing
  * is thrown.
  */
@@ -116,6 +116,16 @@ __attribute__((noinline, visibility("hidden"))) inline const void *tdt__co_here(
 #define TDT__CO_SUSPENDS
 #endif
 
+/*
+ * A variable of each thread.  Without the attribute, a shared library would call a function for
+ * each access.  (A program needs no attribute, and would take an instruction more with it.)
+ */
+#if defined(__PIC__) && !defined(__PIE__)
+#define TDT__CO_THREAD [[gnu::tls_model("initial-exec")]] inline constinit thread_local
+#else
+#define TDT__CO_THREAD inline constinit thread_local
+#endif
+
 namespace tdt
 {
 namespace detail
@@ -170,17 +180,17 @@ struct link;
 class chain {
       public:
 	/* The task on whose behalf this thread makes tasks, and which it does not run; 0: none. */
-	static inline constinit thread_local std::uint64_t spawner = 0;
+	TDT__CO_THREAD static std::uint64_t spawner = 0;
 
 	link *innermost;
 
 	/*
 	 * Begin a task, which runs in the frame that begins at `base`, on behalf of the task
-	 * `parent`, which awaits it; 0: spawned by the one that runs on this thread.  Returns NULL
-	 * without memory.
+	 * `parent`, which awaits it; 0: spawned by the one that runs on this thread.  If `name`
+	 * is empty, it is that of the function.  Returns NULL without memory.
 	 */
-	[[gnu::noinline]] static chain *begin(link *outermost, birth where, std::uintptr_t base,
-					      std::uint64_t parent) noexcept
+	static chain *begin(link *outermost, birth where, std::uintptr_t base, std::uint64_t parent,
+			    const char *name) noexcept
 	{
 		auto *made = new (std::nothrow) chain(outermost);
 		tdt_task_attr attr = {};
@@ -190,7 +200,7 @@ class chain {
 		attr.size = sizeof attr;
 		attr.file = where.file_name();
 		attr.line = where.line();
-		name_task(&attr, where.function_name());
+		name_task(&attr, *name != '\0' ? name : where.function_name());
 		if (parent != 0) {
 			attr.flags = TDT_ATTR_PARENT | TDT_ATTR_CHILD;
 			attr.parent = parent;
@@ -206,7 +216,7 @@ class chain {
 		made->enter(base);
 		return made;
 	}
-	void end() noexcept
+	[[gnu::noinline]] void end() noexcept
 	{
 		if ((base_ & LEFT) == 0) /* or else it is destroyed while it waits */
 			spawner = outer_;
@@ -222,7 +232,7 @@ class chain {
 	}
 
 	/* One more place can be listed.  False: there is no memory. */
-	bool has_room() noexcept { return leaf_.n < capacity_ || grow(); }
+	[[gnu::always_inline]] bool has_room() noexcept { return leaf_.n < capacity_ || grow(); }
 
 	/* The innermost coroutine, at `depth`, is about to await something at `place`. */
 	void note(std::uint32_t depth, const void *place) noexcept { places_[depth] = place; }
@@ -233,7 +243,6 @@ class chain {
 		count_change();
 		__atomic_store_n(&leaf_.n, n, __ATOMIC_RELEASE);
 	}
-	std::uint32_t listed() const noexcept { return leaf_.n; }
 
 	/*
 	 * The thread stops to run the task, which waits at the end of the list.  Another thread may
@@ -267,7 +276,6 @@ class chain {
 	const void *few_[FEW + 1];
 
 	explicit chain(link *outermost) : innermost(outermost) {}
-	chain(const chain &) = delete;
 	~chain()
 	{
 		if (places_ != few_)
@@ -308,10 +316,18 @@ class chain {
 	}
 };
 
-/* The coroutine that awaits the one which this thread is about to begin; nullptr: none. */
-inline constinit thread_local link *begins_for = nullptr;
-inline constinit thread_local const void *begins = nullptr; /* identifies that one, or its kind */
+/*
+ * The coroutine which this thread is about to begin, or its kind: an address, or 0 for none.  (As a
+ * number, so that the compiler knows that no pointer of the program is stored there.)
+ */
+TDT__CO_THREAD std::uintptr_t begins = 0;
+TDT__CO_THREAD link *begins_for = nullptr; /* awaits that one */
 template <typename Promise> inline constexpr char kind_of = 0; /* its address */
+
+inline std::uintptr_t address(const void *pointer) noexcept
+{
+	return reinterpret_cast<std::uintptr_t>(pointer);
+}
 
 /* The part of each promise that does not depend on its type: a coroutine in its task. */
 struct link {
@@ -339,12 +355,13 @@ struct link {
 		in = awaiting->in;
 		in->innermost = this;
 		in->run_at(base);
-		depth = in->listed();
+		depth = awaiting->inner;
 		inner = in->has_room() ? inner + depth : depth;
 	}
-	void begin_task(std::uintptr_t base, std::uint64_t on_behalf_of) noexcept
+	[[gnu::noinline]] void begin_task(std::uintptr_t base, std::uint64_t on_behalf_of,
+					  const char *name = "") noexcept
 	{
-		in = chain::begin(this, where, base, on_behalf_of);
+		in = chain::begin(this, where, base, on_behalf_of, name);
 		parent = nullptr;
 	}
 
@@ -362,15 +379,17 @@ struct link {
 	}
 	[[gnu::always_inline]] void go_on(std::uintptr_t base) noexcept
 	{
-		begins_for = nullptr;
+		begins = 0;
 		if (in == nullptr)
 			return;
+		if (in->innermost != this) [[unlikely]]
+			leave_behind();
 		in->run_at(base);
 		in->list(depth);
 	}
 
 	/* The coroutine has ended.  `at_once`: this thread resumes the one that awaits it. */
-	void end(bool at_once) noexcept
+	[[gnu::always_inline]] void end(bool at_once) noexcept
 	{
 		chain *task = std::exchange(in, nullptr);
 
@@ -384,20 +403,18 @@ struct link {
 	}
 
       private:
-	/* It is destroyed while it waits: the coroutines that it awaits are in the task no more. */
+	/* The coroutines that it awaits are in the task no more: it has gone on without them. */
+	[[gnu::noinline, gnu::cold]] void leave_behind() noexcept
+	{
+		for (link *child = in->innermost; child != this; child = child->parent)
+			child->in = nullptr;
+		in->innermost = this;
+	}
+	/* It is destroyed while it waits. */
 	[[gnu::noinline, gnu::cold]] void abandon() noexcept
 	{
-		link *child = in->innermost;
-
-		begins_for = nullptr;
-		while (child != nullptr && child != this)
-			child = child->parent;
-		if (child == nullptr) { /* the one that awaited it has gone on without it */
-			in = nullptr;
-			return;
-		}
-		for (child = in->innermost; child != this; child = child->parent)
-			child->in = nullptr;
+		begins = 0;
+		leave_behind();
 		end(true);
 	}
 };
@@ -443,31 +460,33 @@ struct on_behalf {
 
 	explicit on_behalf(std::uint64_t id) noexcept : outer(std::exchange(chain::spawner, id)) {}
 	/* The task of `waiting` waits from here on. */
-	on_behalf(link *waiting, const tdt_leaf_wait *wait) noexcept : outer(chain::spawner)
+	on_behalf(link &waiting, const tdt_leaf_wait *wait) noexcept : outer(chain::spawner)
 	{
-		if (waiting->in == nullptr)
+		if (waiting.in == nullptr)
 			return;
-		std::uint64_t id = waiting->in->id();
+		std::uint64_t id = waiting.in->id();
 
-		waiting->hop();
-		outer = waiting->in->leave(wait);
+		waiting.hop();
+		outer = waiting.in->leave(wait);
 		chain::spawner = id;
 	}
 	on_behalf(const on_behalf &) = delete;
 	~on_behalf()
 	{
 		chain::spawner = outer;
-		begins_for = nullptr;
+		begins = 0;
 	}
 };
 
 /* An await of `Awaited` in a coroutine with that promise.  `Awaiter` is the awaiter behind it. */
 template <typename Promise, typename Awaited, typename Awaiter> struct traced_await {
+	static constexpr bool joins = can_join<std::remove_cvref_t<Awaited>>;
+
 	Promise *self;
 	Awaiter awaiter;
-	[[no_unique_address]] typename Promise::postponed later = {};
+	[[no_unique_address]] std::conditional_t<joins, std::false_type,
+						 typename Promise::postponed> later = {};
 
-	static constexpr bool joins = can_join<std::remove_cvref_t<Awaited>>;
 	using result = decltype(std::declval<Awaiter &>().await_suspend(
 		std::declval<Promise &>().own_handle()));
 
@@ -499,40 +518,41 @@ template <typename Promise, typename Awaited, typename Awaiter> struct traced_aw
 	/* Another thread may resume the coroutine, and destroy this object, before it returns. */
 	[[gnu::always_inline]] result suspend()
 	{
+		using awaited = std::remove_cvref_t<Awaited>;
+		Promise &own = *self;
+
 		if constexpr (joins && Promise::at_once) {
-			self->hop();
-			begin_next(self->key());
-			return awaiter.await_suspend(self->own_handle());
+			own.hop();
+			begin_next(own, own.key());
+			return awaiter.await_suspend(own.own_handle());
 		} else if constexpr (joins && is_handle<result>) {
-			self->hop();
-			begin_next(kind());
-			result next = awaiter.await_suspend(self->own_handle());
-			begins = next.address(); /* unless the coroutine has begun already */
+			own.hop();
+			begin_next(own, kind<awaited>());
+			result next = awaiter.await_suspend(own.own_handle());
+			begins = address(next.address()); /* unless it has begun already */
 			return next;
 		} else {
-			const on_behalf scope(self, Promise::template waits_for<
-							    std::remove_cvref_t<Awaited>>());
+			const on_behalf scope(own.waiting(), own.template waits_for<awaited>());
 
 			if constexpr (joins)
-				begin_next(kind());
-			if constexpr (Promise::postpones) {
-				awaiter.await_suspend(self->own_handle());
-				self->postpone(&later);
+				begin_next(own, kind<awaited>());
+			if constexpr (Promise::postpones && !joins) {
+				awaiter.await_suspend(own.own_handle());
+				own.postpone(&later);
 			} else {
-				return awaiter.await_suspend(self->own_handle());
+				return awaiter.await_suspend(own.own_handle());
 			}
 		}
 	}
 
-	void begin_next(const void *key) noexcept
+	static void begin_next(link &awaiting, std::uintptr_t next) noexcept
 	{
-		begins_for = self;
-		begins = key;
+		begins_for = &awaiting;
+		begins = next;
 	}
-	static const void *kind() noexcept
+	template <typename Task> static std::uintptr_t kind() noexcept
 	{
-		return &kind_of<typename std::coroutine_traits<
-			std::remove_cvref_t<Awaited>>::promise_type>;
+		return address(&kind_of<typename std::coroutine_traits<Task>::promise_type>);
 	}
 };
 
@@ -541,8 +561,8 @@ template <typename Promise, typename Awaited, typename Awaiter> struct traced_aw
 /* The promise of the type as a base, whose own members may have the names of the link's. */
 template <typename Base> struct promise_base_of : Base, link {
 	using Base::Base;
-	using link::in, link::where, link::behalf, link::depth, link::inner, link::begin_in,
-		link::begin_task, link::note, link::hop, link::go_on, link::end;
+	using link::in, link::where, link::parent, link::behalf, link::depth, link::inner;
+	using link::begin_in, link::begin_task, link::note, link::hop, link::go_on, link::end;
 	Base &base() noexcept { return *this; }
 };
 
@@ -560,7 +580,6 @@ template <typename Base> struct promise_holder : promise_member<Base>, link {
 	}
 	Base &base() noexcept { return this->held; }
 	auto get_return_object() { return base().get_return_object(); }
-	void unhandled_exception() { base().unhandled_exception(); }
 };
 template <typename Base> struct promise_holder_void : promise_holder<Base> {
 	using promise_holder<Base>::promise_holder;
@@ -596,11 +615,9 @@ struct promise_around : Around {
 	/* The header tdt/asio.hpp knows these better. */
 	static constexpr bool at_once = false;   /* an awaited coroutine is always resumed here */
 	static constexpr bool postpones = false; /* an operation begins after the co_await */
-	struct postponed {};
-	template <typename Awaited> static constexpr const tdt_leaf_wait *waits_for()
-	{
-		return nullptr;
-	}
+	using postponed = std::false_type;
+	template <typename Awaited> const tdt_leaf_wait *waits_for() noexcept { return nullptr; }
+	link &waiting() noexcept { return *this; } /* the coroutine that is shown to wait */
 
 	auto own_handle() noexcept
 	{
@@ -609,22 +626,23 @@ struct promise_around : Around {
 		return std::coroutine_handle<Base>::from_promise(this->base());
 	}
 
-	void begin(std::uintptr_t base) noexcept
+	[[gnu::always_inline]] void begin(std::uintptr_t base) noexcept
 	{
-		link *outer = std::exchange(begins_for, nullptr);
-
-		if (outer == nullptr ||
-		    (begins != own_handle().address() && begins != &kind_of<Self>))
+		if (begins != address(own_handle().address()) &&
+		    begins != address(&kind_of<Self>)) {
 			this->begin_task(base, chain::spawner);
-		else if (outer->in != nullptr)
-			this->begin_in(outer, base);
+			return;
+		}
+		begins = 0;
+		if (begins_for->in != nullptr)
+			this->begin_in(begins_for, base);
 	}
 
 	auto initial_suspend(birth_argument born = TDT__CO_BIRTH, Plumbing plumbing = {})
 	{
 		struct traced_first {
 			Self *self;
-			first_awaiter awaiter;
+			[[no_unique_address]] first_awaiter awaiter;
 
 			bool await_ready() { return awaiter.await_ready(); }
 			auto await_suspend(std::coroutine_handle<>)
@@ -660,6 +678,19 @@ struct promise_around : Around {
 		this->end(Self::at_once || is_handle<next>);
 		return traced_last{ this->base().final_suspend() };
 	}
+
+#ifdef __cpp_exceptions
+	/* If it throws, the coroutine has ended, and the caller of resume() gets the exception. */
+	void unhandled_exception()
+	{
+		try {
+			this->base().unhandled_exception();
+		} catch (...) {
+			this->end(false);
+			throw;
+		}
+	}
+#endif
 
 	/*
 	 * gcc 12 knows the line of the call of await_transform() only if its result has no
@@ -745,6 +776,7 @@ struct traced_promise : promise_around<traced_promise<Base>, around<Base>, Base>
 } // namespace tdt
 
 #undef TDT__CO_BIRTH
+#undef TDT__CO_THREAD
 #undef TDT__CO_SUSPENDS
 
 #endif

@@ -188,21 +188,22 @@ static_assert(offsetof(await_place, fp) == 24, "the assembly knows this, too");
  */
 #define TDT__CO_LOCAL extern "C" inline __attribute__((visibility("hidden")))
 
-extern "C" typedef tdt_poll_t tdt__co_poll_fn(const tdt_future *awaited, tdt_context *cx) noexcept;
+extern "C" typedef tdt_poll_t tdt__co_poll_fn(const tdt::detail::coroutine *self,
+					      tdt_context *cx) noexcept;
 
 /*
  * A poll must not unwind.  If one does, std::terminate() ends the process here, because nothing may
  * unwind into the made-up frame.
  */
-TDT__CO_LOCAL __attribute__((noinline)) tdt_poll_t tdt__co_poll_awaited(const tdt_future *awaited,
-									tdt_context *cx) noexcept
+TDT__CO_LOCAL __attribute__((noinline)) tdt_poll_t
+tdt__co_poll_awaited(const tdt::detail::coroutine *self, tdt_context *cx) noexcept
 {
-	return tdt_future_poll(awaited, cx);
+	return tdt_future_poll(self->awaited, cx);
 }
 
 /*
- * tdt__co_poll_from(awaited, cx, pc, size, poll) calls `poll`(`awaited`, `cx`) from a made-up
- * frame of `size` bytes, whose call returns to `pc`.
+ * tdt__co_poll_from(self, cx, poll) calls `poll`(`self`, `cx`) from a made-up frame of
+ * `self->place.size` bytes, whose call returns to `self->place.pc`.
  *
  * tdt__co_resume_at(frame, cfa) resumes the coroutine `frame` and stores the end of its stack
  * frame in `*cfa`.  The first word of a coroutine is the function that resumes it.
@@ -210,12 +211,8 @@ TDT__CO_LOCAL __attribute__((noinline)) tdt_poll_t tdt__co_poll_awaited(const td
 #if TDT__CO_FRAMES
 #define TDT__CO_ASM extern "C" __attribute__((visibility("hidden")))
 
-TDT__CO_ASM tdt_poll_t tdt__co_poll_from(const tdt_future *awaited, tdt_context *cx, const void *pc,
-					 std::size_t size, tdt__co_poll_fn *poll
-#ifdef __aarch64__
-					 , std::size_t fp
-#endif
-);
+TDT__CO_ASM tdt_poll_t tdt__co_poll_from(const tdt::detail::coroutine *self, tdt_context *cx,
+					 tdt__co_poll_fn *poll);
 TDT__CO_ASM void tdt__co_resume_at(void *frame, const char **cfa);
 
 #undef TDT__CO_ASM
@@ -226,6 +223,16 @@ TDT__CO_ASM void tdt__co_resume_at(void *frame, const char **cfa);
  * .ifndef makes the assembler take the first copy only.  Link-time optimization may also discard
  * the symbols, so sizes are computed from local labels.
  */
+#ifdef __x86_64__
+#define TDT__CO_ENTRY "endbr64\n\t"
+#else
+#define TDT__CO_ENTRY "hint #34\n\t" /* bti c */
+#endif
+#define TDT__CO_BEGIN(name)                                                                        \
+	".p2align 4\n\t.weak " name "\n\t.hidden " name "\n\t.type " name ", @function\n"          \
+	name ":\n2:\n\t.cfi_startproc\n\t" TDT__CO_ENTRY
+#define TDT__CO_END(name) ".cfi_endproc\n\t.size " name ", . - 2b\n\t"
+
 #ifdef __x86_64__
 /*
  * The made-up frame, from its end (rbx) down:
@@ -245,14 +252,7 @@ TDT__CO_ASM void tdt__co_resume_at(void *frame, const char **cfa);
  */
 __asm__(".ifndef tdt__co_poll_from\n\t"
 	".pushsection .text.tdt__co_poll_from, \"axG\", @progbits, tdt__co_poll_from, comdat\n\t"
-	".p2align 4\n\t"
-	".weak tdt__co_poll_from\n\t"
-	".hidden tdt__co_poll_from\n\t"
-	".type tdt__co_poll_from, @function\n"
-	"tdt__co_poll_from:\n"
-	"2:\n\t"
-	".cfi_startproc\n\t"
-	"endbr64\n\t"
+	TDT__CO_BEGIN("tdt__co_poll_from")
 	"push %rbp\n\t"
 	".cfi_def_cfa_offset 16\n\t"
 	".cfi_offset %rbp, -16\n\t"
@@ -263,35 +263,31 @@ __asm__(".ifndef tdt__co_poll_from\n\t"
 	".cfi_def_cfa_offset 32\n\t"
 	"mov %rsp, %rbx\n\t"
 	".cfi_remember_state\n\t"
-	".cfi_undefined %r12\n\t"
-	".cfi_undefined %r13\n\t"
-	".cfi_undefined %r14\n\t"
-	".cfi_undefined %r15\n\t"
-	"nop\n"
+	".irp saved, %r12, %r13, %r14, %r15\n\t"
+	".cfi_undefined \\saved\n\t"
+	".endr\n\t"
+	"nop\n\t"
 	"1:\n\t"
 	".cfi_restore_state\n\t"
 	".cfi_def_cfa %rbx, 32\n\t"
 	"lea 1b(%rip), %rax\n\t"
 	"push %rax\n\t"
 	"push %rbp\n\t"
+	".rept 6\n\t"
 	"push %rbx\n\t"
-	"push %rbx\n\t"
-	"push %rbx\n\t"
-	"push %rbx\n\t"
-	"push %rbx\n\t"
-	"push %rbx\n\t"
+	".endr\n\t"
 	"mov %rbx, %rax\n\t"
-	"sub %rcx, %rax\n\t"
+	"sub 8(%rdi), %rax\n\t"
 	"mov %rax, %rsp\n\t"
 	/* The call from the made-up frame, and its rbp, as a function that is called saves it. */
-	"push %rdx\n\t"
+	"push (%rdi)\n\t"
 	"lea -16(%rbx), %rax\n\t"
 	"push %rax\n\t"
 	"mov %rsp, %rbp\n\t"
 	".cfi_remember_state\n\t"
 	".cfi_def_cfa %rsp, 16\n\t"
 	".cfi_undefined %rbx\n\t"
-	"call *%r8\n\t"
+	"call *%rdx\n\t"
 	".cfi_restore_state\n\t"
 	"mov %rbx, %rsp\n\t"
 	".cfi_def_cfa %rsp, 32\n\t"
@@ -302,37 +298,19 @@ __asm__(".ifndef tdt__co_poll_from\n\t"
 	"pop %rbp\n\t"
 	".cfi_def_cfa_offset 8\n\t"
 	"ret\n\t"
-	".cfi_endproc\n"
-	"3:\n\t"
-	".size tdt__co_poll_from, 3b - 2b\n"
+	TDT__CO_END("tdt__co_poll_from")
 
-	".p2align 4\n\t"
-	".weak tdt__co_resume_at\n\t"
-	".hidden tdt__co_resume_at\n\t"
-	".type tdt__co_resume_at, @function\n"
-	"tdt__co_resume_at:\n"
-	"4:\n\t"
-	".cfi_startproc\n\t"
-	"endbr64\n\t"
+	TDT__CO_BEGIN("tdt__co_resume_at")
 	"lea 8(%rsp), %rax\n\t"
 	"mov %rax, (%rsi)\n\t"
 	"jmp *(%rdi)\n\t"
-	".cfi_endproc\n"
-	"5:\n\t"
-	".size tdt__co_resume_at, 5b - 4b\n"
+	TDT__CO_END("tdt__co_resume_at")
 
 	/*
 	 * awaiter::await_suspend().  The frame of the coroutine ends at `self->place.cfa`, and
 	 * begins above our return address.
 	 */
-	".p2align 4\n\t"
-	".weak tdt__co_suspend\n\t"
-	".hidden tdt__co_suspend\n\t"
-	".type tdt__co_suspend, @function\n"
-	"tdt__co_suspend:\n"
-	"6:\n\t"
-	".cfi_startproc\n\t"
-	"endbr64\n\t"
+	TDT__CO_BEGIN("tdt__co_suspend")
 	"mov (%rdi), %rcx\n\t"
 	"mov (%rsp), %rax\n\t"
 	"mov %rax, (%rcx)\n\t"
@@ -342,9 +320,7 @@ __asm__(".ifndef tdt__co_poll_from\n\t"
 	"mov %rax, 8(%rcx)\n\t"
 	"mov $1, %eax\n\t"
 	"ret\n\t"
-	".cfi_endproc\n"
-	"7:\n\t"
-	".size tdt__co_suspend, 7b - 6b\n\t"
+	TDT__CO_END("tdt__co_suspend")
 	".popsection\n\t"
 	".endif");
 #else
@@ -360,14 +336,7 @@ __asm__(".ifndef tdt__co_poll_from\n\t"
  */
 __asm__(".ifndef tdt__co_poll_from\n\t"
 	".pushsection .text.tdt__co_poll_from, \"axG\", @progbits, tdt__co_poll_from, comdat\n\t"
-	".p2align 4\n\t"
-	".weak tdt__co_poll_from\n\t"
-	".hidden tdt__co_poll_from\n\t"
-	".type tdt__co_poll_from, @function\n"
-	"tdt__co_poll_from:\n"
-	"2:\n\t"
-	".cfi_startproc\n\t"
-	"hint #34\n\t" /* bti c */
+	TDT__CO_BEGIN("tdt__co_poll_from")
 	"stp x29, x30, [sp, #-32]!\n\t"
 	".cfi_def_cfa_offset 32\n\t"
 	".cfi_offset x29, -32\n\t"
@@ -377,42 +346,38 @@ __asm__(".ifndef tdt__co_poll_from\n\t"
 	"mov x29, sp\n\t"
 	"mov x19, sp\n\t"
 	".cfi_remember_state\n\t"
-	".cfi_undefined x20\n\t"
-	".cfi_undefined x21\n\t"
-	".cfi_undefined x22\n\t"
-	".cfi_undefined x23\n\t"
-	".cfi_undefined x24\n\t"
-	".cfi_undefined x25\n\t"
-	".cfi_undefined x26\n\t"
-	".cfi_undefined x27\n\t"
-	".cfi_undefined x28\n\t"
+	".irp saved, x20, x21, x22, x23, x24, x25, x26, x27, x28\n\t"
+	".cfi_undefined \\saved\n\t"
+	".endr\n\t"
 	"nop\n\t"
 	"1:\n\t"
 	".cfi_restore_state\n\t"
 	".cfi_def_cfa x19, 32\n\t"
 	"adr x9, 1b\n\t"
 	"mov x10, x29\n\t"
-	"sub x11, x19, x3\n\t"
+	"ldp x12, x13, [x0]\n\t"
+	"ldr x14, [x0, #24]\n\t"
+	"sub x11, x19, x13\n\t"
 	"mov sp, x11\n\t"
-	"cbnz x5, 9f\n\t"
+	"cbnz x14, 9f\n\t"
 	"8:\n\t"
 	"str x9, [x11], #8\n\t"
 	"cmp x11, x19\n\t"
 	"b.lo 8b\n\t"
 	"b 10f\n\t"
 	"9:\n\t"
-	"sub x10, x19, x5\n\t"
+	"sub x10, x19, x14\n\t"
 	"stp x29, x9, [x10]\n\t"
 	"10:\n\t"
 	/* The call from the made-up frame, as what is called saves it. */
-	"stp x10, x2, [sp, #-16]!\n\t"
+	"stp x10, x12, [sp, #-16]!\n\t"
 	"mov x29, sp\n\t"
 	".cfi_remember_state\n\t"
 	".cfi_def_cfa sp, 16\n\t"
 	".cfi_offset x29, -16\n\t"
 	".cfi_offset x30, -8\n\t"
 	".cfi_undefined x19\n\t"
-	"blr x4\n\t"
+	"blr x2\n\t"
 	".cfi_restore_state\n\t"
 	"mov sp, x19\n\t"
 	".cfi_def_cfa sp, 32\n\t"
@@ -423,38 +388,20 @@ __asm__(".ifndef tdt__co_poll_from\n\t"
 	".cfi_restore x29\n\t"
 	".cfi_restore x30\n\t"
 	"ret\n\t"
-	".cfi_endproc\n"
-	"3:\n\t"
-	".size tdt__co_poll_from, 3b - 2b\n\t"
+	TDT__CO_END("tdt__co_poll_from")
 
-	".p2align 4\n\t"
-	".weak tdt__co_resume_at\n\t"
-	".hidden tdt__co_resume_at\n\t"
-	".type tdt__co_resume_at, @function\n"
-	"tdt__co_resume_at:\n"
-	"4:\n\t"
-	".cfi_startproc\n\t"
-	"hint #34\n\t"
+	TDT__CO_BEGIN("tdt__co_resume_at")
 	"mov x9, sp\n\t"
 	"str x9, [x1]\n\t"
 	"ldr x16, [x0]\n\t"
 	"br x16\n\t"
-	".cfi_endproc\n"
-	"5:\n\t"
-	".size tdt__co_resume_at, 5b - 4b\n\t"
+	TDT__CO_END("tdt__co_resume_at")
 
 	/*
 	 * awaiter::await_suspend().  The frame of the coroutine is [sp, `self->place.cfa`), and has
 	 * a frame record if x29 points into it.
 	 */
-	".p2align 4\n\t"
-	".weak tdt__co_suspend\n\t"
-	".hidden tdt__co_suspend\n\t"
-	".type tdt__co_suspend, @function\n"
-	"tdt__co_suspend:\n"
-	"6:\n\t"
-	".cfi_startproc\n\t"
-	"hint #34\n\t"
+	TDT__CO_BEGIN("tdt__co_suspend")
 	"ldr x9, [x0]\n\t"
 	"ldr x10, [x9, #16]\n\t"
 	"mov x11, sp\n\t"
@@ -467,17 +414,18 @@ __asm__(".ifndef tdt__co_poll_from\n\t"
 	"str x10, [x9, #24]\n\t"
 	"mov w0, #1\n\t"
 	"ret\n\t"
-	".cfi_endproc\n"
-	"7:\n\t"
-	".size tdt__co_suspend, 7b - 6b\n\t"
+	TDT__CO_END("tdt__co_suspend")
 	".popsection\n\t"
 	".endif");
 #endif
+#undef TDT__CO_ENTRY
+#undef TDT__CO_BEGIN
+#undef TDT__CO_END
 #else
-TDT__CO_LOCAL tdt_poll_t tdt__co_poll_from(const tdt_future *awaited, tdt_context *cx, const void *,
-					   std::size_t, tdt__co_poll_fn *poll)
+TDT__CO_LOCAL tdt_poll_t tdt__co_poll_from(const tdt::detail::coroutine *self, tdt_context *cx,
+					   tdt__co_poll_fn *poll)
 {
-	return poll(awaited, cx);
+	return poll(self, cx);
 }
 
 TDT__CO_LOCAL void tdt__co_resume_at(void *frame, const char **)
@@ -509,17 +457,6 @@ TDT__CO_LOCAL bool tdt__co_go_on(tdt::detail::coroutine *self, tdt_poll_t end) n
 	return !std::coroutine_handle<>::from_address(self->frame).done();
 }
 
-TDT__CO_LOCAL tdt_poll_t tdt__co_poll_await(const tdt::detail::coroutine *self,
-					    tdt_context *cx) noexcept
-{
-	return tdt__co_poll_from(self->awaited, cx, self->place.pc, self->place.size,
-				 tdt__co_poll_awaited
-#if TDT__CO_FRAMES && defined(__aarch64__)
-				 , self->place.fp
-#endif
-	);
-}
-
 /* The functions `poll` and `drop` of a coroutine, with the ABI of futures. */
 TDT__CO_LOCAL tdt_poll_t tdt__co_poll(void *state, tdt_context *cx) noexcept
 {
@@ -529,13 +466,13 @@ TDT__CO_LOCAL tdt_poll_t tdt__co_poll(void *state, tdt_context *cx) noexcept
 	if (self->ended)
 		return TDT_PANICKED;
 	if (self->awaited != nullptr) {
-		end = tdt__co_poll_await(self, cx);
+		end = tdt__co_poll_from(self, cx, tdt__co_poll_awaited);
 		if (end == TDT_PENDING)
 			return TDT_PENDING;
 		tdt__co_went_on();
 	}
 	while (tdt__co_go_on(self, end)) {
-		end = tdt__co_poll_await(self, cx);
+		end = tdt__co_poll_from(self, cx, tdt__co_poll_awaited);
 		if (end == TDT_PENDING)
 			return TDT_PENDING;
 	}

@@ -78,21 +78,6 @@ void tdt__leaf_go_on(struct tdt_handle *task)
 	tdt__barrier_copying();
 }
 
-void tdt__leaf_waits(struct tdt_handle *task, const struct tdt_leaf *leaf, bool notes,
-		     bool records)
-{
-	for (uint32_t i = 0; leaf != NULL && i < leaf->n_waits; i++) {
-		const struct tdt_leaf_wait *wait = &leaf->waits[i];
-		enum tdt_wait_kind kind = (enum tdt_wait_kind)wait->kind;
-
-		if (notes)
-			tdt__note_wait(&task->record, kind, wait->object, wait->owner, wait->name);
-		if (records)
-			tdt__record_wait(task->record.id, kind, wait->object, wait->owner,
-					 wait->name);
-	}
-}
-
 /* `answers`: the list is all that the task waits for. */
 static inline void set_leaf(struct tdt_handle *task, struct tdt_leaf *leaf, bool answers)
 {

@@ -12,8 +12,10 @@
 
 #include <tdt/integrate/leaf.h>
 
+#include "recorder/record.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
+#include "task/waits.h"
 
 /*
  * Answer the requests of an idle task by the list that is in force.  False: no list is, or the task
@@ -38,8 +40,20 @@ static inline struct tdt_leaf *tdt__leaf_of(const struct tdt_handle *task)
  * What a task waits for at the list, which may be NULL: note it in the record, and have it in the
  * recording.  A run is recorded with the list at which it ends, since the last one counts.
  */
-void tdt__leaf_waits(struct tdt_handle *task, const struct tdt_leaf *leaf, bool notes,
-		     bool records);
+static inline void tdt__leaf_waits(struct tdt_handle *task, const struct tdt_leaf *leaf, bool notes,
+				   bool records)
+{
+	for (uint32_t i = 0; leaf != NULL && i < leaf->n_waits; i++) {
+		const struct tdt_leaf_wait *wait = &leaf->waits[i];
+		enum tdt_wait_kind kind = (enum tdt_wait_kind)wait->kind;
+
+		if (notes)
+			tdt__note_wait(&task->record, kind, wait->object, wait->owner, wait->name);
+		if (records)
+			tdt__record_wait(task->record.id, kind, wait->object, wait->owner,
+					 wait->name);
+	}
+}
 
 /*
  * The task is left: without a list that was set since it was entered, it waits where it did.

@@ -136,8 +136,7 @@ static enum role our_role(const char *name)
 	} ours[] = {
 		{ "tdt_waker_clone", CLONES },       { "tdt_future_poll", PASSES },
 		{ "tdt_async_await", AWAITS },       { "tdt__co_poll_from", AWAITS },
-		{ "tdt__co_poll_awaited", AWAITS },  { "tdt__co_poll_await", AWAITS },
-		{ "tdt_co_await", CO_AWAITS },
+		{ "tdt__co_poll_awaited", AWAITS },  { "tdt_co_await", CO_AWAITS },
 		{ "tdt__coroutine_await", PASSES },  { "tdt__coroutine_main", CO_MAIN },
 		{ "tdt__coroutine_resume", PASSES }, { "tdt__coroutine_poll", PASSES },
 		{ "tdt__traced_poll", PASSES },      { "tdt__observed_poll", PASSES },

@@ -137,6 +137,21 @@ for compiler in "$TEST_GXX" "$TEST_CLANGXX"; do
 	done
 done
 
+# A coroutine in a shared library finds what its thread has without a call.
+# shellcheck disable=SC2086 # lists of flags
+reaches_its_thread()
+{
+	"$compiler" -std=c++20 -O2 -fPIC -c $shared "$fixtures/coro_types.cc" -o pic.o 2>pic.err &&
+		! nm -u pic.o | grep -q __tls_get_addr
+}
+
+for compiler in "$TEST_GXX" "$TEST_CLANGXX"; do
+	if test -n "$compiler" && can "$compiler" -std=c++20 coroutine; then
+		claim "a shared library calls no function for what a thread has ($compiler)" \
+			reaches_its_thread
+	fi
+done
+
 # --- Files without the header ---
 
 # A coroutine is defined in a file that lacks tdt/asio.hpp, and called in one that has it.
