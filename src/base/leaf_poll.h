@@ -13,6 +13,14 @@
 	tdt_poll_t future(void *state, struct tdt_context *cx) __asm__(#future ".poll")            \
 		__attribute__((visibility("default"))) TDT__NO_ICF
 
+/* Define such a poll, which returns what an expression with `state` and `cx` gives. */
+#define TDT__LEAF_POLL_BY(future, expression)                                                      \
+	TDT__LEAF_POLL(future);                                                                    \
+	tdt_poll_t future(void *state, struct tdt_context *cx)                                     \
+	{                                                                                          \
+		return expression;                                                                 \
+	}
+
 /* Polls with the same code stay apart: each has its name. */
 #if __has_attribute(no_icf)
 #define TDT__NO_ICF __attribute__((no_icf))

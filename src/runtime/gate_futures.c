@@ -45,19 +45,11 @@ static void report_semaphore(void *state)
 	tdt_leaf_waits_on_named(TDT_WAIT_OTHER, semaphore, 0, semaphore->name);
 }
 
-TDT__LEAF_POLL(tdt_semaphore_acquire);
+TDT__LEAF_POLL_BY(tdt_semaphore_acquire,
+		  tdt__gate_leaf_poll(state, cx, pass_semaphore, report_semaphore))
 
-tdt_poll_t tdt_semaphore_acquire(void *state, struct tdt_context *cx)
-{
-	return tdt__gate_leaf_poll(state, cx, pass_semaphore, report_semaphore);
-}
-
-TDT__LEAF_POLL(tdt_notify_wait);
-
-tdt_poll_t tdt_notify_wait(void *state, struct tdt_context *cx)
-{
-	return tdt__gate_leaf_poll(state, cx, pass_semaphore, report_semaphore);
-}
+TDT__LEAF_POLL_BY(tdt_notify_wait,
+		  tdt__gate_leaf_poll(state, cx, pass_semaphore, report_semaphore))
 
 static void drop_acquiring(void *state)
 {
@@ -135,26 +127,9 @@ static void report_channel(void *state)
 	tdt_leaf_waits_on_named(TDT_WAIT_CHANNEL, channel, 0, channel->name);
 }
 
-TDT__LEAF_POLL(tdt_channel_send);
-
-tdt_poll_t tdt_channel_send(void *state, struct tdt_context *cx)
-{
-	return tdt__gate_leaf_poll(state, cx, pass_value, report_channel);
-}
-
-TDT__LEAF_POLL(tdt_channel_receive);
-
-tdt_poll_t tdt_channel_receive(void *state, struct tdt_context *cx)
-{
-	return tdt__gate_leaf_poll(state, cx, pass_value, report_channel);
-}
-
-TDT__LEAF_POLL(tdt_oneshot_receive);
-
-tdt_poll_t tdt_oneshot_receive(void *state, struct tdt_context *cx)
-{
-	return tdt__gate_leaf_poll(state, cx, pass_value, report_channel);
-}
+TDT__LEAF_POLL_BY(tdt_channel_send, tdt__gate_leaf_poll(state, cx, pass_value, report_channel))
+TDT__LEAF_POLL_BY(tdt_channel_receive, tdt__gate_leaf_poll(state, cx, pass_value, report_channel))
+TDT__LEAF_POLL_BY(tdt_oneshot_receive, tdt__gate_leaf_poll(state, cx, pass_value, report_channel))
 
 static void drop_passing(void *state)
 {

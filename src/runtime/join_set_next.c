@@ -42,19 +42,8 @@ static void report_set(void *state)
 	tdt__join_set_report(joining->set, joining->all);
 }
 
-TDT__LEAF_POLL(tdt_join_set_next);
-
-tdt_poll_t tdt_join_set_next(void *state, struct tdt_context *cx)
-{
-	return tdt__gate_leaf_poll(state, cx, pass_set, report_set);
-}
-
-TDT__LEAF_POLL(tdt_join_set_wait);
-
-tdt_poll_t tdt_join_set_wait(void *state, struct tdt_context *cx)
-{
-	return tdt__gate_leaf_poll(state, cx, pass_set, report_set);
-}
+TDT__LEAF_POLL_BY(tdt_join_set_next, tdt__gate_leaf_poll(state, cx, pass_set, report_set))
+TDT__LEAF_POLL_BY(tdt_join_set_wait, tdt__gate_leaf_poll(state, cx, pass_set, report_set))
 
 static void drop_joining(void *state)
 {

@@ -23,12 +23,7 @@ static void report_mutex(void *state)
 	tdt__mutex_report(((struct tdt__locking *)state)->mutex);
 }
 
-TDT__LEAF_POLL(tdt_mutex_lock);
-
-tdt_poll_t tdt_mutex_lock(void *state, struct tdt_context *cx)
-{
-	return tdt__gate_leaf_poll(state, cx, pass_mutex, report_mutex);
-}
+TDT__LEAF_POLL_BY(tdt_mutex_lock, tdt__gate_leaf_poll(state, cx, pass_mutex, report_mutex))
 
 static void drop_lock(void *state)
 {

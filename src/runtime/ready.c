@@ -57,12 +57,7 @@ static ssize_t ask_kernel(void *state)
 	return n > 0 ? 0 : n == 0 || errno == EINTR ? -EAGAIN : -errno;
 }
 
-TDT__LEAF_POLL(tdt_tcp_ready);
-
-tdt_poll_t tdt_tcp_ready(void *state, struct tdt_context *cx)
-{
-	return tdt__readiness_poll(state, cx, ask_kernel);
-}
+TDT__LEAF_POLL_BY(tdt_tcp_ready, tdt__readiness_poll(state, cx, ask_kernel))
 
 struct tdt_future tdt__tcp_ready_new(struct tdt_tcp *tcp, bool to_write, int *error)
     TDT__LEAF_CALL(tdt_tcp_ready);
@@ -96,12 +91,7 @@ static ssize_t take_signal(void *state)
 	return n < 0 ? -errno : (ssize_t)info.ssi_signo;
 }
 
-TDT__LEAF_POLL(tdt_signal_wait);
-
-tdt_poll_t tdt_signal_wait(void *state, struct tdt_context *cx)
-{
-	return tdt__readiness_poll(state, cx, take_signal);
-}
+TDT__LEAF_POLL_BY(tdt_signal_wait, tdt__readiness_poll(state, cx, take_signal))
 
 /* Name the socket after its signals, for traces and dumps: "signals 2 15". */
 static int name_signals(struct tdt__socket *socket, const int *signals)

@@ -94,26 +94,9 @@ tdt__transfer_poll(struct transfer *transfer, struct tdt_context *cx,
 	return polled;
 }
 
-TDT__LEAF_POLL(tdt_tcp_read);
-
-tdt_poll_t tdt_tcp_read(void *state, struct tdt_context *cx)
-{
-	return tdt__transfer_poll(state, cx, receive);
-}
-
-TDT__LEAF_POLL(tdt_tcp_write);
-
-tdt_poll_t tdt_tcp_write(void *state, struct tdt_context *cx)
-{
-	return tdt__transfer_poll(state, cx, send_all);
-}
-
-TDT__LEAF_POLL(tdt_tcp_writev);
-
-tdt_poll_t tdt_tcp_writev(void *state, struct tdt_context *cx)
-{
-	return tdt__transfer_poll(state, cx, send_all);
-}
+TDT__LEAF_POLL_BY(tdt_tcp_read, tdt__transfer_poll(state, cx, receive))
+TDT__LEAF_POLL_BY(tdt_tcp_write, tdt__transfer_poll(state, cx, send_all))
+TDT__LEAF_POLL_BY(tdt_tcp_writev, tdt__transfer_poll(state, cx, send_all))
 
 static void drop_transfer(void *state)
 {
@@ -280,12 +263,7 @@ static ssize_t accept_one(void *state)
 	return 0;
 }
 
-TDT__LEAF_POLL(tdt_tcp_accept);
-
-tdt_poll_t tdt_tcp_accept(void *state, struct tdt_context *cx)
-{
-	return tdt__opening_poll(state, cx, accept_one);
-}
+TDT__LEAF_POLL_BY(tdt_tcp_accept, tdt__opening_poll(state, cx, accept_one))
 
 /* The first poll.  Returns 0, -EAGAIN if the connect is in progress, or another negative errno. */
 static int connect_first(struct opening *opening)
@@ -323,12 +301,7 @@ static ssize_t try_connect(void *state)
 	return opening->has_socket ? connect_further(opening) : connect_first(opening);
 }
 
-TDT__LEAF_POLL(tdt_tcp_connect);
-
-tdt_poll_t tdt_tcp_connect(void *state, struct tdt_context *cx)
-{
-	return tdt__opening_poll(state, cx, try_connect);
-}
+TDT__LEAF_POLL_BY(tdt_tcp_connect, tdt__opening_poll(state, cx, try_connect))
 
 static void drop_opening(void *state)
 {
