@@ -121,7 +121,7 @@ static inline struct tdt__thread *tdt__thread_here(void)
 		     : "=r"(here));
 	return here;
 }
-#elif defined(__aarch64__)
+#else
 static inline struct tdt__thread *tdt__thread_here(void)
 {
 	struct tdt__thread *here;
@@ -134,8 +134,6 @@ static inline struct tdt__thread *tdt__thread_here(void)
 		     : "=&r"(here), "=&r"(offset));
 	return here;
 }
-#else
-struct tdt__thread *tdt__thread_here(void);
 #endif
 
 /* Find out the id of this thread, with some system calls.  Called once in each thread. */

@@ -48,18 +48,11 @@ static uint32_t best_clock(void)
 	return is_invariant() && is_clock_source() ? TDT_RECORDING_TSC : TDT_RECORDING_MONOTONIC;
 }
 
-#elif defined(__aarch64__)
-
-static uint32_t best_clock(void)
-{
-	return TDT_RECORDING_CNTVCT;
-}
-
 #else
 
 static uint32_t best_clock(void)
 {
-	return TDT_RECORDING_MONOTONIC;
+	return TDT_RECORDING_CNTVCT;
 }
 
 #endif

@@ -257,10 +257,6 @@ static void extend_ahead(struct tdt__block *block, struct tdt_recording_ring *ri
 
 #define TOUCHED_AHEAD 524288u
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
 /*
  * Give the slots memory that the thread will write next, so that it makes no page faults.  A kernel
  * older than 5.14 refuses.
