@@ -129,8 +129,8 @@ static int copy_current(struct tdt__target *target, const struct tdt__found *fou
 
 /* --- What is added ------------------------------------------------------------------------ */
 
-static void add_task(struct tdt__supplement *supplement, const struct tdt_task_record *record,
-		     struct tdt__images *images, uint64_t now)
+static void add_live_task(struct tdt__supplement *supplement, const struct tdt_task_record *record,
+			  struct tdt__images *images, uint64_t now)
 {
 	const struct tdt_event event = { .kind = TDT_EVENT_TASK,
 					 .time = now,
@@ -161,7 +161,7 @@ static void add_tasks(struct tdt__supplement *supplement, const struct tdt__reco
 		if (listed.orphaned != 0)
 			tdt__supplement_add(supplement, &event, (const char *)&listed,
 					    sizeof listed);
-		add_task(supplement, record, images, now);
+		add_live_task(supplement, record, images, now);
 	}
 }
 

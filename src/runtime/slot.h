@@ -16,7 +16,7 @@
  *     if not, return pending
  *
  *   tdt__slot_register            one thread at a time: the leaf's poll
- *   tdt__slot_take, wake, clear   any thread, any time
+ *   tdt__slot_take, clear         any thread, any time
  */
 
 #include <stdatomic.h>
@@ -38,12 +38,6 @@ static inline const struct tdt_waker *tdt__slot_take(struct tdt__slot *slot)
 static inline void tdt__slot_clear(struct tdt__slot *slot)
 {
 	tdt_waker_drop(tdt__slot_take(slot));
-}
-
-/* Wake the waker, if there is one. */
-static inline void tdt__slot_wake(struct tdt__slot *slot)
-{
-	tdt_waker_wake(tdt__slot_take(slot));
 }
 
 /*
