@@ -56,11 +56,7 @@ struct looking {
 
 static void begin_looking(struct looking *looking)
 {
-	struct timespec real;
-
-	clock_gettime(CLOCK_REALTIME, &real);
-	looking->result->real =
-		(uint64_t)real.tv_sec * TDT__SECOND + (uint64_t)real.tv_nsec;
+	looking->result->real = tdt__clock_of(CLOCK_REALTIME);
 	looking->start = tdt__clock();
 	looking->end = looking->start + looking->options->duration;
 	memcpy(looking->random, &looking->start, sizeof looking->random);
@@ -244,18 +240,10 @@ static void report_looks(const struct tdt__profile *profile, const struct profil
 		       strerror(profile->sampling.refused));
 }
 
-static uint64_t cpu_time(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * TDT__SECOND + (uint64_t)now.tv_nsec;
-}
-
-/* The cost of the looks since `cpu` (cpu_time()), as a share of one CPU. */
+/* The cost of the looks since `cpu`, as a share of one CPU. */
 static void report_cost(const struct looking *looking, uint64_t cpu)
 {
-	uint64_t used = cpu_time() - cpu, passed = tdt__clock() - looking->start;
+	uint64_t used = tdt__clock_of(CLOCK_PROCESS_CPUTIME_ID) - cpu, passed = tdt__clock() - looking->start;
 
 	if (looking->options->verbose)
 		fprintf(stderr, "%s: the looks took %.2f %% of one CPU\n", outside_program.name,
@@ -273,7 +261,7 @@ static int look_and_print(const struct options *options, struct outside *outside
 
 	make_requests(options, &requests, profile, result, &outside->found[0]);
 	begin_looking(&looking);
-	cpu = cpu_time();
+	cpu = tdt__clock_of(CLOCK_PROCESS_CPUTIME_ID);
 	error = look_in_periods(&looking);
 	report_cost(&looking, cpu);
 	if (read_recorded_times(&looking, outside, &times))

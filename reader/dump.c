@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <tdt/future.h>
 
@@ -255,8 +254,7 @@ static void name_owners(const struct collecting *collecting,
 static void wait_for_losts(struct tdt__tasks *tasks)
 {
 	uint64_t until = tasks->losts.sure_at - (uint64_t)tasks->target->clock_offset;
-	const struct timespec wake = { .tv_sec = (time_t)(until / TDT__SECOND),
-				       .tv_nsec = (long)(until % TDT__SECOND) };
+	const struct timespec wake = tdt__timespec(until);
 
 	if (tasks->losts.sure_at == 0)
 		return;

@@ -9,7 +9,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 struct tdt_handle;
 struct tdt__coroutine;
@@ -152,12 +153,7 @@ static inline uint32_t tdt__thread_id(void)
  */
 static inline uint64_t tdt__now(void)
 {
-	struct timespec now;
-
-	if (tdt__thread.now != 0)
-		return tdt__thread.now;
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return tdt__thread.now != 0 ? tdt__thread.now : tdt__clock_of(CLOCK_MONOTONIC_COARSE);
 }
 
 /*

@@ -9,7 +9,6 @@
 
 #include <link.h>
 #include <pthread.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/service.h"
@@ -83,8 +82,7 @@ static void need_reporter(void)
 
 static bool wait_until(uint64_t ticket, uint64_t deadline)
 {
-	const struct timespec until = { (time_t)(deadline / 1000000000),
-					(long)(deadline % 1000000000) };
+	const struct timespec until = tdt__timespec(deadline);
 	int error = 0;
 
 	while (reporter.answered < ticket && error == 0)
@@ -180,8 +178,7 @@ void tdt__unloads_begin(void)
  */
 void tdt__unloads_lock(void)
 {
-	uint64_t until = tdt__clock() + FORK_WAIT;
-	const struct timespec limit = { (time_t)(until / 1000000000), (long)(until % 1000000000) };
+	const struct timespec limit = tdt__timespec(tdt__clock() + FORK_WAIT);
 	int error = 0;
 
 	pthread_mutex_lock(&lock);

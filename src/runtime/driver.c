@@ -11,9 +11,9 @@
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "runtime/current.h"
 #include "runtime/idle.h"
 #include "runtime/loop.h"
@@ -52,14 +52,6 @@ void tdt__driver_wake(struct tdt__driver *driver, uint64_t due_ms)
 
 /* --- A turn ---------------------------------------------------------------------- */
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /*
  * How long the thread in the role may sleep now, in ms; -1: for ever.  The clock is rounded down,
  * and the time at which a timer is due is rounded up: so no timer is early.
@@ -71,7 +63,7 @@ static int time_left(struct tdt__driver *driver)
 	atomic_store_explicit(&driver->sleeps_until, due, memory_order_relaxed);
 	if (due == UINT64_MAX)
 		return -1;
-	now = now_ns() / 1000000u;
+	now = tdt__clock() / 1000000u;
 	return due <= now ? 0 : due - now > INT32_MAX ? INT32_MAX : (int)(due - now);
 }
 
@@ -96,7 +88,7 @@ void tdt__turn_wait(struct tdt__driver *driver, struct tdt__turn *turn, bool sle
 	atomic_store_explicit(&driver->sleeps_until, 0, memory_order_relaxed);
 	turn->n = n < 0 ? 0 : n;
 	turn->n_others = turn->n_woken = 0;
-	turn->now_ns = now_ns();
+	turn->now_ns = tdt__clock();
 }
 
 void tdt__turn_wake(struct tdt__turn *turn, const struct tdt_waker *waker)

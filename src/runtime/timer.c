@@ -3,14 +3,13 @@
 
 #include <config.h>
 
+#include "base/clock.h"
 #include "runtime/timer.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define NS_A_MS 1000000u
-#define NS_A_S 1000000000u
 
 /* --- The heap, under the driver's lock ------------------------------------------ */
 
@@ -100,13 +99,10 @@ struct tdt__timer *tdt__timer_new(uint64_t ms)
 /* The first time, on a clock that counts whole ms, when at least `ms` will have passed from now. */
 static uint64_t due_in(uint64_t ms)
 {
-	struct timespec now;
-	uint64_t now_ns, due_ns;
+	uint64_t due_ns;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	now_ns = (uint64_t)now.tv_sec * NS_A_S + (uint64_t)now.tv_nsec;
 	if (__builtin_mul_overflow(ms, NS_A_MS, &due_ns) ||
-	    __builtin_add_overflow(due_ns, now_ns, &due_ns))
+	    __builtin_add_overflow(due_ns, tdt__clock(), &due_ns))
 		return UINT64_MAX;
 	return due_ns / NS_A_MS + (due_ns % NS_A_MS != 0);
 }

@@ -6,10 +6,10 @@
 #include "runtime/worker.h"
 
 #include <stdio.h>
-#include <time.h>
 
 #include <tdt/integrate/hooks.h>
 
+#include "base/clock.h"
 #include "runtime/current.h"
 #include "runtime/rt.h"
 #include "runtime/task.h"
@@ -151,10 +151,7 @@ void tdt__worker_now(struct tdt__worker *worker, uint64_t ns)
 
 static void begin_turn(struct tdt__worker *worker)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	tdt__worker_now(worker, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
+	tdt__worker_now(worker, tdt__clock());
 }
 
 /* The task to poll next.  NULL: the runtime stops. */

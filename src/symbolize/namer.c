@@ -13,7 +13,6 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/service.h"
@@ -172,8 +171,7 @@ static bool is_stuck(void)
 
 static void wait_job(const struct job *job, uint64_t deadline)
 {
-	const struct timespec until = { (time_t)(deadline / 1000000000),
-					(long)(deadline % 1000000000) };
+	const struct timespec until = tdt__timespec(deadline);
 	int error = 0;
 
 	while (!job->done && error == 0) {

@@ -11,7 +11,6 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <tdt/watch.h>
 
@@ -137,7 +136,7 @@ void tdt__watch_pass(uint64_t ns)
 /* Sleep until `time`, or until the interval changes. */
 static void sleep_until(uint64_t time)
 {
-	const struct timespec until = { (time_t)(time / TDT__SECOND), (long)(time % TDT__SECOND) };
+	const struct timespec until = tdt__timespec(time);
 
 	pthread_cond_clockwait(&changed, &tdt__watch_lock, CLOCK_MONOTONIC, &until);
 }
