@@ -103,18 +103,8 @@ static void *name(void *nothing)
 /* Start the thread, unless there is one.  Releases the lock meanwhile. */
 static void need_namer(void)
 {
-	int error;
-
-	if (namer.running)
-		return;
-	namer.running = true;
-	pthread_mutex_unlock(&tdt__symbol_lock);
-	error = tdt__service_start(name);
-	pthread_mutex_lock(&tdt__symbol_lock);
-	if (error == 0)
-		return;
-	namer.running = false;
-	pthread_cond_broadcast(&namer.done); /* for the requesters that counted on the thread */
+	if (tdt__service_need(name, &namer.running, &tdt__symbol_lock) != 0)
+		pthread_cond_broadcast(&namer.done); /* for those who counted on the thread */
 }
 
 /* --- The requester's -------------------------------------------------------------- */

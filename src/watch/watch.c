@@ -167,19 +167,6 @@ static void *tdt_watch_ticker(void *arg)
 	return NULL;
 }
 
-/* Gives up the lock while the thread is started: see service.h. */
-static int start_ticker(void)
-{
-	int error;
-
-	ticking = true;
-	pthread_mutex_unlock(&tdt__watch_lock);
-	error = tdt__service_start(tdt_watch_ticker);
-	pthread_mutex_lock(&tdt__watch_lock);
-	ticking = error == 0;
-	return error;
-}
-
 /* --- Starting and stopping ------------------------------------------------------- */
 
 /* The shorter of two intervals, of which 0 is none. */
@@ -214,8 +201,8 @@ static int watch(enum watcher watcher, int64_t ns, uint32_t tasks)
 		tdt__last_tree_expect(tasks);
 	if (ns > 0 && interval == 0 && !stock())
 		return -ENOMEM;
-	if (ns > 0 && !ticking)
-		error = start_ticker();
+	if (ns > 0)
+		error = tdt__service_need(tdt_watch_ticker, &ticking, &tdt__watch_lock);
 	if (error == 0)
 		want_interval(watcher, (uint64_t)ns);
 	return error;
