@@ -10,6 +10,7 @@
 
 #include <tdt/integrate/hooks.h>
 
+#include "base/refs.h"
 #include "base/result.h"
 #include "runtime/current.h"
 #include "runtime/rt.h"
@@ -29,11 +30,7 @@ struct blocker {
 
 static void unref_blocker(struct blocker *blocker)
 {
-	/*
-	 * Release: what this holder did.  Acquire: the last holder sees what all others did.  This
-	 * decrement pairs with itself.
-	 */
-	if (atomic_fetch_sub_explicit(&blocker->refs, 1, memory_order_acq_rel) != 1)
+	if (!tdt__refs_drop(&blocker->refs))
 		return;
 	sem_destroy(&blocker->wake);
 	tdt_handle_unref(blocker->handle);

@@ -10,6 +10,7 @@
 
 #include <tdt/rt/channel.h>
 
+#include "base/refs.h"
 #include "base/result.h"
 #include "runtime/name.h"
 
@@ -66,12 +67,7 @@ static void *take_value(struct tdt_channel *channel)
 
 void tdt_channel_unref(struct tdt_channel *channel)
 {
-	/*
-	 * Release: what this holder did.  Acquire: the last holder sees what the others did.  This
-	 * decrement pairs with itself.
-	 */
-	if (channel == NULL ||
-	    atomic_fetch_sub_explicit(&channel->refs, 1, memory_order_acq_rel) != 1)
+	if (channel == NULL || !tdt__refs_drop(&channel->refs))
 		return;
 	while (channel->n != 0)
 		tdt__channel_waste(channel, take_value(channel));

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/refs.h"
 #include "runtime/current.h"
 #include "runtime/idle.h"
 #include "runtime/loop.h"
@@ -347,12 +348,7 @@ struct tdt__driver *tdt__driver_ref(struct tdt__driver *driver)
 
 void tdt__driver_unref(struct tdt__driver *driver)
 {
-	/*
-	 * Release: what this holder did.  Acquire: the last holder sees what all others did.  This
-	 * decrement pairs with itself.
-	 */
-	if (driver == NULL ||
-	    atomic_fetch_sub_explicit(&driver->refs, 1, memory_order_acq_rel) != 1)
+	if (driver == NULL || !tdt__refs_drop(&driver->refs))
 		return;
 	pthread_mutex_destroy(&driver->lock);
 	free(driver);

@@ -12,6 +12,7 @@
 #include <tdt/join.h>
 #include <tdt/rt/join_set.h>
 
+#include "base/refs.h"
 #include "base/result.h"
 #include "runtime/name.h"
 #include "runtime/task.h"
@@ -54,11 +55,7 @@ static void free_members(struct tdt__set_members *members)
 
 void tdt__join_set_unref(struct tdt_join_set *set)
 {
-	/*
-	 * Release: what this holder did.  Acquire: the last holder sees what the others did.  This
-	 * decrement pairs with itself.
-	 */
-	if (atomic_fetch_sub_explicit(&set->refs, 1, memory_order_acq_rel) != 1)
+	if (!tdt__refs_drop(&set->refs))
 		return;
 	free_members(&set->ended);
 	pthread_mutex_destroy(&set->lock);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/options.h"
+#include "base/refs.h"
 #include "base/result.h"
 #include "runtime/current.h"
 #include "runtime/driver.h"
@@ -36,11 +37,7 @@ void tdt__rt_ref(struct tdt_rt *rt)
 
 void tdt__rt_unref(struct tdt_rt *rt)
 {
-	/*
-	 * Release: what this holder did.  Acquire: the last holder sees what all others did.  This
-	 * decrement pairs with itself.
-	 */
-	if (atomic_fetch_sub_explicit(&rt->refs, 1, memory_order_acq_rel) != 1)
+	if (!tdt__refs_drop(&rt->refs))
 		return;
 	for (unsigned i = 0; i < rt->n_workers; i++)
 		tdt__worker_fini(&rt->workers[i]);
