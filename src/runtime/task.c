@@ -13,6 +13,7 @@
 #include <tdt/integrate/hooks.h>
 #include <tdt/tasks.h>
 
+#include "base/refs.h"
 #include "base/result.h"
 #include "runtime/current.h"
 #include "runtime/join_set.h"
@@ -24,11 +25,7 @@ static void unref_task(struct tdt__task *task)
 {
 	struct tdt_rt *rt = task->rt;
 
-	/*
-	 * Release: what this holder did.  Acquire: the last holder sees what all others did.  This
-	 * decrement pairs with itself.
-	 */
-	if (atomic_fetch_sub_explicit(&task->refs, 1, memory_order_acq_rel) != 1)
+	if (!tdt__refs_drop(&task->refs))
 		return;
 	/* Drop the references that tdt__task_drop() took because there were wakers. */
 	tdt_handle_unref(task->handle);
