@@ -3,11 +3,12 @@
 
 #include <config.h>
 
-#include "base/clock.h"
 #include "runtime/timer.h"
 
 #include <errno.h>
 #include <stdlib.h>
+
+#include "base/clock.h"
 
 #define NS_A_MS 1000000u
 
