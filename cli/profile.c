@@ -243,7 +243,8 @@ static void report_looks(const struct tdt__profile *profile, const struct profil
 /* The cost of the looks since `cpu`, as a share of one CPU. */
 static void report_cost(const struct looking *looking, uint64_t cpu)
 {
-	uint64_t used = tdt__clock_of(CLOCK_PROCESS_CPUTIME_ID) - cpu, passed = tdt__clock() - looking->start;
+	uint64_t used = tdt__clock_of(CLOCK_PROCESS_CPUTIME_ID) - cpu,
+		 passed = tdt__clock() - looking->start;
 
 	if (looking->options->verbose)
 		fprintf(stderr, "%s: the looks took %.2f %% of one CPU\n", outside_program.name,
