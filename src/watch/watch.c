@@ -144,7 +144,7 @@ static void sleep_until(uint64_t time)
 /* One tick after each interval; ticks that are late by an interval or more are left out. */
 static void *tdt_watch_ticker(void *arg)
 {
-	uint64_t last = tdt__clock();
+	uint64_t last = tdt__clock(), ticked = last;
 
 	(void)arg;
 	pthread_setname_np(pthread_self(), "tdt-watch");
@@ -154,9 +154,10 @@ static void *tdt_watch_ticker(void *arg)
 
 		if (interval == 0) {
 			pthread_cond_wait(&changed, &tdt__watch_lock);
-			last = tdt__clock();
+			last = ticked = tdt__clock();
 		} else if (now - last >= interval) {
-			tick(interval);
+			tick(now - ticked);
+			ticked = now;
 			last += interval;
 			if (now - last >= interval)
 				last = now;
