@@ -168,17 +168,49 @@ static int make_answer_requests(struct question *question)
 	return PROGRAM_GOES_ON;
 }
 
+/*
+ * Choose also the tasks of the rings that a chosen task is in: only whole rings are shown.  The
+ * caller frees `ids` of the new choice.  Returns 0 or -ENOMEM.
+ */
+static int choose_rings(struct tdt__task_choice *chosen, const struct tdt__task_choice *choice,
+			struct tdt__tasks *tasks)
+{
+	struct tdt__cycles cycles = { 0 };
+	int error = choice->n_ids != 0 ? tdt__tasks_cycles(&cycles, tasks) : 0;
+	uint64_t *ids = malloc((choice->n_ids + tasks->n + 1) * sizeof *ids);
+
+	*chosen = *choice;
+	chosen->ids = ids;
+	for (size_t i = 0; i < choice->n_ids && ids != NULL; i++)
+		ids[i] = choice->ids[i];
+	for (size_t i = 0; i < cycles.n && ids != NULL; i++) {
+		const struct tdt_snapshot_cycle *cycle = &cycles.cycle[i];
+		bool wanted = false;
+
+		for (size_t k = 0; k < cycle->n; k++)
+			wanted = wanted || tdt__is_chosen_id(choice, cycle->tasks[k]->id);
+		for (size_t k = 0; k < cycle->n && wanted; k++)
+			ids[chosen->n_ids++] = cycle->tasks[k]->id;
+	}
+	tdt__cycles_fini(&cycles);
+	return ids != NULL ? error : -ENOMEM;
+}
+
 /* Read what there is now.  `start` is when the requests began. */
 static int read_answer(struct answer *answer, struct question *question, uint64_t start)
 {
 	struct tdt__sampling sampling = { .stops = question->options->ptrace };
 	int status = read_tasks_for(question, &answer->tasks);
 	uint64_t now = tdt__clock();
+	struct tdt__task_choice chosen;
 
 	if (status != PROGRAM_GOES_ON)
 		return status;
 	answer->findings =
-	    tdt__outside_dump(&answer->tasks, question->choice, &question->answers, &sampling);
+		choose_rings(&chosen, question->choice, &answer->tasks) == 0
+			? tdt__outside_dump(&answer->tasks, &chosen, &question->answers, &sampling)
+			: NULL;
+	free((void *)(uintptr_t)chosen.ids);
 	answer->ended = !tdt__target_is_there(&question->outside->target);
 	report_time(question->options, "reading the trees", now);
 	report_sampling(&sampling);

@@ -245,7 +245,7 @@ static int take_moment(struct moment *moment, const struct diff_command *command
 
 static void sleep_ns(uint64_t ns)
 {
-	struct timespec left = { (time_t)(ns / TDT__SECOND), (long)(ns % TDT__SECOND) };
+	struct timespec left = tdt__timespec(ns);
 
 	while (nanosleep(&left, &left) != 0 && errno == EINTR)
 		;

@@ -57,17 +57,9 @@ struct looking {
 	unsigned short random[3];
 };
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * TDT__SECOND + (uint64_t)now.tv_nsec;
-}
-
 static void begin_looking(struct looking *looking)
 {
-	looking->result->real = clock_ns(CLOCK_REALTIME);
+	looking->result->real = tdt__clock_of(CLOCK_REALTIME);
 	looking->start = tdt__clock();
 	looking->end = looking->start + looking->options->duration;
 	memcpy(looking->random, &looking->start, sizeof looking->random);
@@ -248,7 +240,7 @@ static void report_looks(const struct tdt__profile *profile, const struct profil
 /* The cost of the looks since `cpu`, the CPU time then, as a share of one CPU. */
 static void report_cost(const struct looking *looking, uint64_t cpu)
 {
-	uint64_t used = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu,
+	uint64_t used = tdt__clock_of(CLOCK_PROCESS_CPUTIME_ID) - cpu,
 		 passed = tdt__clock() - looking->start;
 
 	if (looking->options->verbose)
@@ -268,7 +260,7 @@ static int look_and_print(const struct options *options, struct outside *outside
 
 	make_requests(&looking);
 	begin_looking(&looking);
-	cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	cpu = tdt__clock_of(CLOCK_PROCESS_CPUTIME_ID);
 	error = look_in_periods(&looking);
 	report_cost(&looking, cpu);
 	if (read_recorded_times(&looking, outside, &times))

@@ -269,8 +269,7 @@ static void wait_for_event(struct top_command *command, const sigset_t *waiting)
 	};
 	uint64_t until = wake_time(command), now = tdt__clock();
 	uint64_t left = until > now ? until - now : 0;
-	const struct timespec time = { .tv_sec = (time_t)(left / TDT__SECOND),
-				       .tv_nsec = (long)(left % TDT__SECOND) };
+	const struct timespec time = tdt__timespec(left);
 
 	if (ppoll(events, 3, until != UINT64_MAX ? &time : NULL, waiting) < 0)
 		return;

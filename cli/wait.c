@@ -56,8 +56,7 @@ bool wait_until(uint64_t time)
 {
 	struct pollfd stop = { .fd = stop_pipe[0], .events = POLLIN };
 	uint64_t now = tdt__clock(), ns = time > now ? time - now : 0;
-	const struct timespec left = { .tv_sec = (time_t)(ns / TDT__SECOND),
-				       .tv_nsec = (long)(ns % TDT__SECOND) };
+	const struct timespec left = tdt__timespec(ns);
 
 	return ppoll(&stop, 1, &left, NULL) <= 0;
 }

@@ -191,13 +191,6 @@ static void add_segment(struct core_opening *opening, const Elf64_Phdr *header)
 	};
 }
 
-static int by_segment_start(const void *a, const void *b)
-{
-	const struct tdt__segment *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
-
 /* The number of program headers; where there are many, section 0 says it. */
 static uint64_t count_headers(const struct core_opening *opening, const Elf64_Ehdr *elf)
 {
@@ -226,7 +219,7 @@ static int read_headers(struct core_opening *opening, uint64_t at, size_t n)
 		else if (header.p_type == PT_LOAD)
 			add_segment(opening, &header);
 	}
-	qsort(core->segment, core->n_segments, sizeof core->segment[0], by_segment_start);
+	tdt__array_sort(core->segment, core->n_segments, sizeof core->segment[0]);
 	return error;
 }
 
@@ -300,7 +293,7 @@ int tdt__target_open_core(struct tdt__target *target, const char *path,
 		tdt__target_close(target);
 		return error;
 	}
-	tdt__target_sort_mappings(target);
+	tdt__array_sort(target->mapping, target->n_mappings, sizeof target->mapping[0]);
 	mark_writable(target);
 	return 0;
 }

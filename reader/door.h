@@ -9,19 +9,9 @@
  * and each message is checked before it is used.
  */
 
-#include <sys/syscall.h>
-
 #include <tdt/layout/outside.h>
 
 #include "reader/find.h"
-
-/* Old headers lack the numbers of new system calls. */
-#ifndef SYS_pidfd_open
-#define SYS_pidfd_open 434
-#endif
-#ifndef SYS_pidfd_getfd
-#define SYS_pidfd_getfd 438
-#endif
 
 struct tdt__door {
 	int connection;  /* -1: not open */

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <tdt/future.h>
 
@@ -255,8 +254,7 @@ static void name_owners(const struct collecting *collecting,
 static void wait_for_losts(struct tdt__tasks *tasks)
 {
 	uint64_t until = tasks->losts.sure_at - (uint64_t)tasks->target->clock_offset;
-	const struct timespec wake = { .tv_sec = (time_t)(until / TDT__SECOND),
-				       .tv_nsec = (long)(until % TDT__SECOND) };
+	const struct timespec wake = tdt__timespec(until);
 
 	if (tasks->losts.sure_at == 0)
 		return;
@@ -327,16 +325,11 @@ int tdt__outside_cycles(struct tdt__cycles *cycles, struct tdt__tasks *tasks)
 
 /* --- The result --------------------------------------------------------------------------- */
 
-/* Open the files of the modules whose code is in the trees. */
 static void open_images(struct tdt__images *images,
 			const struct tdt_snapshot_group *const *groups, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		const struct tdt_trace *trace = groups[i]->trace;
-
-		for (uint32_t k = 0; trace != NULL && k < trace->stacks->n; k++)
-			tdt__images_open(images, trace->stacks->frames[k].frame.pc - 1);
-	}
+	for (size_t i = 0; i < n; i++)
+		tdt__trace_open_images(groups[i]->trace, images);
 }
 
 struct tdt__findings *tdt__outside_dump(struct tdt__tasks *tasks,

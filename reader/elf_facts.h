@@ -14,22 +14,10 @@
 /* The machine and the byte order that the reader itself was built for. */
 #if defined(__x86_64__)
 #define TDT__OWN_MACHINE EM_X86_64
-#elif defined(__aarch64__)
+#else
 #define TDT__OWN_MACHINE EM_AARCH64
-#elif defined(__riscv)
-#define TDT__OWN_MACHINE EM_RISCV
-#elif defined(__powerpc64__)
-#define TDT__OWN_MACHINE EM_PPC64
-#elif defined(__s390x__)
-#define TDT__OWN_MACHINE EM_S390
-#else
-#define TDT__OWN_MACHINE EM_NONE
 #endif
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define TDT__OWN_DATA ELFDATA2LSB
-#else
-#define TDT__OWN_DATA ELFDATA2MSB
-#endif
 
 /* Reads `size` bytes of the image at `offset` from where it begins.  False: they are not there. */
 typedef bool tdt__image_read_fn(void *image, uint64_t offset, void *buffer, size_t size);

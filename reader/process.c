@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/text.h"
 #include "reader/target.h"
 
@@ -306,7 +307,7 @@ int tdt__target_open_process(struct tdt__target *target, pid_t pid, struct tdt__
 		tdt__target_close(target);
 		return error;
 	}
-	tdt__target_sort_mappings(target);
+	tdt__array_sort(target->mapping, target->n_mappings, sizeof target->mapping[0]);
 	target->clock_offset = clock_offset(target);
 	return 0;
 }

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/text.h"
+#include "reader/trees.h"
 #include "tree/stacks.h"
 #include "tree/trace.h"
 
@@ -152,10 +153,6 @@ void tdt__profile_places_fini(struct tdt__profile_places *places)
 
 void tdt__profile_open_images(const struct tdt__profile_sum *sum, struct tdt__images *images)
 {
-	for (size_t i = 0; i < sum->trees.n; i++) {
-		const struct tdt_trace *trace = sum->trees.group[i].trace;
-
-		for (uint32_t k = 0; trace != NULL && k < trace->stacks->n; k++)
-			tdt__images_open(images, trace->stacks->frames[k].frame.pc - 1);
-	}
+	for (size_t i = 0; i < sum->trees.n; i++)
+		tdt__trace_open_images(sum->trees.group[i].trace, images);
 }

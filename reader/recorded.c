@@ -129,11 +129,25 @@ static int copy_current(struct tdt__target *target, const struct tdt__found *fou
 
 /* --- What is added ------------------------------------------------------------------------ */
 
-/* A wait for an orphaned lock is in no event. */
-static void add_orphans(struct tdt__supplement *supplement, const struct tdt__records *records,
-			struct tdt__target *target, const struct tdt__found *found, uint64_t now)
+static void add_live_task(struct tdt__supplement *supplement, const struct tdt_task_record *record,
+			  struct tdt__images *images, uint64_t now)
 {
-	struct tdt__tasks tasks = { .target = target, .registry = found->registry };
+	const struct tdt_event event = { .kind = TDT_EVENT_TASK,
+					 .time = now,
+					 .task = record->id,
+					 .c = record->poll };
+	char file[512], payload[TDT__IDENTITY_MAX];
+
+	if (record->file == 0 || !tdt__images_string(images, record->file, file, sizeof file))
+		file[0] = '\0';
+	tdt__supplement_add(supplement, &event, payload, tdt__describe_task(record, file, payload));
+}
+
+/* A wait for an orphaned lock is in no event. */
+static void add_tasks(struct tdt__supplement *supplement, const struct tdt__records *records,
+		      struct tdt__images *images, const struct tdt__found *found, uint64_t now)
+{
+	struct tdt__tasks tasks = { .target = images->target, .registry = found->registry };
 	struct tdt__lock_places locks = tdt__tasks_locks(&tasks);
 
 	for (size_t i = 0; i < records->n; i++) {
@@ -147,27 +161,7 @@ static void add_orphans(struct tdt__supplement *supplement, const struct tdt__re
 		if (listed.orphaned != 0)
 			tdt__supplement_add(supplement, &event, (const char *)&listed,
 					    sizeof listed);
-	}
-}
-
-static void add_tasks(struct tdt__supplement *supplement, const struct tdt__records *records,
-		      struct tdt__images *images, uint64_t now)
-{
-	for (size_t i = 0; i < records->n; i++) {
-		const struct tdt_task_record *record = &records->seen[i].record;
-		const struct tdt_event event = { .kind = TDT_EVENT_TASK,
-						 .time = now,
-						 .task = record->id,
-						 .c = record->poll };
-		char file[512], payload[TDT__IDENTITY_MAX];
-
-		if (record->state == TDT_TASK_RECORD_ENDED)
-			continue;
-		if (record->file == 0 ||
-		    !tdt__images_string(images, record->file, file, sizeof file))
-			file[0] = '\0';
-		tdt__supplement_add(supplement, &event, payload,
-				    tdt__describe_task(record, file, payload));
+		add_live_task(supplement, record, images, now);
 	}
 }
 
@@ -197,8 +191,7 @@ static int add_what_is_known(struct tdt__target *target, struct tdt__images *ima
 
 	if (tdt__records_read(&records, target, &found->registry) != 0)
 		return -ENOMEM;
-	add_orphans(&supplement, &records, target, found, taken);
-	add_tasks(&supplement, &records, images, taken);
+	add_tasks(&supplement, &records, images, found, taken);
 	add_modules(&supplement, images->table, taken);
 	tdt__records_fini(&records);
 	return tdt__supplement_append(&supplement, copy, size);

@@ -23,32 +23,23 @@ static const struct {
 #undef PLACE
 };
 
-#elif defined(__aarch64__)
+#define CORE_OFFSET(i) places[i].offset
+#define PERF_NUMBER(i) places[i].perf
+
+#else
 
 /* They have the same order and the same numbers everywhere. */
-static const struct {
-	size_t offset;
-	unsigned char perf;
-} places[TDT__DWARF_REGISTERS] = {
-#define PLACE(n) { 8 * (n), n }
-	PLACE(0),  PLACE(1),  PLACE(2),	 PLACE(3),  PLACE(4),  PLACE(5),  PLACE(6),
-	PLACE(7),  PLACE(8),  PLACE(9),	 PLACE(10), PLACE(11), PLACE(12), PLACE(13),
-	PLACE(14), PLACE(15), PLACE(16), PLACE(17), PLACE(18), PLACE(19), PLACE(20),
-	PLACE(21), PLACE(22), PLACE(23), PLACE(24), PLACE(25), PLACE(26), PLACE(27),
-	PLACE(28), PLACE(29), PLACE(30), PLACE(31), PLACE(32),
-#undef PLACE
-};
+#define CORE_OFFSET(i) (8 * (size_t)(i))
+#define PERF_NUMBER(i) (i)
 
 #endif
-
-#if defined(__x86_64__) || defined(__aarch64__)
 
 void tdt__cpu_of_core(struct tdt__cpu *cpu, const struct elf_prstatus *status)
 {
 	for (int i = 0; i < TDT__DWARF_REGISTERS; i++) {
 		uint64_t value;
 
-		memcpy(&value, (const char *)&status->pr_reg + places[i].offset, sizeof value);
+		memcpy(&value, (const char *)&status->pr_reg + CORE_OFFSET(i), sizeof value);
 		tdt__cpu_set(cpu, i, value);
 	}
 }
@@ -58,7 +49,7 @@ uint64_t tdt__cpu_perf_mask(void)
 	uint64_t mask = 0;
 
 	for (int i = 0; i < TDT__DWARF_REGISTERS; i++)
-		mask |= UINT64_C(1) << places[i].perf;
+		mask |= UINT64_C(1) << PERF_NUMBER(i);
 	return mask;
 }
 
@@ -67,29 +58,8 @@ void tdt__cpu_of_sample(struct tdt__cpu *cpu, const uint64_t *value)
 	uint64_t mask = tdt__cpu_perf_mask();
 
 	for (int i = 0; i < TDT__DWARF_REGISTERS; i++) {
-		uint64_t below = mask & ((UINT64_C(1) << places[i].perf) - 1);
+		uint64_t below = mask & ((UINT64_C(1) << PERF_NUMBER(i)) - 1);
 
 		tdt__cpu_set(cpu, i, value[__builtin_popcountll(below)]);
 	}
 }
-
-#else
-
-void tdt__cpu_of_core(struct tdt__cpu *cpu, const struct elf_prstatus *status)
-{
-	(void)cpu;
-	(void)status;
-}
-
-uint64_t tdt__cpu_perf_mask(void)
-{
-	return 0;
-}
-
-void tdt__cpu_of_sample(struct tdt__cpu *cpu, const uint64_t *value)
-{
-	(void)cpu;
-	(void)value;
-}
-
-#endif

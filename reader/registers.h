@@ -22,17 +22,11 @@ enum { TDT__DWARF_FP = 6, TDT__DWARF_SP = 7, TDT__DWARF_PC = 16, TDT__DWARF_REGI
 #define TDT__TOP_ROOM 8
 /* The frame pointer of that function, which has one. */
 #define TDT__TOP_FP_BELOW 16
-#elif defined(__aarch64__)
+#else
 enum { TDT__DWARF_FP = 29, TDT__DWARF_SP = 31, TDT__DWARF_PC = 32, TDT__DWARF_REGISTERS = 33 };
 /* `stack_top` is the frame record of that function; what else it saves lies directly above. */
 #define TDT__TOP_BELOW 0
 #define TDT__TOP_ROOM 256
-#define TDT__TOP_FP_BELOW 0
-#else
-/* Stacks are not walked: see walk.c. */
-enum { TDT__DWARF_FP = 0, TDT__DWARF_SP = 1, TDT__DWARF_PC = 2, TDT__DWARF_REGISTERS = 3 };
-#define TDT__TOP_BELOW 0
-#define TDT__TOP_ROOM 8
 #define TDT__TOP_FP_BELOW 0
 #endif
 
@@ -55,7 +49,7 @@ static inline bool tdt__cpu_has(const struct tdt__cpu *cpu, int number)
 /* The registers of a thread in a core file. */
 void tdt__cpu_of_core(struct tdt__cpu *cpu, const struct elf_prstatus *status);
 
-/* The registers to be sampled, as perf numbers them: 0 if that is not known here. */
+/* The registers to be sampled, as perf numbers them. */
 uint64_t tdt__cpu_perf_mask(void);
 
 /* The registers of a sample, which come in the order of perf's numbers. */

@@ -51,20 +51,6 @@ bool tdt__target_add_mapping(struct tdt__target *target, const struct tdt__mappi
 	return added->path != NULL;
 }
 
-static int by_mapped_start(const void *a, const void *b)
-{
-	const struct tdt__mapping *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
-
-void tdt__target_sort_mappings(struct tdt__target *target)
-{
-	if (target->n_mappings > 0)
-		qsort(target->mapping, target->n_mappings, sizeof target->mapping[0],
-		      by_mapped_start);
-}
-
 struct tdt__mapping *tdt__target_mapping(const struct tdt__target *target, uint64_t address)
 {
 	size_t n = tdt__array_up_to(target->mapping, target->n_mappings, sizeof target->mapping[0],

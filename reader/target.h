@@ -117,6 +117,3 @@ ssize_t tdt__target_proc_text(const struct tdt__target *target, const char *name
 
 /* Add a mapping, whose path is copied.  False: no memory.  For process.c and core_open.c. */
 bool tdt__target_add_mapping(struct tdt__target *target, const struct tdt__mapping *mapping);
-
-/* Bring the mappings in order.  For process.c and core_open.c. */
-void tdt__target_sort_mappings(struct tdt__target *target);

@@ -83,32 +83,6 @@ static uint32_t own_id(const struct tdt__target *target, const char *task)
 	return tdt__target_own_id(target, name);
 }
 
-/* The thread with that id in another PID namespace, as this process numbers it.  0: none. */
-static uint32_t find_thread(const struct tdt__target *target, uint32_t id)
-{
-	int fd = openat(target->proc, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
-	const struct dirent *entry;
-	uint32_t found = 0;
-
-	while (directory != NULL && found == 0 && (entry = readdir(directory)) != NULL)
-		if (entry->d_name[0] != '.' && own_id(target, entry->d_name) == id)
-			found = (uint32_t)strtoul(entry->d_name, NULL, 10);
-	if (directory != NULL)
-		closedir(directory);
-	else if (fd >= 0)
-		close(fd);
-	return found;
-}
-
-uint32_t tdt__thread_here(const struct tdt__target *target, uint32_t id)
-{
-	char name[16];
-
-	snprintf(name, sizeof name, "%" PRIu32, id);
-	return own_id(target, name) == id ? id : find_thread(target, id);
-}
-
 static int visit_core_threads(const struct tdt__core *core, tdt__thread_fn *each, void *arg)
 {
 	int error = 0;
@@ -142,6 +116,32 @@ int tdt__threads_visit(const struct tdt__target *target, tdt__thread_fn *each, v
 	}
 	closedir(directory);
 	return error;
+}
+
+struct sought_thread {
+	uint32_t id, here;
+};
+
+/* A tdt__thread_fn: ends at the thread that is sought. */
+static int is_sought(uint32_t id, uint32_t here, void *arg)
+{
+	struct sought_thread *sought = arg;
+
+	if (id == sought->id)
+		sought->here = here;
+	return sought->here != 0;
+}
+
+uint32_t tdt__thread_here(const struct tdt__target *target, uint32_t id)
+{
+	struct sought_thread sought = { .id = id };
+	char name[16];
+
+	snprintf(name, sizeof name, "%" PRIu32, id);
+	if (own_id(target, name) == id)
+		return id;
+	tdt__threads_visit(target, is_sought, &sought);
+	return sought.here;
 }
 
 /* What the kernel says of the thread's system call: "running", or numbers, see proc(5). */
@@ -266,13 +266,13 @@ static int sample_thread(const struct stack_wanted *wanted, uint32_t thread,
 			 struct tdt__stack *stack, struct tdt__sampling *sampling)
 {
 	size_t size = (SAMPLE_PAGES + 1) * (size_t)sysconf(_SC_PAGESIZE);
-	int sampler = tdt__cpu_perf_mask() != 0 ? open_sampler(thread) : -1, error;
+	int sampler = open_sampler(thread), error;
 	struct perf_event_mmap_page *page;
 
-	if (sampler < 0 && tdt__cpu_perf_mask() != 0 && errno == ESRCH)
+	if (sampler < 0 && errno == ESRCH)
 		return -EAGAIN; /* the thread has ended */
 	if (sampler < 0) {
-		sampling->refused = tdt__cpu_perf_mask() != 0 ? errno : ENOSYS;
+		sampling->refused = errno;
 		return -ENODATA;
 	}
 	page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, sampler, 0);
@@ -341,7 +341,7 @@ static int read_core_thread(const struct stack_wanted *wanted, uint32_t id,
 	if (status == NULL)
 		return -ENODATA;
 	tdt__cpu_of_core(&stack->cpu, status);
-	return tdt__cpu_has(&stack->cpu, TDT__DWARF_SP) ? copy_stack(wanted, stack) : -ENODATA;
+	return copy_stack(wanted, stack);
 }
 
 int tdt__thread_stack(const struct tdt__target *target, uint32_t id, uint64_t top,

@@ -17,6 +17,7 @@
 #include "facts/registry_tree.h"
 #include "symbolize/modules.h"
 #include "tree/stacks.h"
+#include "tree/trace.h"
 
 #define TREE_TRIES 10
 
@@ -186,4 +187,10 @@ void tdt__tree_reader_fini(struct tdt__tree_reader *reader)
 {
 	free(reader->buffer);
 	*reader = (struct tdt__tree_reader){ 0 };
+}
+
+void tdt__trace_open_images(const struct tdt_trace *trace, struct tdt__images *images)
+{
+	for (uint32_t i = 0; trace != NULL && i < trace->stacks->n; i++)
+		tdt__images_open(images, trace->stacks->frames[i].frame.pc - 1);
 }

@@ -47,3 +47,6 @@ int tdt__tree_take(struct tdt__tree_reader *reader, const struct tdt_registry_tr
 		   struct tdt__read_tree *to);
 
 void tdt__tree_reader_fini(struct tdt__tree_reader *reader);
+
+/* Open the files of the modules whose code is in the trace, which may be NULL. */
+void tdt__trace_open_images(const struct tdt_trace *trace, struct tdt__images *images);

@@ -43,6 +43,19 @@ size_t tdt__array_up_to(const void *array, size_t n, size_t size, uint64_t key)
 	return low;
 }
 
+static int by_first_number(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+void tdt__array_sort(void *array, size_t n, size_t size)
+{
+	if (n > 0)
+		qsort(array, n, size, by_first_number);
+}
+
 uint32_t tdt__table_add(struct tdt__table *table, uint32_t hash, const void *entry, size_t size)
 {
 	if (table->n >= table->room &&

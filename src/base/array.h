@@ -21,6 +21,9 @@ bool tdt__array_grow(void *array, size_t n, size_t *room, size_t size);
  */
 size_t tdt__array_up_to(const void *array, size_t n, size_t size, uint64_t key);
 
+/* Bring such an array in that order. */
+void tdt__array_sort(void *array, size_t n, size_t size);
+
 /* Such an array whose entries are found by an index.  All zero: it is empty. */
 struct tdt__table {
 	void *entry;

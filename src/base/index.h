@@ -14,16 +14,15 @@
  *		if (is_same(&array[i], key))
  *			break;
  *
- * Three kinds of tables have other needs.  Pointers to objects or strings that never move are kept
- * in libiberty's hashtab.h (intern.c, symbolize.c and others).  The nodes of a tree lie in chunks
- * and not in an array, so they are chained (tree.h).  Rules are found without a lock while other
- * rules are added (rules.h).
+ * Two kinds of tables have other needs.  The nodes of a tree lie in chunks and not in an array, so
+ * they are chained (tree.h).  Rules are found without a lock while other rules are added (rules.h).
  *
  * An index has no lock: its owner's thread or the lock of its array protects it.
  */
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define TDT__INDEX_NONE UINT32_MAX
 
@@ -107,4 +106,9 @@ static inline uint64_t tdt__hash_bytes(uint64_t hash, const void *bytes, size_t 
 static inline uint32_t tdt__hash_fold(uint64_t hash)
 {
 	return (uint32_t)(hash ^ hash >> 32);
+}
+
+static inline uint32_t tdt__hash_text(const char *text)
+{
+	return tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, text, strlen(text)));
 }

@@ -3,7 +3,6 @@
 
 #include "base/service.h"
 
-#include <pthread.h>
 #include <signal.h>
 
 /*
@@ -29,4 +28,19 @@ int tdt__service_start(void *(*run)(void *))
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
 	return -error;
+}
+
+int tdt__service_need(void *(*run)(void *), bool *running, pthread_mutex_t *lock)
+{
+	int error;
+
+	if (*running)
+		return 0;
+	*running = true;
+	pthread_mutex_unlock(lock);
+	error = tdt__service_start(run);
+	pthread_mutex_lock(lock);
+	if (error != 0)
+		*running = false;
+	return error;
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #pragma once
 
+#include <pthread.h>
+#include <stdbool.h>
+
 /*
  * The library's own threads, which work for the host's threads.  They block all signals, so that
  * none of the host's handlers runs on them.  They are detached, because they may be stuck in the
@@ -15,3 +18,10 @@
  * started earlier.
  */
 int tdt__service_start(void *(*run)(void *));
+
+/*
+ * Start the thread unless `*running` says that there is one, or that it is being started.  The
+ * caller holds `lock`, which protects `*running` and is given up meanwhile.  Returns as
+ * tdt__service_start(); on failure `*running` is false.
+ */
+int tdt__service_need(void *(*run)(void *), bool *running, pthread_mutex_t *lock);

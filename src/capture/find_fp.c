@@ -130,7 +130,11 @@ static enum tdt__walked step_walk(struct search *search, struct tdt__frame *fram
 	return tdt__stack_copy_next(search->copy, search->walk, frame);
 }
 
-/* Whether a walk from `fp` leads to the top; or to the end of a copy that is not whole. */
+/*
+ * Whether a walk from `fp` leads to the top; or to the end of a copy that is not whole.  The record
+ * right below the top is that of the traced future's own function, whose instructions tell where it
+ * is: it is no other function's.  (On a stack that was entered, any function may be the outermost.)
+ */
 static bool arrives(struct search *search, uintptr_t fp)
 {
 	enum tdt__walked walked = TDT__WALK_FRAME;
@@ -145,7 +149,7 @@ static bool arrives(struct search *search, uintptr_t fp)
 	if (frame.guessed)
 		return false;
 	if (walked == TDT__WALK_TOP)
-		return true;
+		return steps > 1 || fp == search->exact || search->copy->entered;
 	if (walked != TDT__WALK_CUT || search->copy->end == TDT_CUT_NOT)
 		return false;
 	return search->walk->cut == TDT_CUT_STACK ||

@@ -27,7 +27,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -257,8 +256,7 @@ static void release_slot(struct request_slot *slot, unsigned number)
  */
 static bool wait_copied(struct request_slot *slot, unsigned number, uint64_t deadline)
 {
-	const struct timespec until = { (time_t)(deadline / 1000000000),
-					(long)(deadline % 1000000000) };
+	const struct timespec until = tdt__timespec(deadline);
 
 	for (;;) {
 		/* Acquire the copy.  Pairs with the handler's pass(). */

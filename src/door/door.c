@@ -233,22 +233,6 @@ static void *serve_door(void *nothing)
 
 /* --- Listening ----------------------------------------------------------- */
 
-/* Make sure that there is a thread.  Gives up the lock meanwhile: see service.h. */
-static int need_door_thread(void)
-{
-	int error;
-
-	if (running)
-		return 0;
-	running = true;
-	pthread_mutex_unlock(&tdt__door_lock);
-	error = tdt__service_start(serve_door);
-	pthread_mutex_lock(&tdt__door_lock);
-	if (error != 0)
-		running = false;
-	return error;
-}
-
 static int listen_now(void)
 {
 	int error = 0;
@@ -257,7 +241,7 @@ static int listen_now(void)
 	if (!is_door_open())
 		error = open_door();
 	if (error == 0) {
-		error = need_door_thread();
+		error = tdt__service_need(serve_door, &running, &tdt__door_lock);
 		if (error != 0)
 			close_door(-error);
 	}

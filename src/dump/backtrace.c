@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <tdt/integrate/hooks.h>
 #include <tdt/trace.h>
@@ -107,8 +106,7 @@ static uint64_t deadline_in(int64_t timeout_ns)
 
 static void wait_answered(struct tdt__request *request, uint64_t deadline)
 {
-	const struct timespec until = { (time_t)(deadline / TDT__SECOND),
-					(long)(deadline % TDT__SECOND) };
+	const struct timespec until = tdt__timespec(deadline);
 	int saved = errno;
 
 	while (sem_clockwait(&request->answered, CLOCK_MONOTONIC, &until) != 0 && errno == EINTR)

@@ -198,8 +198,6 @@ static void *dump(void *nothing)
 /* Make sure that this process has the thread.  Gives up the lock meanwhile: see service.h. */
 static int need_thread(void)
 {
-	int error;
-
 	if (dumper.running && dumper.forks == tdt__forks)
 		return 0;
 	/*
@@ -208,14 +206,9 @@ static int need_thread(void)
 	sem_init(&wanted, 0, 0);
 	for (int i = 0; i < ACTIONS; i++)
 		atomic_store_explicit(&actions[i].signaled, false, memory_order_relaxed);
-	dumper.running = true;
+	dumper.running = false;
 	dumper.forks = tdt__forks;
-	pthread_mutex_unlock(&tdt__signal_lock);
-	error = tdt__service_start(dump);
-	pthread_mutex_lock(&tdt__signal_lock);
-	if (error != 0)
-		dumper.running = false;
-	return error;
+	return tdt__service_need(dump, &dumper.running, &tdt__signal_lock);
 }
 
 static bool is_ours(const struct action *action, const struct sigaction *now)

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "capture/capture.h"
@@ -332,15 +331,11 @@ static bool look_at_fiber(struct window *window, struct slot *slot)
 
 static bool is_past_deadline(const struct window *window)
 {
-	struct timespec now;
-
 	/*
 	 * This clock is some milliseconds late, which is better than the cost of the precise clock
 	 * for each task.
 	 */
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec >=
-	       window->requests->deadline;
+	return tdt__clock_of(CLOCK_MONOTONIC_COARSE) >= window->requests->deadline;
 }
 
 static void request_batch(struct window *window)

@@ -9,29 +9,30 @@
 #include <tdt/future.h>
 #include <tdt/integrate/hooks.h>
 
-#include "base/index.h"
+#include "base/array.h"
 #include "tree/findings.h"
 #include "tree/waits.h"
 
 /* The owners that waits name. */
+struct owner {
+	uint64_t id;
+	bool lives;
+};
+
 struct owners {
-	struct owner {
-		uint64_t id;
-		bool lives;
-	} *owner;
-	size_t n, live;
-	struct tdt__index index;
+	TDT__TABLE(struct owner, owner, n);
+	size_t live, waits;
+	bool failed; /* there was no memory */
 };
 
 static struct owner *find_owner(const struct owners *owners, uint64_t id)
 {
-	size_t tried = 0;
 	uint32_t i;
 
-	do {
-		i = tdt__index_next(&owners->index, tdt__hash_id(id), &tried);
-	} while (i != TDT__INDEX_NONE && owners->owner[i].id != id);
-	return i != TDT__INDEX_NONE ? &owners->owner[i] : NULL;
+	TDT__INDEX_EACH (i, &owners->owner_table.index, tdt__hash_id(id))
+		if (owners->owner[i].id == id)
+			return &owners->owner[i];
+	return NULL;
 }
 
 static void see_live(void *arg, uint64_t id)
@@ -60,20 +61,16 @@ static void each_wait(const struct tdt__lock_places *places, wait_fn *each, void
 	}
 }
 
-static void count_lock_wait(struct tdt_wait *wait, void *n)
-{
-	(void)wait;
-	++*(size_t *)n;
-}
-
 static void add_owner(struct tdt_wait *wait, void *arg)
 {
 	struct owners *owners = arg;
+	const struct owner new = { .id = wait->owner };
 
-	if (find_owner(owners, wait->owner) != NULL)
-		return;
-	tdt__index_add(&owners->index, tdt__hash_id(wait->owner), (uint32_t)owners->n);
-	owners->owner[owners->n++] = (struct owner){ .id = wait->owner };
+	owners->waits++;
+	if (find_owner(owners, new.id) == NULL &&
+	    tdt__table_add(&owners->owner_table, tdt__hash_id(new.id), &new, sizeof new) ==
+		    TDT__INDEX_NONE)
+		owners->failed = true;
 }
 
 /* The members that have not ended, and if some owner is none of these, all tasks by now. */
@@ -141,24 +138,17 @@ void tdt__orphans_find(struct tdt__lock_places *places, struct tdt__orphans *orp
 {
 	struct owners owners = { 0 };
 	struct judging judging = { places, &owners, orphans };
-	size_t n = 0;
 
 	*orphans = (struct tdt__orphans){ 0 };
-	each_wait(places, count_lock_wait, &n);
-	if (n == 0)
+	each_wait(places, add_owner, &owners);
+	if (owners.waits == 0)
 		return;
-	owners.owner = calloc(n, sizeof *owners.owner);
-	if (owners.owner != NULL && n < TDT__INDEX_NONE &&
-	    tdt__index_reserve(&owners.index, n) == 0) {
-		each_wait(places, add_owner, &owners);
-		if (look_up_owners(places, &owners) && owners.live < owners.n)
-			orphans->lock = calloc(n, sizeof *orphans->lock);
-	}
+	if (!owners.failed && look_up_owners(places, &owners) && owners.live < owners.n)
+		orphans->lock = calloc(owners.waits, sizeof *orphans->lock);
 	places->last.read = false;
 	if (orphans->lock != NULL)
 		each_wait(places, judge_wait, &judging);
-	tdt__index_fini(&owners.index);
-	free(owners.owner);
+	tdt__table_fini(&owners.owner_table);
 }
 
 struct tdt_task_info tdt__orphan_info(struct tdt__orphan *orphan)

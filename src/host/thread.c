@@ -15,16 +15,6 @@
 /* Used: by instructions that the compiler does not read, in tdt__thread_here(). */
 __attribute__((used)) TDT__STATIC_TLS struct tdt__thread tdt__thread;
 
-#if !defined(__x86_64__) && !defined(__aarch64__)
-__attribute__((noinline)) struct tdt__thread *tdt__thread_here(void)
-{
-	struct tdt__thread *here = &tdt__thread;
-
-	asm volatile("" : "+r"(here)); /* no two calls are the same to the compiler */
-	return here;
-}
-#endif
-
 struct tdt__thread *_Atomic tdt__threads[TDT__THREAD_SLOTS];
 
 #define SAME(field)                                                                                \

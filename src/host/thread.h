@@ -9,7 +9,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 struct tdt_handle;
 struct tdt__coroutine;
@@ -121,7 +122,7 @@ static inline struct tdt__thread *tdt__thread_here(void)
 		     : "=r"(here));
 	return here;
 }
-#elif defined(__aarch64__)
+#else
 static inline struct tdt__thread *tdt__thread_here(void)
 {
 	struct tdt__thread *here;
@@ -134,8 +135,6 @@ static inline struct tdt__thread *tdt__thread_here(void)
 		     : "=&r"(here), "=&r"(offset));
 	return here;
 }
-#else
-struct tdt__thread *tdt__thread_here(void);
 #endif
 
 /* Find out the id of this thread, with some system calls.  Called once in each thread. */
@@ -154,12 +153,7 @@ static inline uint32_t tdt__thread_id(void)
  */
 static inline uint64_t tdt__now(void)
 {
-	struct timespec now;
-
-	if (tdt__thread.now != 0)
-		return tdt__thread.now;
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return tdt__thread.now != 0 ? tdt__thread.now : tdt__clock_of(CLOCK_MONOTONIC_COARSE);
 }
 
 /*

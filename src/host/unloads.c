@@ -9,7 +9,6 @@
 
 #include <link.h>
 #include <pthread.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/service.h"
@@ -66,25 +65,9 @@ static void *report_unloads(void *nothing)
 	return nothing;
 }
 
-/* Start the reporter unless there is one.  `lock` is released meanwhile. */
-static void need_reporter(void)
-{
-	int error;
-
-	if (reporter.running)
-		return;
-	reporter.running = true;
-	pthread_mutex_unlock(&lock);
-	error = tdt__service_start(report_unloads);
-	pthread_mutex_lock(&lock);
-	if (error != 0)
-		reporter.running = false;
-}
-
 static bool wait_until(uint64_t ticket, uint64_t deadline)
 {
-	const struct timespec until = { (time_t)(deadline / 1000000000),
-					(long)(deadline % 1000000000) };
+	const struct timespec until = tdt__timespec(deadline);
 	int error = 0;
 
 	while (reporter.answered < ticket && error == 0)
@@ -123,7 +106,7 @@ static bool find_out(uint64_t *unloads, uint64_t deadline,
 	/* To wait is a cancellation point. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&lock);
-	need_reporter();
+	tdt__service_need(report_unloads, &reporter.running, &lock);
 	if (reporter.running && !reporter.in_vain) {
 		uint64_t ticket = ++reporter.drawn;
 
@@ -166,7 +149,7 @@ bool tdt__unloads_count(struct tdt__unloads *count)
 void tdt__unloads_begin(void)
 {
 	pthread_mutex_lock(&lock);
-	need_reporter();
+	tdt__service_need(report_unloads, &reporter.running, &lock);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -180,8 +163,7 @@ void tdt__unloads_begin(void)
  */
 void tdt__unloads_lock(void)
 {
-	uint64_t until = tdt__clock() + FORK_WAIT;
-	const struct timespec limit = { (time_t)(until / 1000000000), (long)(until % 1000000000) };
+	const struct timespec limit = tdt__timespec(tdt__clock() + FORK_WAIT);
 	int error = 0;
 
 	pthread_mutex_lock(&lock);

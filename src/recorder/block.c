@@ -29,7 +29,6 @@ _Static_assert(TDT_RING_SIZE_MIN / sizeof(struct tdt_event) > 2 * TDT_EVENT_SLOT
 #define FIRST_MOST 64u
 #define OTHERS_MOST 1024u
 #define OTHERS_LEAST 16u
-#define OTHERS_READY 64u      /* at the start */
 #define LARGE_READY 262144u   /* the bytes of a large ring that are ready at first */
 #define EXTENDED_READY 65536u /* the same of live tasks, and of stacks */
 #define CLOCKS_SIZE 65536u

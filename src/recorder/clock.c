@@ -48,29 +48,14 @@ static uint32_t best_clock(void)
 	return is_invariant() && is_clock_source() ? TDT_RECORDING_TSC : TDT_RECORDING_MONOTONIC;
 }
 
-#elif defined(__aarch64__)
+#else
 
 static uint32_t best_clock(void)
 {
 	return TDT_RECORDING_CNTVCT;
 }
 
-#else
-
-static uint32_t best_clock(void)
-{
-	return TDT_RECORDING_MONOTONIC;
-}
-
 #endif
-
-static uint64_t clock_of(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * TDT__SECOND + (uint64_t)now.tv_nsec;
-}
 
 /*
  * The thread may lose its CPU between two of these calls.  So the best of several tries is taken:
@@ -81,9 +66,9 @@ void tdt__moment_now(struct tdt__moment *moment)
 	uint64_t shortest = UINT64_MAX;
 
 	for (int i = 0; i < MOMENT_TRIES; i++) {
-		uint64_t before = tdt__ticks(), monotonic = clock_of(CLOCK_MONOTONIC),
-			 after = tdt__ticks(), boot = clock_of(CLOCK_BOOTTIME),
-			 real = clock_of(CLOCK_REALTIME), all = tdt__ticks() - before;
+		uint64_t before = tdt__ticks(), monotonic = tdt__clock(),
+			 after = tdt__ticks(), boot = tdt__clock_of(CLOCK_BOOTTIME),
+			 real = tdt__clock_of(CLOCK_REALTIME), all = tdt__ticks() - before;
 
 		if (all < shortest) {
 			shortest = all;

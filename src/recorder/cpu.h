@@ -8,12 +8,10 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/rseq.h>
 
 #include "recorder/clock.h"
 #include "registry/registry.h"
-
-#if __has_include(<sys/rseq.h>) && (defined(__x86_64__) || defined(__aarch64__))
-#include <sys/rseq.h>
 
 static inline uintptr_t tdt__thread_pointer(void)
 {
@@ -44,17 +42,3 @@ static inline uint16_t tdt__cpu(void)
 		cpu = *(const volatile uint32_t *)(tdt__thread_pointer() + (uintptr_t)at);
 	return cpu < UINT16_MAX ? (uint16_t)cpu : UINT16_MAX;
 }
-
-#else
-
-static inline int32_t tdt__cpu_find(void)
-{
-	return 0;
-}
-
-static inline uint16_t tdt__cpu(void)
-{
-	return UINT16_MAX;
-}
-
-#endif

@@ -15,7 +15,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <tdt/probe.h>
@@ -243,8 +242,7 @@ static void switch_off(void)
 /* Sleep until the next round, or until the recorder is switched. */
 static void sleep_ms(unsigned ms)
 {
-	uint64_t time = tdt__clock() + ms * UINT64_C(1000000);
-	const struct timespec until = { (time_t)(time / TDT__SECOND), (long)(time % TDT__SECOND) };
+	const struct timespec until = tdt__timespec(tdt__clock() + ms * UINT64_C(1000000));
 
 	pthread_cond_clockwait(&switched, &tdt__recorder_lock, CLOCK_MONOTONIC, &until);
 }
@@ -258,13 +256,10 @@ static void sleep_ms(unsigned ms)
 /* For those who make room in the directory, in another PID namespace: each second is enough. */
 static void show_life(struct tdt_recording *block)
 {
-	struct timespec now;
-	uint64_t ns;
+	uint64_t now = tdt__clock_of(CLOCK_BOOTTIME);
 
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	ns = (uint64_t)now.tv_sec * (uint64_t)TDT__SECOND;
-	if (TDT__PEEK(block->alive) < ns)
-		TDT__POKE(block->alive, ns + (uint64_t)now.tv_nsec);
+	if (TDT__PEEK(block->alive) < now - now % (uint64_t)TDT__SECOND)
+		TDT__POKE(block->alive, now);
 }
 
 /*

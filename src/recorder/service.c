@@ -30,8 +30,9 @@
 
 /* --- Events ---------------------------------------------------------------- */
 
-void tdt__service_event(struct tdt_recording *block, int ring, const struct tdt_event *event,
-			const void *payload, size_t size)
+/* Write an event to a ring of the service.  Under tdt__recorder_lock. */
+static void put_service_event(struct tdt_recording *block, int ring, const struct tdt_event *event,
+			      const void *payload, size_t size)
 {
 	struct tdt_recording_ring *to = tdt__block_ring(block, (uint32_t)ring);
 
@@ -43,11 +44,12 @@ static void put_locked_event(struct tdt_recording *block, int ring, const struct
 		      const void *payload, size_t size)
 {
 	pthread_mutex_lock(&tdt__recorder_lock);
-	tdt__service_event(block, ring, event, payload, size);
+	put_service_event(block, ring, event, payload, size);
 	pthread_mutex_unlock(&tdt__recorder_lock);
 }
 
-void tdt__service_clock(struct tdt_recording *block)
+/* What the time is.  Under tdt__recorder_lock. */
+static void write_clock(struct tdt_recording *block)
 {
 	struct tdt__moment now;
 	struct tdt_event event = { .kind = TDT_EVENT_CLOCK };
@@ -56,15 +58,15 @@ void tdt__service_clock(struct tdt_recording *block)
 	event.time = now.ticks;
 	event.task = now.monotonic;
 	event.c = now.boot;
-	tdt__service_event(block, TDT__RING_CLOCKS, &event, &now.real, sizeof now.real);
+	put_service_event(block, TDT__RING_CLOCKS, &event, &now.real, sizeof now.real);
 }
 
 void tdt__service_mark(struct tdt_recording *block, enum tdt_event_kind kind)
 {
 	const struct tdt_event event = { .kind = (uint8_t)kind, .time = tdt__ticks() };
 
-	tdt__service_event(block, TDT__RING_CLOCKS, &event, NULL, 0);
-	tdt__service_clock(block);
+	put_service_event(block, TDT__RING_CLOCKS, &event, NULL, 0);
+	write_clock(block);
 }
 
 /* --- Rings that threads may take ------------------------------------------- */
@@ -256,10 +258,6 @@ static void extend_ahead(struct tdt__block *block, struct tdt_recording_ring *ri
 }
 
 #define TOUCHED_AHEAD 524288u
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
 
 /*
  * Give the slots memory that the thread will write next, so that it makes no page faults.  A kernel
@@ -553,7 +551,7 @@ static void put_lost(struct tdt_recording *block, uint64_t now)
 static void each_second(struct tdt__block *block, uint64_t now)
 {
 	pthread_mutex_lock(&tdt__recorder_lock);
-	tdt__service_clock(block->base);
+	write_clock(block->base);
 	pthread_mutex_unlock(&tdt__recorder_lock);
 	put_new_tasks(block, now);
 	put_lost(block->base, now);

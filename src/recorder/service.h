@@ -18,15 +18,8 @@ struct tdt__block;
 struct tdt__module;
 struct tdt_task_record;
 
-/* Write an event to a ring of the service.  Under tdt__recorder_lock. */
-void tdt__service_event(struct tdt_recording *block, int ring, const struct tdt_event *event,
-			const void *payload, size_t size);
-
 /* START or STOP, with what the time is.  Under tdt__recorder_lock. */
 void tdt__service_mark(struct tdt_recording *block, enum tdt_event_kind kind);
-
-/* What the time is.  Under tdt__recorder_lock. */
-void tdt__service_clock(struct tdt_recording *block);
 
 /*
  * Make the event and the payload for a module, and for a live task, of whose record the caller has

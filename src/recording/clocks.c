@@ -47,20 +47,13 @@ static void add_clock(struct tdt__recording *recording, const struct tdt__record
 	recording->clock[recording->n_clocks++] = clock;
 }
 
-static int by_ticks(const void *a, const void *b)
-{
-	const struct tdt__recorded_clock *x = a, *y = b;
-
-	return (x->ticks > y->ticks) - (x->ticks < y->ticks);
-}
-
 /* Sort the corners, and leave out those that are too near or not possible. */
 static void clean(struct tdt__recording *recording)
 {
 	struct tdt__recorded_clock *clock = recording->clock;
 	size_t n = 1;
 
-	qsort(clock, recording->n_clocks, sizeof(*clock), by_ticks);
+	tdt__array_sort(clock, recording->n_clocks, sizeof(*clock));
 	for (size_t i = 1; i < recording->n_clocks; i++)
 		if (clock[i].ticks > clock[n - 1].ticks &&
 		    clock[i].monotonic > clock[n - 1].monotonic &&

@@ -9,7 +9,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -391,11 +390,7 @@ bool tdt__registry_read(const struct tdt_handle *task, struct tdt_task_record *c
 
 void tdt__registry_begin(void)
 {
-	struct timespec real;
-
-	clock_gettime(CLOCK_REALTIME, &real);
-	TDT__POKE(tdt__registry.start_real,
-		  (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec);
+	TDT__POKE(tdt__registry.start_real, tdt__clock_of(CLOCK_REALTIME));
 	TDT__POKE(tdt__registry.start, tdt__clock());
 	TDT__POKE(tdt__registry.pid, (uint32_t)getpid());
 }

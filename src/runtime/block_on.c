@@ -8,6 +8,7 @@
 
 #include <tdt/integrate/hooks.h>
 
+#include "base/refs.h"
 #include "base/result.h"
 #include "runtime/rt.h"
 #include "runtime/task.h"

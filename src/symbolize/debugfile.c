@@ -41,6 +41,16 @@ static bool same_build_id(int fd, const unsigned char *bits, size_t n)
 	return same;
 }
 
+/* Close the file (-1: there is none) unless it is the right one, and tell where that is. */
+static int keep_if(int fd, bool right, const char *place, char **found)
+{
+	if (right)
+		*found = strdup(place);
+	else if (fd >= 0)
+		close(fd);
+	return right ? fd : -1;
+}
+
 /*
  * Search the directories of tdt__debugfile_path that have .build-id/, which are the absolute ones,
  * for the debug file with that build-id.
@@ -62,14 +72,9 @@ static int open_by_build_id(const unsigned char *bits, size_t n, char **found)
 		    snprintf(place, sizeof place, "%.*s/.build-id/%.2s/%s.debug", (int)length, at,
 			     hex, hex + 2) < PATH_MAX)
 			fd = tdt__regular_open(AT_FDCWD, place);
-		if (fd >= 0 && same_build_id(fd, bits, n)) {
-			*found = strdup(place);
+		fd = keep_if(fd, fd >= 0 && same_build_id(fd, bits, n), place, found);
+		if (fd >= 0 || at[length] == '\0')
 			return fd;
-		}
-		if (fd >= 0)
-			close(fd);
-		if (at[length] == '\0')
-			return -1;
 	}
 }
 
@@ -139,6 +144,7 @@ static int open_beside(Dwfl_Module *elf, const char *path, const char *debuglink
 {
 	char own[NAME_MAX + sizeof ".debug"], place[PATH_MAX];
 	size_t length;
+	bool right;
 
 	if (strrchr(path, '/') == NULL)
 		return -1;
@@ -149,14 +155,10 @@ static int open_beside(Dwfl_Module *elf, const char *path, const char *debuglink
 		length = strcspn(at, ":");
 		if (name_place(place, at, length, path, debuglink != NULL ? debuglink : own))
 			fd = tdt__regular_open(AT_FDCWD, place);
-		if (fd >= 0 && !is_same_file(path, fd) && is_of(elf, fd, debuglink, crc)) {
-			*found = strdup(place);
+		right = fd >= 0 && !is_same_file(path, fd) && is_of(elf, fd, debuglink, crc);
+		fd = keep_if(fd, right, place, found);
+		if (fd >= 0 || at[length] == '\0')
 			return fd;
-		}
-		if (fd >= 0)
-			close(fd);
-		if (at[length] == '\0')
-			return -1;
 	}
 }
 
@@ -204,13 +206,7 @@ static int open_shared(const char *path, const char *name, const unsigned char *
 
 	if (snprintf(place, sizeof place, "%.*s%s", length, path, name) < PATH_MAX)
 		fd = tdt__regular_open(AT_FDCWD, place);
-	if (fd >= 0 && same_build_id(fd, bits, n)) {
-		*found = strdup(place);
-		return fd;
-	}
-	if (fd >= 0)
-		close(fd);
-	return -1;
+	return keep_if(fd, fd >= 0 && same_build_id(fd, bits, n), place, found);
 }
 
 int tdt__debugfile_find_shared(Dwfl_Module *elf, const char *path, Dwarf *dwarf, char **found)

@@ -12,25 +12,17 @@
 #include <string.h>
 
 #include <libiberty/demangle.h>
-#include <libiberty/hashtab.h>
+
+#include "base/array.h"
 
 struct name {
 	const char *mangled;
 	char *demangled;
 };
 
-static htab_t names; /* struct name *, by `mangled`; never removed */
-
-static hashval_t hash_mangled(const void *name)
-{
-	return htab_hash_string(((const struct name *)name)->mangled);
-}
-
-static int same_mangled(const void *left, const void *right)
-{
-	return strcmp(((const struct name *)left)->mangled,
-		      ((const struct name *)right)->mangled) == 0;
-}
+static struct {
+	TDT__TABLE(struct name, name, n); /* never removed */
+} names;
 
 /* How many bytes the name of a leaf's poll has without its end; 0: it is none (leaf_poll.h). */
 static size_t leaf_length(const char *name)
@@ -66,53 +58,27 @@ static char *name_in_source(const char *mangled)
 	return name != NULL ? name : cplus_demangle_v3(mangled, DMGL_NO_OPTS);
 }
 
-static struct name *demangle(const char *mangled)
-{
-	struct name *name = malloc(sizeof(*name));
-
-	if (name == NULL)
-		return NULL;
-	name->mangled = mangled;
-	name->demangled = name_in_source(mangled);
-	if (name->demangled != NULL)
-		return name;
-	free(name);
-	return NULL;
-}
-
-static const char *enter_name(struct name *name)
-{
-	void **slot = htab_find_slot(names, name, INSERT);
-
-	if (slot == NULL) {
-		free(name->demangled);
-		free(name);
-		return NULL;
-	}
-	*slot = name;
-	return name->demangled;
-}
-
 const char *tdt__demangle(const char *name)
 {
-	struct name sought = { .mangled = name };
-	struct name *known;
+	struct name new = { .mangled = name };
+	uint32_t hash, i;
 
 	if ((name[0] != '_' || (name[1] != 'Z' && name[1] != 'R')) && leaf_length(name) == 0 &&
 	    !is_in_trees(name))
 		return NULL;
-	if (names == NULL)
-		names = htab_create_alloc(64, hash_mangled, same_mangled, NULL, calloc, free);
-	if (names == NULL)
-		return NULL;
-	known = htab_find(names, &sought);
-	if (known != NULL)
-		return known->demangled;
-	known = demangle(name);
-	return known != NULL ? enter_name(known) : NULL;
+	hash = tdt__hash_text(name);
+	TDT__INDEX_EACH (i, &names.name_table.index, hash)
+		if (strcmp(names.name[i].mangled, name) == 0)
+			return names.name[i].demangled;
+	new.demangled = name_in_source(name);
+	if (new.demangled != NULL &&
+	    tdt__table_add(&names.name_table, hash, &new, sizeof(new)) != TDT__INDEX_NONE)
+		return new.demangled;
+	free(new.demangled);
+	return NULL;
 }
 
 void tdt__demangle_abandon(void)
 {
-	names = NULL;
+	names.name_table = (struct tdt__table){ 0 };
 }

@@ -8,12 +8,11 @@
 
 #include "symbolize/diename.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <dwarf.h>
-#include <libiberty/hashtab.h>
 
+#include "base/array.h"
 #include "symbolize/demangle.h"
 #include "symbolize/intern.h"
 
@@ -23,22 +22,13 @@
 #define LEVEL_LIMIT 256    /* of DIEs in DIEs, for damaged files */
 
 struct qualified {
-	const void *declaration; /* where its DIE lies in the mapped file */
+	const void *declaration; /* where its DIE lies in the mapped file; NULL: of no use */
 	const char *name;	 /* NULL: the name is being composed */
 };
 
-static htab_t qualified_names; /* struct qualified *, by `declaration`; never removed */
-
-static hashval_t hash_declaration(const void *qualified)
-{
-	return htab_hash_pointer(((const struct qualified *)qualified)->declaration);
-}
-
-static int same_declaration(const void *left, const void *right)
-{
-	return ((const struct qualified *)left)->declaration ==
-	       ((const struct qualified *)right)->declaration;
-}
+static struct {
+	TDT__TABLE(struct qualified, name, n); /* never removed */
+} qualified;
 
 static const char *string_of(Dwarf_Die *die, unsigned int name)
 {
@@ -178,35 +168,6 @@ static bool qualify(char *text, Dwarf_Die *unit, Dwarf_Off declaration, const ch
 	return append_part(text, &length, name);
 }
 
-/* Remember that the name of `declaration` is being composed.  NULL: no memory. */
-static struct qualified *begin_name(const void *declaration)
-{
-	struct qualified *qualified = malloc(sizeof(*qualified));
-	void **slot;
-
-	if (qualified == NULL)
-		return NULL;
-	*qualified = (struct qualified){ .declaration = declaration };
-	slot = htab_find_slot(qualified_names, qualified, INSERT);
-	if (slot == NULL) {
-		free(qualified);
-		return NULL;
-	}
-	*slot = qualified;
-	return qualified;
-}
-
-/* Remember `name`.  If there is no memory for it, remember nothing and return NULL. */
-static const char *end_name(struct qualified *qualified, const char *name)
-{
-	qualified->name = tdt__intern(name);
-	if (qualified->name != NULL)
-		return qualified->name;
-	htab_remove_elt(qualified_names, qualified);
-	free(qualified);
-	return NULL;
-}
-
 /*
  * Write the name of a function with this declaration, which is called `name`, to a text of
  * QUALIFIED_MAX bytes.  False: it is too long, or the file is damaged.
@@ -222,15 +183,6 @@ static bool compose_qualified(char *text, Dwarf_Die *declaration, const char *na
 	       qualify(text, &unit, dwarf_dieoffset(declaration), name, nesting);
 }
 
-/* False: no memory. */
-static bool have_names(void)
-{
-	if (qualified_names == NULL)
-		qualified_names =
-		    htab_create_alloc(64, hash_declaration, same_declaration, NULL, calloc, free);
-	return qualified_names != NULL;
-}
-
 /*
  * Each name is composed once.  In a damaged file a name may be part of itself.  Such a name, and
  * one that cannot be composed, stays as it is.
@@ -239,19 +191,23 @@ static const char *composed_name(const Dwarf_Die *function, const char *name, in
 				 compose_fn *compose)
 {
 	Dwarf_Die declaration = declaration_of(function);
-	struct qualified sought = { .declaration = declaration.addr }, *found;
+	const struct qualified new = { .declaration = declaration.addr };
+	uint32_t hash = tdt__hash_id((uintptr_t)declaration.addr), i;
 	char text[QUALIFIED_MAX];
 	const char *kept;
 
-	if (!have_names())
+	TDT__INDEX_EACH (i, &qualified.name_table.index, hash)
+		if (qualified.name[i].declaration == declaration.addr)
+			return qualified.name[i].name != NULL ? qualified.name[i].name : name;
+	i = nesting < FUNCTIONS_NESTED
+		    ? tdt__table_add(&qualified.name_table, hash, &new, sizeof(new))
+		    : TDT__INDEX_NONE;
+	if (i == TDT__INDEX_NONE)
 		return name;
-	found = htab_find(qualified_names, &sought);
-	if (found != NULL)
-		return found->name != NULL ? found->name : name;
-	found = nesting < FUNCTIONS_NESTED ? begin_name(declaration.addr) : NULL;
-	if (found == NULL)
-		return name;
-	kept = end_name(found, compose(text, &declaration, name, nesting) ? text : name);
+	kept = tdt__intern(compose(text, &declaration, name, nesting) ? text : name);
+	qualified.name[i].name = kept;
+	if (kept == NULL) /* try again when there is memory */
+		qualified.name[i].declaration = NULL;
 	return kept != NULL ? kept : name;
 }
 
@@ -426,5 +382,5 @@ bool tdt__diename_is_async(Dwarf_Die *function)
 
 void tdt__diename_abandon(void)
 {
-	qualified_names = NULL;
+	qualified.name_table = (struct tdt__table){ 0 };
 }

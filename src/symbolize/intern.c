@@ -6,38 +6,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <libiberty/hashtab.h>
+#include "base/array.h"
 
-static htab_t texts; /* char *; never removed */
-
-static int same_interned(const void *left, const void *right)
-{
-	return strcmp(left, right) == 0;
-}
+static struct {
+	TDT__TABLE(char *, text, n); /* never removed */
+} interned;
 
 const char *tdt__intern(const char *text)
 {
+	uint32_t hash = tdt__hash_text(text), i;
 	char *copy;
-	void **slot;
 
-	if (texts == NULL)
-		texts = htab_create_alloc(64, htab_hash_string, same_interned, NULL, calloc, free);
-	if (texts == NULL)
-		return NULL;
-	copy = htab_find(texts, text);
-	if (copy != NULL)
-		return copy;
+	TDT__INDEX_EACH (i, &interned.text_table.index, hash)
+		if (strcmp(interned.text[i], text) == 0)
+			return interned.text[i];
 	copy = strdup(text);
-	slot = copy != NULL ? htab_find_slot(texts, copy, INSERT) : NULL;
-	if (slot == NULL) {
-		free(copy);
-		return NULL;
-	}
-	*slot = copy;
-	return copy;
+	if (copy != NULL && tdt__table_add(&interned.text_table, hash, &copy, sizeof(copy)) !=
+				    TDT__INDEX_NONE)
+		return copy;
+	free(copy);
+	return NULL;
 }
 
 void tdt__intern_abandon(void)
 {
-	texts = NULL;
+	interned.text_table = (struct tdt__table){ 0 };
 }

@@ -13,7 +13,6 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/service.h"
@@ -104,18 +103,8 @@ static void *name(void *nothing)
 /* Start the thread, unless there is one.  Releases the lock meanwhile. */
 static void need_namer(void)
 {
-	int error;
-
-	if (namer.running)
-		return;
-	namer.running = true;
-	pthread_mutex_unlock(&tdt__symbol_lock);
-	error = tdt__service_start(name);
-	pthread_mutex_lock(&tdt__symbol_lock);
-	if (error == 0)
-		return;
-	namer.running = false;
-	pthread_cond_broadcast(&namer.done); /* for the requesters that counted on the thread */
+	if (tdt__service_need(name, &namer.running, &tdt__symbol_lock) != 0)
+		pthread_cond_broadcast(&namer.done); /* for those who counted on the thread */
 }
 
 /* --- The requester's -------------------------------------------------------------- */
@@ -172,8 +161,7 @@ static bool is_stuck(void)
 
 static void wait_job(const struct job *job, uint64_t deadline)
 {
-	const struct timespec until = { (time_t)(deadline / 1000000000),
-					(long)(deadline % 1000000000) };
+	const struct timespec until = tdt__timespec(deadline);
 	int error = 0;
 
 	while (!job->done && error == 0) {

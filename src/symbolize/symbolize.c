@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Symbolization.  What is known is cached for good, in two hash tables of libiberty.  What is not
+ * Symbolization.  What is known is cached for good, in two tables.  What is not
  * known is put together from ELF symbols (elfsym.h) and DWARF (inlines.h).
  *
  * A symbol belongs to a file and an address in it, not to a place in memory, so it stays right when
@@ -16,8 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <libiberty/hashtab.h>
-
+#include "base/array.h"
 #include "base/text.h"
 #include "symbolize/debuginfo.h"
 #include "symbolize/demangle.h"
@@ -66,8 +65,14 @@ struct named_address {
 	struct tdt__symbol symbol; /* the last field, because its size varies */
 };
 
-static htab_t files;   /* struct file *, by build-id and path (see same_file()); never removed */
-static htab_t entries; /* struct named_address *, by key; never freed */
+/* Neither files nor addresses are removed or freed. */
+static struct {
+	TDT__TABLE(struct file *, file, n); /* see is_file() */
+} files;
+
+static struct {
+	TDT__TABLE(struct named_address *, address, n);
+} entries;
 
 static struct tdt__scopes spare_scopes; /* used by the namer alone; kept for the next look-up */
 
@@ -81,55 +86,26 @@ static void unlock(void)
 	pthread_mutex_unlock(&tdt__symbol_lock);
 }
 
-static hashval_t hash_file(const void *file)
+static uint32_t hash_file(const char *build_id, const char *path)
 {
-	const struct file *it = file;
-
-	return htab_hash_string(it->build_id[0] != '\0' ? it->build_id : it->path);
+	return tdt__hash_text(build_id[0] != '\0' ? build_id : path);
 }
 
-/* Whether `file` serves a module with this build-id and path. */
+/*
+ * Whether `file` serves a module with this build-id and path.  A host may load a plugin from a new
+ * copy of its file each time.  One entry serves all copies, because otherwise files would be opened
+ * without end.
+ */
 static bool is_file(const struct file *file, const char *build_id, const char *path)
 {
 	return strcmp(file->build_id, build_id) == 0 &&
 	       (file->serves_copies || strcmp(file->path, path) == 0);
 }
 
-/*
- * `left` is in the table.  A host may load a plugin from a new copy of its file each time.  One
- * entry serves all copies, because otherwise files would be opened without end.
- */
-static int same_file(const void *left, const void *right)
+static uint32_t hash_key(const struct key *key)
 {
-	const struct file *sought = right;
-
-	return is_file(left, sought->build_id, sought->path);
-}
-
-static hashval_t hash_key(const void *entry)
-{
-	const struct key *key = entry; /* an entry begins with its key */
-	uint64_t mixed = (uint64_t)(uintptr_t)key->file + 2 * key->address + key->return_address;
-
-	return (hashval_t)(mixed * UINT64_C(0x9e3779b97f4a7c15) >> 32);
-}
-
-static int same_key(const void *left, const void *right)
-{
-	const struct key *a = left;
-	const struct key *b = right;
-
-	return a->address == b->address && a->file == b->file &&
-	       a->return_address == b->return_address;
-}
-
-static bool create_tables(void)
-{
-	if (files == NULL)
-		files = htab_create_alloc(16, hash_file, same_file, NULL, calloc, free);
-	if (entries == NULL)
-		entries = htab_create_alloc(256, hash_key, same_key, NULL, calloc, free);
-	return files != NULL && entries != NULL;
+	return (uint32_t)tdt__mix(tdt__mix(0, (uintptr_t)key->file),
+				  2 * key->address + key->return_address);
 }
 
 static bool get_dwarf(void *data)
@@ -196,7 +172,6 @@ static bool open_module_file(struct file *file)
 static struct file *new_file(const struct tdt__module *module)
 {
 	struct file *file = calloc(1, sizeof(*file));
-	void **slot;
 
 	if (file == NULL)
 		return NULL;
@@ -204,17 +179,11 @@ static struct file *new_file(const struct tdt__module *module)
 	file->mapped = module->mapped;
 	file->foreign = module->foreign;
 	file->path = strdup(tdt__module_path(module));
-	if (file->path == NULL)
-		goto free_file;
-	slot = htab_find_slot(files, file, INSERT);
-	if (slot == NULL)
-		goto free_path;
-	*slot = file;
-	return file;
-
-free_path:
+	if (file->path != NULL &&
+	    tdt__table_add(&files.file_table, hash_file(file->build_id, file->path), &file,
+			   sizeof(file)) != TDT__INDEX_NONE)
+		return file;
 	free(file->path);
-free_file:
 	free(file);
 	return NULL;
 }
@@ -224,29 +193,26 @@ static struct file *known_file(const struct tdt__module *module)
 {
 	static struct file *last; /* most PCs of a stack lie in one file */
 	const char *path = tdt__module_path(module);
-	struct file sought;
+	uint32_t hash, i;
 
 	if (last != NULL && is_file(last, module->build_id, path))
 		return last;
-	if (files == NULL)
-		return NULL;
-	sought.path = (char *)(uintptr_t)path;
-	memcpy(sought.build_id, module->build_id, sizeof(sought.build_id));
-	last = htab_find(files, &sought);
-	return last;
+	hash = hash_file(module->build_id, path);
+	TDT__INDEX_EACH (i, &files.file_table.index, hash)
+		if (is_file(files.file[i], module->build_id, path))
+			return last = files.file[i];
+	return NULL;
 }
 
 static struct file *find_file(const struct tdt__module *module)
 {
-	struct file *file = NULL;
+	struct file *file;
 
 	tdt__module_path(module); /* may have to be found out: without the lock */
 	lock();
-	if (create_tables()) {
-		file = known_file(module);
-		if (file == NULL)
-			file = new_file(module);
-	}
+	file = known_file(module);
+	if (file == NULL)
+		file = new_file(module);
 	unlock();
 	return file != NULL && open_module_file(file) ? file : NULL;
 }
@@ -505,33 +471,47 @@ static struct named_address *look_up_key(const struct key *key, struct file *fil
 	return entry;
 }
 
-/* Returns the entry with this key; NULL: it was not looked up yet. */
-static struct named_address *known_entry(const struct key *key)
+/* The place of the entry with this key; NULL: it was not looked up yet. */
+static struct named_address **known_entry(const struct key *key)
 {
-	return entries != NULL ? htab_find(entries, key) : NULL;
+	uint32_t hash = hash_key(key), i;
+
+	TDT__INDEX_EACH (i, &entries.address_table.index, hash) {
+		const struct key *known = &entries.address[i]->key;
+
+		if (known->address == key->address && known->file == key->file &&
+		    known->return_address == key->return_address)
+			return &entries.address[i];
+	}
+	return NULL;
 }
 
 /* Enter `entry` in the table, where other threads find it.  False: no memory. */
 static bool enter_address(struct named_address *entry)
 {
-	void **slot;
+	struct named_address **older;
+	bool entered = true;
 
 	lock();
-	slot = htab_find_slot(entries, entry, INSERT);
-	if (slot != NULL)
-		*slot = entry;
+	older = known_entry(&entry->key);
+	if (older != NULL)
+		*older = entry;
+	else
+		entered = tdt__table_add(&entries.address_table, hash_key(&entry->key), &entry,
+					 sizeof(entry)) != TDT__INDEX_NONE;
 	unlock();
-	return slot != NULL;
+	return entered;
 }
 
 static const struct tdt__symbol *find_symbol(struct file *file, uint64_t address,
 					     bool return_address)
 {
 	struct key key = { .file = file, .address = address, .return_address = return_address };
-	struct named_address *entry;
+	struct named_address **known, *entry;
 
 	lock();
-	entry = known_entry(&key);
+	known = known_entry(&key);
+	entry = known != NULL ? *known : NULL;
 	unlock();
 	if (entry != NULL && (!entry->unread || file->state == CLOSED))
 		return &entry->symbol;
@@ -563,28 +543,22 @@ const struct tdt__symbol *tdt__symbol_known(const struct tdt__module *module, ui
 					    bool return_address)
 {
 	struct key key = { known_file(module), pc - module->bias, return_address };
-	struct named_address *entry = key.file != NULL ? known_entry(&key) : NULL;
+	struct named_address **known = key.file != NULL ? known_entry(&key) : NULL;
 
-	return entry != NULL && !entry->unread ? &entry->symbol : NULL;
-}
-
-static int abandon_file(void **slot, void *nothing)
-{
-	struct file *file = *slot;
-
-	(void)nothing;
-	file->info = (struct tdt__debuginfo){ 0 };
-	file->symbols = (struct tdt__ranges){ 0 };
-	file->inlines = (struct tdt__inlines){ 0 };
-	file->state = CLOSED;
-	file->serves_copies = false;
-	return 1;
+	return known != NULL && !(*known)->unread ? &(*known)->symbol : NULL;
 }
 
 void tdt__symbols_abandon(void)
 {
-	if (files != NULL)
-		htab_traverse_noresize(files, abandon_file, NULL);
+	for (size_t i = 0; i < files.n; i++) {
+		struct file *file = files.file[i];
+
+		file->info = (struct tdt__debuginfo){ 0 };
+		file->symbols = (struct tdt__ranges){ 0 };
+		file->inlines = (struct tdt__inlines){ 0 };
+		file->state = CLOSED;
+		file->serves_copies = false;
+	}
 	spare_scopes = (struct tdt__scopes){ 0 };
 	tdt__diename_abandon();
 	tdt__demangle_abandon();

@@ -8,8 +8,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/refs.h"
 #include "capture/capture.h"
 #include "capture/counted.h"
@@ -505,8 +505,7 @@ struct tdt__request *tdt__inbox_take(struct tdt__inbox *inbox)
 
 void tdt__inbox_wait(struct tdt__inbox *inbox, unsigned n, uint64_t deadline)
 {
-	const struct timespec until = { (time_t)(deadline / 1000000000u),
-					(long)(deadline % 1000000000u) };
+	const struct timespec until = tdt__timespec(deadline);
 
 	atomic_store(&inbox->wanted, n);
 	/* A post may be left from a wait that ended by its deadline, so the count is read again. */

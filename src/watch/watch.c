@@ -11,7 +11,6 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <tdt/watch.h>
 
@@ -137,7 +136,7 @@ void tdt__watch_pass(uint64_t ns)
 /* Sleep until `time`, or until the interval changes. */
 static void sleep_until(uint64_t time)
 {
-	const struct timespec until = { (time_t)(time / TDT__SECOND), (long)(time % TDT__SECOND) };
+	const struct timespec until = tdt__timespec(time);
 
 	pthread_cond_clockwait(&changed, &tdt__watch_lock, CLOCK_MONOTONIC, &until);
 }
@@ -145,7 +144,7 @@ static void sleep_until(uint64_t time)
 /* One tick after each interval; ticks that are late by an interval or more are left out. */
 static void *tdt_watch_ticker(void *arg)
 {
-	uint64_t last = tdt__clock();
+	uint64_t last = tdt__clock(), ticked = last;
 
 	(void)arg;
 	pthread_setname_np(pthread_self(), "tdt-watch");
@@ -155,9 +154,10 @@ static void *tdt_watch_ticker(void *arg)
 
 		if (interval == 0) {
 			pthread_cond_wait(&changed, &tdt__watch_lock);
-			last = tdt__clock();
+			last = ticked = tdt__clock();
 		} else if (now - last >= interval) {
-			tick(interval);
+			tick(now - ticked);
+			ticked = now;
 			last += interval;
 			if (now - last >= interval)
 				last = now;
@@ -166,19 +166,6 @@ static void *tdt_watch_ticker(void *arg)
 		}
 	}
 	return NULL;
-}
-
-/* Gives up the lock while the thread is started: see service.h. */
-static int start_ticker(void)
-{
-	int error;
-
-	ticking = true;
-	pthread_mutex_unlock(&tdt__watch_lock);
-	error = tdt__service_start(tdt_watch_ticker);
-	pthread_mutex_lock(&tdt__watch_lock);
-	ticking = error == 0;
-	return error;
 }
 
 /* --- Starting and stopping ------------------------------------------------------- */
@@ -215,8 +202,8 @@ static int watch(enum watcher watcher, int64_t ns, uint32_t tasks)
 		tdt__last_tree_expect(tasks);
 	if (ns > 0 && interval == 0 && !stock())
 		return -ENOMEM;
-	if (ns > 0 && !ticking)
-		error = start_ticker();
+	if (ns > 0)
+		error = tdt__service_need(tdt_watch_ticker, &ticking, &tdt__watch_lock);
 	if (error == 0)
 		want_interval(watcher, (uint64_t)ns);
 	return error;

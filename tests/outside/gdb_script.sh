@@ -21,7 +21,7 @@ in_gdb()
 {
 	command=$1
 	shift
-	timeout 100 gdb -nx -batch -iex "set may-write-memory off" \
+	timeout 100 ${user-} gdb -nx -batch -iex "set may-write-memory off" \
 		-iex "set may-write-registers off" -iex "set may-call-functions off" \
 		-ex "source $top_srcdir/tools/gdb/tdt.py" \
 		-ex "set tdt-program ${program:-$tdt}" -ex "echo begin\n" -ex "$command" "$@" \
@@ -143,13 +143,39 @@ lists_what_it_runs()
 		-ex "tdt ps" "$exe" && test -z "$(ls "$TMPDIR")"
 }
 
+# reads_what_yama_forbids: as a user whose tdt may not read what gdb has started.
+reads_what_yama_forbids()
+{
+	stand_in <<-END
+		exec "$without_call" YAMA "$tdt" "\$@"
+	END
+	lists_what_it_runs && grep "process [0-9]* may not be read" "$tmp/why" &&
+		grep "gdb saves a core file of the process for this command" "$tmp/why"
+	result=$?
+	program=
+	return $result
+}
+
 what="the tasks of a process that gdb has started are listed"
+denied="also where tdt may not read it, by way of a core file"
+without_call=$top_builddir/tests/outside/without_call
+as_nobody=
+test "$(id -u)" != 0 || as_nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
 if test "${SANITIZERS:?}" != no; then
 	skip "$what" "sanitizers map terabytes"
 elif ! gdb -nx -batch -ex run /bin/true </dev/null 2>&1 | grep -q "exited normally"; then
 	skip "$what" "gdb cannot run a program here"
 else
 	claim "$what" lists_what_it_runs
+	chmod 755 "$tmp"
+	chmod 777 "$TMPDIR" # the user's gdb writes to it
+	if ! $as_nobody "$without_call" YAMA "$tdt" --version >/dev/null 2>&1; then
+		skip "$denied" "no user without the right to trace can run tdt here"
+	else
+		user=$as_nobody
+		claim "$denied" reads_what_yama_forbids
+		user=
+	fi
 fi
 
 if ! TDT_WATCH=10ms start "$bank" 3 rests; then

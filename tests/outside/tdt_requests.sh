@@ -100,6 +100,10 @@ same "all trees are those that the process itself prints" "$tmp/own" "$tmp/outsi
 claim "each waiting task has answered" says '^8 tasks, 1 deadlock: 6 answered, ' "$pid"
 claim "and says so" says '^3 tasks pending .*, asked just now: .*"session 1"' "$pid"
 claim "the deadlock is proved by the answers" says '^deadlock: task 2 "alice to bob"' "$pid"
+claim "a ring is shown to who asks for one of its tasks" says '^unproven ring .*"alice to bob"' \
+	"$pid" 2
+claim "which --check finds" exits 1 --check "$pid" 2
+claim "but not for another task" exits 0 --check "$pid" 6
 claim "a request wakes its task" rings 6 "$tdt" bt "$pid" 6
 claim "and no other" silent 6 "$tdt" bt "$pid" 7
 claim "--no-request wakes none" silent 2 "$tdt" bt --no-request "$pid"

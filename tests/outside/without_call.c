@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Runs a program that may not make one system call, as in a container.
+ * Runs a program that may not make one system call, as in a container; or, as YAMA, one that Yama
+ * does not let read other processes (kernel.yama.ptrace_scope is 1).
  *
  *	without_call CALL PROGRAM [ARGUMENT]...
  *
@@ -23,6 +24,7 @@ static const struct {
 } calls[] = {
 	{ "perf_event_open", SYS_perf_event_open, EACCES },
 	{ "process_vm_readv", SYS_process_vm_readv, ENOSYS },
+	{ "YAMA", SYS_process_vm_readv, EPERM },
 	{ "openat2", SYS_openat2, ENOSYS },
 };
 

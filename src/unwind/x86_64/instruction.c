@@ -22,13 +22,11 @@ struct parts {
 	unsigned map; /* 0: one byte; 1: 0f; 2: 0f 38; 3: 0f 3a; 4 and more: other maps of EVEX */
 	bool vector;  /* VEX or EVEX */
 	unsigned char opcode;
-	bool has_operands;
 	unsigned mode, reg, rm; /* of ModRM */
 	bool has_base;		/* the operand is in memory, at register `base` + `displacement`,
 				   without an index */
 	unsigned base;
 	int32_t displacement;
-	size_t constant_size;
 	int64_t constant;
 };
 
@@ -92,118 +90,91 @@ static size_t opcode(const unsigned char *code, struct parts *parts)
 	return at + 1;
 }
 
-static bool one_byte_has_operands(unsigned char opcode)
+/*
+ * What follows each opcode, in rows of 16.  x: 64-bit mode has no such opcode.
+ *
+ *	m        operands: ModRM, and what follows that
+ *	1 to 4   a constant of so many bytes
+ *	z        a constant that is as wide as the operands, but has 4 bytes at most
+ *	v        a constant that is as wide as the operands
+ *	a        an address
+ *	M, Z     operands, and a constant: 1, or z
+ *	t, T     operands, and for `test`, which is the first two values of `reg`, a constant: 1, or z
+ */
+static const char one_byte[] = "mmmm1zxxmmmm1zx."
+			       "mmmm1z..mmmm1z.."
+			       "mmmm1z.xmmmm1z.x"
+			       "mmmm1z.xmmmm1z.x"
+			       "................"
+			       "................"
+			       "xx.m....zZ1M...."
+			       "1111111111111111"
+			       "MZxMmmmmmmmmmmmm"
+			       "..........x....."
+			       "aaaa....1z......"
+			       "11111111vvvvvvvv"
+			       "MM2...MZ3.2..1.."
+			       "mmmm....mmmmmmmm"
+			       "1111111144x1...."
+			       "......tT......mm";
+static const char two_bytes[] = "mmmmm.....m.mmmm"
+				"mmmmmmmmmmmmmmmm"
+				"mmmmmmmmmmmmmmmm"
+				"........mmmmmmmm"
+				"mmmmmmmmmmmmmmmm"
+				"mmmmmmmmmmmmmmmm"
+				"mmmmmmmmmmmmmmmm"
+				"MMMMmmm.mmmmmmmm"
+				"4444444444444444"
+				"mmmmmmmmmmmmmmmm"
+				"...mMmmm..mmMmmm"
+				"mmmmmmmmmmMmmmmm"
+				"mmMmMMMm........"
+				"mmmmmmmmmmmmmmmm"
+				"mmmmmmmmmmmmmmmm"
+				"mmmmmmmmmmmmmmmm";
+
+static char what_follows(const struct parts *parts)
 {
-	if (opcode < 0x40)
-		return (opcode & 7) < 4;
-	switch (opcode) {
-	case 0x63:
-	case 0x69:
-	case 0x6b:
-	case 0xc0:
-	case 0xc1:
-	case 0xc6:
-	case 0xc7:
-	case 0xf6:
-	case 0xf7:
-	case 0xfe:
-	case 0xff:
-		return true;
+	switch (parts->map) {
+	case 0:
+		return parts->vector ? 'x' : one_byte[parts->opcode];
+	case 1:
+		return two_bytes[parts->opcode];
+	case 3:
+		return 'M';
 	default:
-		return (opcode >= 0x80 && opcode <= 0x8f) || (opcode >= 0xd0 && opcode <= 0xd3) ||
-		       (opcode >= 0xd8 && opcode <= 0xdf);
+		return 'm';
 	}
 }
 
-static bool two_bytes_have_operands(unsigned char opcode)
+static size_t constant_size(const struct parts *parts, char follows)
 {
-	switch (opcode) {
-	case 0x05: /* syscall */
-	case 0x0b: /* ud2 */
-	case 0x77: /* emms, vzeroupper */
-	case 0xa0:
-	case 0xa1:
-	case 0xa2: /* cpuid */
-	case 0xa8:
-	case 0xa9:
-		return false;
-	default:
-		return (opcode < 0x06 || opcode > 0x09) && (opcode < 0x30 || opcode > 0x37) &&
-		       (opcode < 0x80 || opcode > 0x8f) && (opcode < 0xc8 || opcode > 0xcf);
-	}
-}
+	size_t z = parts->narrow && !parts->wide ? 2 : 4;
 
-/* The size of a constant that is as wide as the operands, but has 4 bytes at most. */
-static size_t operand_size(const struct parts *parts)
-{
-	return parts->narrow && !parts->wide ? 2 : 4;
-}
-
-static size_t one_byte_constant(const struct parts *parts)
-{
-	unsigned char opcode = parts->opcode;
-
-	if (opcode < 0x40)
-		return (opcode & 7) == 4 ? 1 : (opcode & 7) == 5 ? operand_size(parts) : 0;
-	if ((opcode >= 0x70 && opcode <= 0x7f) || (opcode >= 0xb0 && opcode <= 0xb7) ||
-	    (opcode >= 0xe0 && opcode <= 0xe7))
+	switch (follows) {
+	case '1':
+	case 'M':
 		return 1;
-	if (opcode >= 0xb8 && opcode <= 0xbf)
-		return parts->wide ? 8 : operand_size(parts);
-	if (opcode >= 0xa0 && opcode <= 0xa3)
-		return parts->small ? 4 : 8;
-	switch (opcode) {
-	case 0x6a:
-	case 0x6b:
-	case 0x80:
-	case 0x83:
-	case 0xa8:
-	case 0xc0:
-	case 0xc1:
-	case 0xc6:
-	case 0xcd:
-	case 0xeb:
-		return 1;
-	case 0xc2:
-	case 0xca:
+	case '2':
 		return 2;
-	case 0xc8:
+	case '3':
 		return 3;
-	case 0x68:
-	case 0x69:
-	case 0x81:
-	case 0xa9:
-	case 0xc7:
-		return operand_size(parts);
-	case 0xe8:
-	case 0xe9:
-		return 4;
-	case 0xf6:
+	case '4':
+		return parts->vector ? 0 : 4;
+	case 'z':
+	case 'Z':
+		return z;
+	case 'v':
+		return parts->wide ? 8 : z;
+	case 'a':
+		return parts->small ? 4 : 8;
+	case 't':
 		return parts->reg < 2 ? 1 : 0;
-	case 0xf7:
-		return parts->reg < 2 ? operand_size(parts) : 0;
+	case 'T':
+		return parts->reg < 2 ? z : 0;
 	default:
 		return 0;
-	}
-}
-
-static size_t two_byte_constant(const struct parts *parts)
-{
-	switch (parts->opcode) {
-	case 0x70:
-	case 0x71:
-	case 0x72:
-	case 0x73:
-	case 0xa4:
-	case 0xac:
-	case 0xba:
-	case 0xc2:
-	case 0xc4:
-	case 0xc5:
-	case 0xc6:
-		return 1;
-	default:
-		return !parts->vector && parts->opcode >= 0x80 && parts->opcode <= 0x8f ? 4 : 0;
 	}
 }
 
@@ -238,27 +209,20 @@ static size_t operands(const unsigned char *code, struct parts *parts)
 
 static bool read_parts(const unsigned char *code, struct parts *parts, size_t *length)
 {
-	size_t at = prefixes(code, parts);
+	size_t at = prefixes(code, parts), size;
+	char follows;
 
 	at += opcode(code + at, parts);
-	if (parts->map == 0 &&
-	    (parts->opcode == 0x06 || parts->opcode == 0x07 || parts->opcode == 0x0e ||
-	     (parts->opcode & 0xe7) == 0x27 || parts->opcode == 0x60 || parts->opcode == 0x61 ||
-	     parts->opcode == 0x82 || parts->opcode == 0x9a || parts->opcode == 0xea))
-		return false; /* 64-bit mode has no such opcodes */
-	parts->has_operands = parts->map == 0 ? one_byte_has_operands(parts->opcode) :
-			      parts->map == 1 ? two_bytes_have_operands(parts->opcode) :
-						true;
-	if (parts->has_operands)
-		at += operands(code + at, parts);
-	parts->constant_size = parts->map == 0 ? one_byte_constant(parts) :
-			       parts->map == 1 ? two_byte_constant(parts) :
-			       parts->map == 3 ? 1 :
-						 0;
-	if (at + parts->constant_size > TDT__INSTRUCTION_MAX)
+	follows = what_follows(parts);
+	if (follows == 'x')
 		return false;
-	parts->constant = constant_at(code + at, parts->constant_size);
-	*length = at + parts->constant_size;
+	if (strchr("mMZtT", follows) != NULL)
+		at += operands(code + at, parts);
+	size = constant_size(parts, follows);
+	if (at + size > TDT__INSTRUCTION_MAX)
+		return false;
+	parts->constant = constant_at(code + at, size);
+	*length = at + size;
 	return true;
 }
 
@@ -336,8 +300,8 @@ static void group_5(struct tdt__instruction *instruction, const struct parts *pa
 		set_effect(instruction, TDT__EFFECT_MOVES, 0);
 }
 
-static void one_byte(struct tdt__instruction *instruction, const struct parts *parts,
-		     uintptr_t next)
+static void one_byte_effect(struct tdt__instruction *instruction, const struct parts *parts,
+			    uintptr_t next)
 {
 	unsigned char opcode = parts->opcode;
 
@@ -423,7 +387,7 @@ bool tdt__instruction_read(const unsigned char *code, uintptr_t address,
 	next = address + instruction->length;
 	instruction->adds = parts.map == 0 && (parts.opcode == 0x01 || parts.opcode == 0x03);
 	if (parts.map == 0)
-		one_byte(instruction, &parts, next);
+		one_byte_effect(instruction, &parts, next);
 	else if (parts.map == 1 && !parts.vector && parts.opcode >= 0x80 && parts.opcode <= 0x8f)
 		set_effect(instruction, TDT__EFFECT_MAY_JUMP, (intptr_t)next + parts.constant);
 	else if (parts.map == 1 && !parts.vector && parts.opcode == 0x0b)

@@ -176,6 +176,53 @@ TEST(frames_of_calls_that_are_over_are_not_taken_for_live_ones)
 	tdt_trace_free(trace);
 }
 
+/*
+ * The caller of `room_stay` has called another function, which jumps to any.  And where the record
+ * of `room_stay` is, its instructions don't tell.  The traced future's own record, which leads to
+ * the top too, is not taken for it.
+ */
+void jump_by_pointer(size_t n, void (*to)(size_t n));
+
+#if defined(__x86_64__)
+#define JUMP "jmp *%rsi"
+#else
+#define JUMP "br x1"
+#endif
+__asm__(".text\n"
+	".type jump_by_pointer, %function\n"
+	"jump_by_pointer:\n"
+	".cfi_startproc\n" JUMP "\n"
+	".cfi_endproc\n"
+	".size jump_by_pointer, . - jump_by_pointer\n");
+
+static NOINLINE void room_stay(size_t n)
+{
+	char *room = __builtin_alloca(n);
+
+	USE(room);
+	atomic_fetch_add(&gate.entered, 1);
+	MUST(read(gate.pipe[0], room, 1) == 1);
+	USE(room);
+}
+
+static tdt_poll_t jumping_poll(void *state, struct tdt_context *cx)
+{
+	jump_by_pointer(100 + (size_t)random_below(&damaged.seed, 100), room_stay);
+	USE(cx);
+	return TDT_READY;
+}
+
+TEST(a_function_that_may_have_been_jumped_to_keeps_its_callers)
+{
+	struct tdt_trace *trace = gate_ask(jumping_poll, NULL, false, NULL);
+	char *path = stuck_path(trace);
+
+	ck_assert_msg(strstr(path, "jumping_poll") != NULL, "%s", path);
+	ck_assert_msg(strstr(path, "room_stay") != NULL, "%s", path);
+	free(path);
+	tdt_trace_free(trace);
+}
+
 /* --- Memory ------------------------------------------------------------------------------- */
 
 #define STACK_SIZE ((size_t)32 << 20)

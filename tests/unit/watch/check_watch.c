@@ -246,6 +246,34 @@ TEST(what_makes_no_sense_is_refused)
 }
 
 /* 0 would say that nobody watches, and polls would be captured no more. */
+/* How long the epoch before was: profiles weigh trees by it. */
+static uint64_t epoch_behind_a_late_tick(int64_t interval)
+{
+	const struct timespec late = { .tv_nsec = 3 * interval };
+	unsigned before;
+
+	pthread_mutex_lock(&tdt__watch_lock);
+	before = tdt__epoch_now();
+	nanosleep(&late, NULL);
+	pthread_mutex_unlock(&tdt__watch_lock);
+	while (tdt__epoch_now() == before)
+		sched_yield();
+	return atomic_load_explicit(&tdt__epoch.tick, memory_order_relaxed);
+}
+
+TEST(an_epoch_is_as_long_as_it_was_although_the_ticker_is_late)
+{
+	const int64_t interval = SECOND / 20;
+	uint64_t tick = 0;
+
+	ck_assert_int_eq(tdt_watch(interval, NULL), 0);
+	/* If this thread is late, too, it sees the epoch behind. */
+	for (int tries = 0; tries < 40 && tick < (uint64_t)(2 * interval); tries++)
+		tick = epoch_behind_a_late_tick(interval);
+	watch_no_more();
+	ck_assert_uint_ge(tick, (uint64_t)(2 * interval));
+}
+
 TEST(the_number_of_an_epoch_wraps_and_is_never_0)
 {
 	TEST_TASK(task, NULL, .name = 'a', .pending = 99);
