@@ -377,6 +377,8 @@ static void free_event(void)
 	tdt_tcp_free(event.tcp);
 }
 
+CASE(wakers_of_no_task)
+
 /* The one that was held sleeps next, and is the first to be woken. */
 TEST(the_time_is_told_anew_after_a_sleep_that_followed_an_event_of_no_task)
 {
