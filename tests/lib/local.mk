@@ -56,6 +56,7 @@ tests_lib_libhelpers_a_SOURCES = \
 	tests/lib/requester.c \
 	tests/lib/requester.h \
 	tests/lib/rested_fork.h \
+	tests/lib/rt.h \
 	tests/lib/sanitized.h \
 	tests/lib/seeded.h \
 	tests/lib/self.h \

@@ -2,15 +2,19 @@
 /*
  * A process for the program tdt to look at: task 1 wakes itself again and again, which is a busy
  * loop; and three that look like it are healthy: task 2 wakes itself, but seldom, and tasks 3 and 4
- * wake each other.  Prints "ready"; dumps to its output for each line of its input, and ends with
- * it.
+ * wake each other.  Prints "ready"; for each line of its input it prints a dump, or, if the line is
+ * "rests", how often task 1 was not polled for a millisecond so far; and ends with its input.
  */
 
 #include <config.h>
 
+#include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <tdt/rt/runtime.h>
@@ -23,13 +27,40 @@ struct looping {
 	int i;
 };
 
+/* Turns of the task that spins, and rests, when it had none for a millisecond. */
+static _Atomic uint64_t turns, rests, last_turn;
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static bool rests_now(void)
+{
+	uint64_t last = last_turn;
+
+	return now_ns() - last > 1000000;
+}
+
+static void count_turn(void)
+{
+	rests += rests_now();
+	last_turn = now_ns();
+	turns++;
+}
+
 static tdt_poll_t spin_poll(void *state, struct tdt_context *cx)
 {
 	struct looping *looping = state;
 
 	TDT_BEGIN(&looping->async, cx);
-	for (;;)
+	for (;;) {
+		count_turn();
 		TDT_AWAIT(tdt_yield_now());
+	}
 	TDT_END();
 }
 
@@ -109,21 +140,25 @@ int main(void)
 {
 	struct tdt_rt *rt = tdt_rt_new(
 	    &(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = 2 });
-	int c;
+	char line[16];
 
 	MUST(rt != NULL);
 	start(rt, TDT_ASYNC_NEW(spin_poll, (struct looping){ 0 }), "spin");
 	start(rt, TDT_ASYNC_NEW(paced_poll, (struct looping){ 0 }), "paced");
 	start(rt, TDT_ASYNC_NEW(pass_poll, (struct looping){ .i = 0 }), "ping");
 	start(rt, TDT_ASYNC_NEW(pass_poll, (struct looping){ .i = 1 }), "pong");
-	usleep(10000);
+	while (turns < 1000)
+		usleep(1000);
 	puts("ready");
 	fflush(stdout);
-	while ((c = getchar()) != EOF)
-		if (c == '\n') {
+	while (fgets(line, sizeof line, stdin) != NULL) {
+		if (strcmp(line, "rests\n") == 0) {
+			printf("rests %" PRIu64 "\n", rests + rests_now());
+		} else {
 			tdt_dump(stdout);
 			puts("dumped");
-			fflush(stdout);
 		}
+		fflush(stdout);
+	}
 	_exit(0);
 }

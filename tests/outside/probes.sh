@@ -179,14 +179,17 @@ if test -e "$top_srcdir/config.status"; then
 	"$MAKE" -s -C "$top_builddir" -f Makefile distdir distdir="$source" >/dev/null
 fi
 
-# built NAME "TARGETS" ARGUMENT...: in a build directory $tmp/build-NAME, configured so.
+# built NAME "TARGETS" ARGUMENT...: in a build directory $tmp/build-NAME, configured so.  What
+# configure has found with the same compiler, it need not try again (tests/sanitizers.mk).
 built()
 {
 	mkdir "$tmp/build-$1" && cd "$tmp/build-$1" || return
 	goals=$2
 	shift 2
+	sed -n '/^ac_cv_env_/d; /^[a-z]*_cv_[a-zA-Z0-9_]*=/p' "$top_builddir/config.log" \
+		>config.cache
 	# shellcheck disable=SC2086 # a list
-	"$source/configure" -q --disable-static "$@" >log 2>&1 &&
+	"$source/configure" -q -C --disable-static "$@" >log 2>&1 &&
 		"$MAKE" -s -f Makefile $goals >>log 2>&1 && return
 	cat log
 	return 1

@@ -30,13 +30,13 @@ start()
 	TDT_DUMP=$value "$@" "${top_builddir:?}/demo/stuck" >"$tmp/pipe" 2>"$tmp/err" 3>&- &
 	pid=$!
 	started="$started $pid"
-	wait_until has_threads
+	wait_until has_dumper
 }
 
-# Only then is main() reached for sure: a signal that comes earlier may end the program.
-has_threads()
+# The thread that dumps: a signal that comes before its time may end the program, or is dropped.
+has_dumper()
 {
-	test "$(find "/proc/$pid/task" -mindepth 1 -maxdepth 1 | wc -l)" -gt 4
+	cat "/proc/$pid/task"/*/comm | grep -qx tdt-dump
 }
 
 ends_well()

@@ -272,30 +272,67 @@ fi
 
 # --- Tasks that are polled again and again ---
 
-# only_spin FILE: it says of the first task that it is in a busy loop, and of no other.
-only_spin()
+# has SAYS N: the program has said that so often.
+has()
 {
-	grep -q 'busy loop: task 1 "spin" woke itself [0-9,]* times in ' "$1" &&
-		test "$(grep -c '^ *busy loop: ' "$1")" = 1
+	test "$(grep -c "^$1" "$tmp/said")" -ge "$2"
+}
+
+# answered LINE SAYS: have the program read the line, and wait until it has said that once more.
+answered()
+{
+	wanted=$(($(grep -c "^$2" "$tmp/said") + 1))
+	echo "$1" >&3
+	wait_until has "$2" $wanted
+}
+
+# How often the task that spins was not polled for a millisecond, so far.
+rests()
+{
+	answered rests rests
+	grep '^rests' "$tmp/said" | tail -n 1
+}
+
+# asked COMMAND...: it has said that a task is in a busy loop, or that none is although the task
+# that spins had its turns all the time.
+asked()
+{
+	before=$(rests)
+	"$@" >"$tmp/listed"
+	grep -q '^ *busy loop: ' "$tmp/listed" || test "$(rests)" = "$before"
+}
+
+# names_spin COMMAND...: it says of the first task that it is in a busy loop, and of no other.
+names_spin()
+{
+	wait_until asked "$@"
+	grep -q 'busy loop: task 1 "spin" woke itself [0-9,]* times in ' "$tmp/listed" &&
+		test "$(grep -c '^ *busy loop: ' "$tmp/listed")" = 1
+}
+
+from_json()
+{
+	"$tdt" bt --json --no-request "$pid" | "$tdt" print -
+}
+
+own_dump()
+{
+	dumps=$(grep -c '^dumped' "$tmp/said")
+	answered "" dumped
+	awk -v n="$dumps" '/^dumped/ { seen++ } seen == n' "$tmp/said"
 }
 
 if test "$WITH_RUNTIME" = yes && start "$top_builddir/tests/outside/outside_busy"; then
 	if may_read; then
-		"$tdt" ps "$pid" >"$tmp/listed"
 		claim "tdt ps names the task that wakes itself, and no healthy one" \
-			only_spin "$tmp/listed"
-		"$tdt" bt --no-request "$pid" >"$tmp/listed"
-		claim "so does tdt bt" only_spin "$tmp/listed"
-		"$tdt" bt --json --no-request "$pid" | "$tdt" print - >"$tmp/listed"
-		claim "and its JSON" only_spin "$tmp/listed"
-		"$tdt" top -n1 --no-request "$pid" >"$tmp/listed"
-		claim "and tdt top" only_spin "$tmp/listed"
+			names_spin "$tdt" ps "$pid"
+		claim "so does tdt bt" names_spin "$tdt" bt --no-request "$pid"
+		claim "and its JSON" names_spin from_json
+		claim "and tdt top" names_spin "$tdt" top -n1 --no-request "$pid"
 	else
 		skip "busy loops" "reading another process is not permitted here"
 	fi
-	echo >&3
-	wait_until grep -q '^dumped' "$tmp/said"
-	claim "and a dump" only_spin "$tmp/said"
+	claim "and a dump" names_spin own_dump
 	stop
 else
 	skip "busy loops" "there is no runtime"

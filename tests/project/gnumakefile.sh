@@ -21,10 +21,10 @@ cp config.status.fake config.status
 test ! -e broken && touch libtool
 END
 cat >makefile.fake <<'END'
-.PHONY: all demo check check-fail check-jobs clean fail fuzz jobs
+.PHONY: all demo check check-delays check-fail check-jobs clean fail fuzz jobs
 all demo check clean fuzz: ; @echo "$@ $(V)" >>log
 fail check-fail: ; @false
-jobs check-jobs: ; @echo "$(filter -j%,$(MAKEFLAGS))" >>log
+jobs check-delays check-jobs: ; @echo "$(filter -j%,$(MAKEFLAGS))" >>log
 END
 cat >config.status.fake <<'END'
 #!/bin/sh
@@ -102,6 +102,10 @@ END
 logs "but as many as make was told" -j7 check-jobs <<'END'
 bootstrap packages-for-check
 -j7
+END
+logs "with random delays tests rest: there are eight" check-delays <<END
+bootstrap packages-for-check
+-j$(($(nproc) * 8))
 END
 logs "the first goal that fails is the last" clean fail all <<'END'
 clean

@@ -15,6 +15,7 @@
 #include <tdt/integrate/leaf.h>
 #include <tdt/rt/runtime.h>
 
+#include "lib/rt.h"
 #include "lib/stepped.h"
 #include "lib/test.h"
 #include "host/thread.h"
@@ -414,8 +415,7 @@ static tdt_poll_t wake_poll(void *state, struct tdt_context *cx)
 /* The two take turns, so that the first poll that begins after the mark is the sleeper's. */
 static void poll_by_a_worker(void)
 {
-	struct tdt_rt *rt = tdt_rt_new(
-	    &(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = 1 });
+	struct tdt_rt *rt = rt_of(1);
 	int turns = 0;
 
 	MUST(tdt_rt_spawn(rt, future_of(sleep_poll), NULL) != NULL);

@@ -4,7 +4,7 @@
 # it needs.  It gets main() and the helpers that it uses from tests/lib/, and links libtdt-core.la.
 # What differs is said below the list.
 
-tests_unit = \
+tests_unit_core = \
 	tests/unit/base/check_array \
 	tests/unit/base/check_index \
 	tests/unit/base/check_version \
@@ -175,9 +175,12 @@ tests_unit_rt = \
 	tests/unit/runtime/check_yield \
 	tests/unit/check_hot_paths \
 	tests/unit/check_null
+# These come first, as the slowest are among them: see TESTS.
+tests_unit =
 if RUNTIME
 tests_unit += $(tests_unit_rt)
 endif
+tests_unit += $(tests_unit_core)
 if X86_64
 tests_unit += tests/unit/task/check_misuse_tls tests/unit/unwind/check_code
 else
@@ -444,7 +447,8 @@ tests_unit_dump_check_snapshot_rt_LDADD = $(on_rt)
 
 # src/runtime/
 
-tests_unit_runtime_check_blocking_LDFLAGS = -Wl,--wrap=pthread_create
+tests_unit_runtime_check_blocking_LDFLAGS = \
+	-Wl,--wrap=pthread_create -Wl,--wrap=pthread_cond_timedwait
 tests_unit_runtime_check_blocking_LDADD = $(tests_memory) $(on_rt_core)
 tests_unit_runtime_check_driver_LDFLAGS = -Wl,--wrap=pthread_create
 tests_unit_runtime_check_driver_LDADD = $(tests_memory) $(on_rt_core)

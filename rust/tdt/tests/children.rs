@@ -3,6 +3,7 @@
 
 use std::future::{pending, Future};
 use std::pin::Pin;
+use std::sync::Mutex;
 use std::task::{Context, Poll};
 
 use futures::future::{join_all, FutureExt};
@@ -16,21 +17,32 @@ async fn waits() {
     let _ = never.await;
 }
 
-/// The text of a dump while the task that awaits `future` has been polled.
-fn dump_of(future: impl Future<Output = ()>) -> String {
+/// One test at a time, since a dump has all tasks of the process.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn dump() -> String {
+    let mut text = Vec::new();
+    tdt::dump_to(&mut text).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+/// The text of a dump while the task that awaits `future` has been polled.  So many tasks answer;
+/// a dump that says that fewer had the time, or that names were late, is taken again.
+fn dump_of(answered: usize, future: impl Future<Output = ()>) -> String {
     let mut task = Box::pin(tdt::Builder::new().name("parent").trace(future));
     let mut cx = Context::from_waker(noop_waker_ref());
     assert!(task.as_mut().poll(&mut cx).is_pending());
-    // The dump is made by a thread, and the requests are answered by polls.
-    let dump = std::thread::spawn(|| {
-        let mut text = Vec::new();
-        tdt::dump_to(&mut text).unwrap();
-        String::from_utf8(text).unwrap()
-    });
-    while !dump.is_finished() {
-        assert!(task.as_mut().poll(&mut cx).is_pending());
+    loop {
+        // The dump is made by a thread, and the requests are answered by polls.
+        let thread = std::thread::spawn(dump);
+        while !thread.is_finished() {
+            assert!(task.as_mut().poll(&mut cx).is_pending());
+        }
+        let text = thread.join().unwrap();
+        if text.contains(&format!(": {answered} answered")) && !text.contains("not named in time") {
+            return text;
+        }
     }
-    dump.join().unwrap()
 }
 
 /// What stands below the task "parent", without the blanks in front; and what its line says.
@@ -41,10 +53,10 @@ fn below(text: &str) -> (Vec<&str>, &str) {
     (lines.skip(1).take_while(|line| line.starts_with("   ")).map(str::trim).collect(), says.trim())
 }
 
-// One test, since a dump has all tasks of the process.
 #[test]
 fn children_stand_below_the_task_that_awaits_them() {
-    let text = dump_of(async {
+    let _alone = ALONE.lock().unwrap();
+    let text = dump_of(4, async {
         let mut all: FuturesUnordered<_> = (0..3).map(|_| tdt::child(waits())).collect();
         all.next().await;
     });
@@ -53,16 +65,16 @@ fn children_stand_below_the_task_that_awaits_them() {
     assert!(lines[0].starts_with("3 tasks pending"), "{text}");
     assert!(lines[1].contains("children::waits"), "{text}");
 
-    let text = dump_of(async {
+    let text = dump_of(41, async {
         join_all((0..40).map(|_| tdt::child(waits()))).await;
     });
     assert_eq!(below(&text).1, "40 of 40 children are shown below", "{text}");
 
-    let text = dump_of(async { tdt::child(waits()).shared().await });
+    let text = dump_of(2, async { tdt::child(waits()).shared().await });
     assert_eq!(below(&text).1, "1 of 1 child is shown below", "{text}");
 
     // A child with another tree is another group, and one that was never polled has no tree.
-    let text = dump_of(async {
+    let text = dump_of(3, async {
         let other = async { waits().await };
         let mut all: FuturesUnordered<Pin<Box<dyn Future<Output = ()>>>> = FuturesUnordered::new();
         all.push(Box::pin(tdt::child(waits())));
@@ -73,7 +85,7 @@ fn children_stand_below_the_task_that_awaits_them() {
     assert_eq!(below(&text).1, "2 of 3 children are shown below", "{text}");
 
     // What is traced, and no child, stands alone.
-    let text = dump_of(async {
+    let text = dump_of(2, async {
         let mut all: FuturesUnordered<_> = [waits().traced()].into_iter().collect();
         all.next().await;
     });
@@ -82,6 +94,7 @@ fn children_stand_below_the_task_that_awaits_them() {
 
 #[test]
 fn a_child_is_polled_as_any_future_is() {
+    let _alone = ALONE.lock().unwrap();
     let mut child = Box::pin(tdt::child(async { 42 }));
     let mut cx = Context::from_waker(noop_waker_ref());
     assert_eq!(child.as_mut().poll(&mut cx), Poll::Ready(42));

@@ -12,6 +12,7 @@
 
 #include "lib/find_registry.h"
 #include "lib/refused.h"
+#include "lib/rt.h"
 #include "lib/test.h"
 #include "lib/visitor.h"
 
@@ -35,10 +36,8 @@ static tdt_poll_t wait_for_ever(void *state, struct tdt_context *cx)
 /* Tasks that nobody will ever wake; polled once, as their records say. */
 static void be_wedged(int when_ready)
 {
-	struct tdt_rt *rt = tdt_rt_new(&(struct tdt_rt_config){
-		.size = sizeof(struct tdt_rt_config), .workers = 2 });
+	struct tdt_rt *rt = rt_of(2);
 
-	MUST(rt != NULL);
 	for (uintptr_t i = 0; i < TASKS; i++) {
 		const struct tdt_future future = { (void *)i, wait_for_ever, drop_nothing };
 		struct tdt_handle *task = tdt_rt_spawn(rt, future, NULL);

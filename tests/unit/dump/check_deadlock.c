@@ -9,6 +9,7 @@
 #include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
 
+#include "lib/rt.h"
 #include "lib/test.h"
 
 #define SECOND INT64_C(1000000000)
@@ -49,21 +50,9 @@ static uint64_t id(int i)
 	return tdt_handle_id(task[i]);
 }
 
-static struct tdt_handle *spawn(struct tdt_future future, const char *name)
-{
-	struct tdt_handle *handle;
-
-	MUST(!tdt_future_is_none(&future));
-	handle = tdt_rt_spawn(rt, future, TDT_TASK_ATTR(.name = name));
-	MUST(handle != NULL);
-	return handle;
-}
-
 static void start(void)
 {
-	rt = tdt_rt_new(
-	    &(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = 2 });
-	ck_assert_ptr_nonnull(rt);
+	rt = rt_of(2);
 	for (int i = 0; i < MOST; i++) {
 		mutex[i] = tdt_mutex_new();
 		ck_assert_ptr_nonnull(mutex[i]);
@@ -103,8 +92,8 @@ static void act_all(int n, struct tdt_future (*const waits[])(int i))
 	actors = n;
 	atomic_store(&ready, 0);
 	for (int i = 0; i < n; i++)
-		task[i] = spawn(TDT_ASYNC_NEW(act, (struct actor){ .waits = waits[i], .i = i }),
-				names[i]);
+		task[i] = spawn_on(
+		    rt, TDT_ASYNC_NEW(act, (struct actor){ .waits = waits[i], .i = i }), names[i]);
 	while (atomic_load(&ready) < n)
 		sched_yield();
 	atomic_fetch_add(&ready, 1);
@@ -403,11 +392,11 @@ TEST(a_mutex_that_is_held_by_no_task_is_in_no_ring, .to = 2)
 	if (_i == 0) {
 		ck_assert(tdt_mutex_try_lock(mutex[MOST - 1]));
 	} else {
-		gone = spawn((struct tdt_future){ NULL, hold_last, drop_nothing }, "gone");
+		gone = spawn_on(rt, (struct tdt_future){ NULL, hold_last, drop_nothing }, "gone");
 		ck_assert_int_eq(tdt_rt_block_on(rt, tdt_join(gone, NULL)), 0);
 		owner = tdt_handle_id(gone);
 	}
-	tdt_handle_unref(spawn(tdt_mutex_lock(mutex[MOST - 1]), "late"));
+	tdt_handle_unref(spawn_on(rt, tdt_mutex_lock(mutex[MOST - 1]), "late"));
 	expect_no_ring();
 	if (owner == 0)
 		expect_text("\n   waits for a mutex (%p)\n", (void *)mutex[MOST - 1]);
@@ -436,7 +425,8 @@ static void hold_up_workers(struct tdt_handle *blocker[2])
 	atomic_store(&held_up, 0);
 	MUST(pipe(ends) == 0);
 	for (int i = 0; i < 2; i++)
-		blocker[i] = spawn((struct tdt_future){ NULL, hold_up, drop_nothing }, "blocker");
+		blocker[i] =
+		    spawn_on(rt, (struct tdt_future){ NULL, hold_up, drop_nothing }, "blocker");
 	while (atomic_load(&held_up) < 2)
 		sched_yield();
 }
@@ -569,8 +559,8 @@ TEST(a_last_tree_shows_the_leaves_that_a_record_does_not)
 
 	ck_assert_int_eq(tdt_watch(TDT_WATCH_MIN_NS, NULL), 0);
 	do {
-		act_all(2, (struct tdt_future(*const[])(int)){ lock_next_or_wait_silently,
-							       lock_next });
+		act_all(
+		    2, (struct tdt_future(*const[])(int)){ lock_next_or_wait_silently, lock_next });
 		fresh = has_fresh_tree(task[0]);
 		if (fresh)
 			expect_ring_held_up(1, false, false);
@@ -677,9 +667,9 @@ TEST(a_mutex_that_was_handed_on_makes_no_deadlock_of_old_reports, .to = 2)
 
 	start();
 	actors = 3;
-	task[0] = spawn(TDT_ASYNC_NEW(hand_on, (struct passing){ 0 }), "a");
-	task[1] = spawn(TDT_ASYNC_NEW(be_first, (struct passing){ 0 }), "b");
-	task[2] = spawn(TDT_ASYNC_NEW(be_second, (struct passing){ 0 }), "c");
+	task[0] = spawn_on(rt, TDT_ASYNC_NEW(hand_on, (struct passing){ 0 }), "a");
+	task[1] = spawn_on(rt, TDT_ASYNC_NEW(be_first, (struct passing){ 0 }), "b");
+	task[2] = spawn_on(rt, TDT_ASYNC_NEW(be_second, (struct passing){ 0 }), "c");
 	while (tdt_mutex_try_lock(mutex[1])) {
 		tdt_mutex_unlock(mutex[1]);
 		sched_yield();
@@ -797,7 +787,8 @@ TEST(locks_that_are_handed_on_meanwhile_are_no_deadlock, .to = 3)
 	seed = seed_of_run();
 	start();
 	for (int i = 0; i < TASKS; i++)
-		handle[i] = spawn(TDT_ASYNC_NEW(churn, (struct churning){ .first = 0 }), NULL);
+		handle[i] =
+		    spawn_on(rt, TDT_ASYNC_NEW(churn, (struct churning){ .first = 0 }), NULL);
 	if (_i == 1)
 		ck_assert_int_eq(pthread_create(&thread, NULL, dump_often, &rings), 0);
 	if (_i == 2)

@@ -10,6 +10,7 @@
 #include <tdt/rt/sync.h>
 
 #include "lib/leaf.h"
+#include "lib/rt.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
 
@@ -25,10 +26,9 @@ static struct stuck_task reader; /* only its `tid` */
 
 static void start(unsigned workers)
 {
-	rt = tdt_rt_new(
-	    &(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = workers });
+	rt = rt_of(workers);
 	mutex = tdt_mutex_new();
-	ck_assert(rt != NULL && mutex != NULL);
+	ck_assert_ptr_nonnull(mutex);
 	ck_assert_int_eq(pipe(ends), 0);
 }
 
@@ -39,16 +39,6 @@ static void stop(void)
 	tdt_rt_free(rt);
 	close(ends[0]);
 	tdt_mutex_free(mutex);
-}
-
-static struct tdt_handle *spawn(struct tdt_future future, const char *name)
-{
-	struct tdt_handle *handle;
-
-	MUST(!tdt_future_is_none(&future));
-	handle = tdt_rt_spawn(rt, future, TDT_TASK_ATTR(.name = name));
-	MUST(handle != NULL);
-	return handle;
 }
 
 static __attribute__((noinline)) void read_reply(void)
@@ -80,7 +70,7 @@ static tdt_poll_t hold_and_read(void *state, struct tdt_context *cx)
 static struct tdt_handle *spawn_reader(void)
 {
 	struct tdt_handle *handle =
-	    spawn(TDT_ASYNC_NEW(hold_and_read, (struct reading){ 0 }), "holder");
+	    spawn_on(rt, TDT_ASYNC_NEW(hold_and_read, (struct reading){ 0 }), "holder");
 
 	UNTIL(atomic_load(&reader.tid) != 0);
 	stuck_task_settle(&reader, false);
@@ -182,7 +172,8 @@ TEST(who_reads_with_a_mutex_in_its_hands_is_shown_and_named_by_who_waits)
 	start(2);
 	holder = spawn_reader();
 	for (int i = 0; i < WAITERS; i++)
-		waiter[i] = spawn(TDT_ASYNC_NEW(lock_in_turn, (struct reading){ 0 }), "waiter");
+		waiter[i] =
+		    spawn_on(rt, TDT_ASYNC_NEW(lock_in_turn, (struct reading){ 0 }), "waiter");
 	snapshot = take_with_runner(30 * SECOND, 0);
 	ck_assert_uint_eq(snapshot->running, 1);
 	ck_assert_uint_eq(snapshot->fresh, WAITERS);
@@ -221,8 +212,8 @@ static struct tdt_handle *queued[QUEUED];
 static void start_naps(void)
 {
 	for (int i = 0; i < QUEUED; i++)
-		queued[i] =
-		    spawn(TDT_ASYNC_NEW(nap_over_and_over, (struct reading){ 0 }), "napping");
+		queued[i] = spawn_on(rt, TDT_ASYNC_NEW(nap_over_and_over, (struct reading){ 0 }),
+				     "napping");
 	UNTIL(naps_begun == QUEUED); /* or else they are new, not runnable, behind what blocks */
 }
 

@@ -9,6 +9,7 @@
 #include <tdt/rt/sync.h>
 
 #include "lib/options.h"
+#include "lib/rt.h"
 #include "lib/test.h"
 
 #define SECOND INT64_C(1000000000)
@@ -42,16 +43,6 @@ static tdt_poll_t forget(void *state, struct tdt_context *cx)
 /* The future that the task polls once. */
 static struct tdt_future kept;
 
-static struct tdt_handle *spawn(struct tdt_future future, const char *name)
-{
-	struct tdt_handle *handle;
-
-	MUST(!tdt_future_is_none(&future));
-	handle = tdt_rt_spawn(rt, future, TDT_TASK_ATTR(.name = name));
-	MUST(handle != NULL);
-	return handle;
-}
-
 static int waits_for_mutex(struct tdt_handle *handle, const struct tdt_task_info *info, void *arg)
 {
 	return info->state == TDT_TASK_WAITING && info->n_waits != 0 &&
@@ -67,18 +58,17 @@ static void until_it_waits(struct tdt_handle *handle)
 /* The test holds the mutex; "forgetful" is the first in its line, and then "waiter". */
 static void start(bool locks_again)
 {
-	rt = tdt_rt_new(
-	    &(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = 1 });
+	rt = rt_of(1);
 	mutex = tdt_mutex_new();
-	ck_assert_ptr_nonnull(rt);
 	ck_assert_int_eq(tdt_mutex_set_name(mutex, "accounts"), 0);
 	ck_assert(tdt_mutex_try_lock(mutex));
 	kept = tdt_mutex_lock(mutex);
-	forgetful = spawn(TDT_ASYNC_NEW(forget, (struct forgetting){ .first = kept,
-								      .locks_again = locks_again }),
-			  "forgetful");
+	forgetful = spawn_on(
+	    rt,
+	    TDT_ASYNC_NEW(forget, (struct forgetting){ .first = kept, .locks_again = locks_again }),
+	    "forgetful");
 	until_it_waits(forgetful);
-	waiter = spawn(tdt_mutex_lock(mutex), "waiter");
+	waiter = spawn_on(rt, tdt_mutex_lock(mutex), "waiter");
 	until_it_waits(waiter);
 }
 
@@ -251,9 +241,9 @@ TEST(a_task_that_could_not_be_polled_has_forgotten_nothing)
 	tdt_future_drop(&kept);
 	kept = TDT_FUTURE_NONE;
 	/* The waiter is the first in line now, and this task is the second. */
-	first = spawn(tdt_mutex_lock(mutex), "next");
+	first = spawn_on(rt, tdt_mutex_lock(mutex), "next");
 	until_it_waits(first);
-	blocker = spawn((struct tdt_future){ NULL, block, drop_nothing }, "blocker");
+	blocker = spawn_on(rt, (struct tdt_future){ NULL, block, drop_nothing }, "blocker");
 	while (!atomic_load(&stuck))
 		sched_yield();
 	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);

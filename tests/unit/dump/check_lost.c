@@ -15,6 +15,7 @@
 #include "lib/find_registry.h"
 #include "lib/request_waiting.h"
 #include "lib/rested_fork.h"
+#include "lib/rt.h"
 #include "lib/seeded.h"
 #include "lib/test.h"
 
@@ -23,10 +24,9 @@ static const struct tdt_registry *registry;
 
 static void set_up_lost(void)
 {
-	rt = tdt_rt_new(
-	    &(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = 2 });
+	rt = rt_of(2);
 	registry = find_registry();
-	MUST(rt != NULL && registry != NULL);
+	MUST(registry != NULL);
 }
 
 /* --- Events ------------------------------------------------------------------------ */

@@ -10,9 +10,8 @@
 #include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
 
+#include "lib/rt.h"
 #include "lib/test.h"
-
-#define CONFIG(n) (&(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = n })
 
 static struct tdt_rt *rt;
 static struct tdt_mutex *mutex;
@@ -23,18 +22,10 @@ static int taken_on;
 
 static void begin(void)
 {
-	rt = tdt_rt_new(CONFIG(2));
+	rt = rt_of(2);
 	mutex = tdt_mutex_new();
-	MUST(rt != NULL && mutex != NULL && tdt_mutex_set_name(mutex, "accounts") == 0);
+	MUST(mutex != NULL && tdt_mutex_set_name(mutex, "accounts") == 0);
 	MUST(sem_init(&dropping, 0, 0) == 0 && sem_init(&go_on, 0, 0) == 0);
-}
-
-static struct tdt_handle *spawn(struct tdt_rt *on, struct tdt_future future, const char *name)
-{
-	struct tdt_handle *handle = tdt_rt_spawn(on, future, TDT_TASK_ATTR(.name = name));
-
-	MUST(handle != NULL);
-	return handle;
 }
 
 static int state_of(struct tdt_handle *handle, const struct tdt_task_info *info, void *waits)
@@ -82,10 +73,10 @@ static struct tdt_future holds_on(bool stays, void (*fini)(void *state))
 static void both_on(struct tdt_rt *on, struct tdt_future future)
 {
 	atomic_store(&holds, 0);
-	holder = spawn(on, future, "holder");
+	holder = spawn_on(on, future, "holder");
 	while (atomic_load(&holds) == 0)
 		sched_yield();
-	waiter = spawn(rt, tdt_mutex_lock(mutex), "waiter");
+	waiter = spawn_on(rt, tdt_mutex_lock(mutex), "waiter");
 	reaches(waiter, TDT_TASK_WAITING, true);
 }
 
@@ -227,7 +218,7 @@ TEST(so_does_a_recording)
 
 TEST(so_is_the_lock_of_a_task_that_was_dropped)
 {
-	struct tdt_rt *other = tdt_rt_new(CONFIG(1));
+	struct tdt_rt *other = rt_of(1);
 
 	both_on(other, holds_on(true, NULL));
 	ck_assert_uint_eq(orphans_of(NULL), 0);
@@ -308,7 +299,7 @@ static tdt_poll_t spawn_poll(void *state, struct tdt_context *cx)
 	while (!atomic_load(&stops)) {
 		while (atomic_load(&brief) < 1 + (int)random_below(&spawning->random, 8)) {
 			atomic_fetch_add(&brief, 1);
-			tdt_handle_unref(spawn(
+			tdt_handle_unref(spawn_on(
 			    rt,
 			    TDT_ASYNC_NEW(brief_poll,
 					  (struct holding){
@@ -327,8 +318,8 @@ TEST(no_look_at_healthy_tasks_finds_an_orphan)
 	unsigned random = seed_of_run(), looks = test_in_full() ? 10000 : 200;
 	uint64_t waits = 0;
 
-	holder =
-	    spawn(rt, TDT_ASYNC_NEW(spawn_poll, (struct spawning){ .random = random }), "spawner");
+	holder = spawn_on(rt, TDT_ASYNC_NEW(spawn_poll, (struct spawning){ .random = random }),
+			  "spawner");
 	for (unsigned i = 0; i < looks; i++) {
 		const struct tdt_snapshot *snapshot = taken(NULL);
 

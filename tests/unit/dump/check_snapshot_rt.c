@@ -9,6 +9,7 @@
 
 #include "lib/leaf.h"
 #include "lib/options.h"
+#include "lib/rt.h"
 #include "lib/test.h"
 
 #define SECOND INT64_C(1000000000)
@@ -18,9 +19,7 @@ static struct tdt_rt *rt;
 
 static void start(unsigned workers)
 {
-	rt = tdt_rt_new(
-	    &(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = workers });
-	MUST(rt != NULL);
+	rt = rt_of(workers);
 }
 
 static void stop(void)
@@ -351,7 +350,7 @@ static struct tdt_future new_task(void)
 	return (struct tdt_future){ task, task_poll, task_drop };
 }
 
-static void *spawn_on(void *argument)
+static void *keep_spawning(void *argument)
 {
 	static const char *const names[] = { "tick", "tock", NULL };
 
@@ -447,7 +446,7 @@ static void *ask_on(void *argument)
 
 TEST(tasks_come_and_go_and_are_asked_by_several_at_once)
 {
-	void *(*const work[])(void *) = { spawn_on, spawn_on, take_on, take_on, ask_on };
+	void *(*const work[])(void *) = { keep_spawning, keep_spawning, take_on, take_on, ask_on };
 	pthread_t thread[5];
 
 	seed = seed_of_run();

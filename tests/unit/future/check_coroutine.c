@@ -8,6 +8,7 @@
 #include <tdt/rt/runtime.h>
 
 #include "lib/futures.h"
+#include "lib/rt.h"
 #include "lib/test.h"
 
 static struct test_waker waker;
@@ -373,10 +374,8 @@ static int awaits_many(void *arg)
 
 TEST(many_run_on_a_runtime)
 {
-	struct tdt_rt_config config = { .size = sizeof(config), .workers = 3 };
-	struct tdt_rt *rt = tdt_rt_new(&config);
+	struct tdt_rt *rt = rt_of(3);
 
-	ck_assert_ptr_nonnull(rt);
 	for (int i = 0; i < MANY; i++) {
 		struct tdt_handle *handle =
 		    tdt_rt_spawn(rt, tdt_coroutine(yields, NULL, NULL), NULL);

@@ -254,7 +254,9 @@ CASE(writers)
 
 TEST(no_event_is_torn_while_a_thread_goes_around_its_ring)
 {
-	copy_while_written(TDT_RING_SIZE_MIN, in_valgrind() ? 10 : test_in_full() ? 300 : 60);
+	bool slow = in_valgrind() || is_delayed();
+
+	copy_while_written(TDT_RING_SIZE_MIN, slow ? 10 : test_in_full() ? 300 : 60);
 }
 
 TEST(nor_in_a_ring_that_takes_long_to_read)

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers registry/task_info.  A record changes while it is read: after each instruction of the
- * reader once, and between any two of the poller.  The processor is made to trap after every
- * instruction (x86-64), and the handler plays the other thread.
+ * Covers registry/task_info, capture/fiber.  A record changes while it is read: after each
+ * instruction of the reader once, and between any two of the poller; and a process forks while a
+ * thread gives memory back.  The processor is made to trap after every instruction (x86-64), and
+ * the handler plays the other thread.
  */
 
+#include <sys/syscall.h>
 #include <ucontext.h>
 
 #include <tdt/integrate/hooks.h>
 
+#include "capture/fiber.h"
 #include "lib/test.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
@@ -171,6 +174,34 @@ TEST(a_copy_is_true_in_the_middle_of_every_change)
 		step(false);
 	}
 	end();
+	could();
+}
+
+static struct tdt_fiber *in_use;
+
+/* In a child that is made now. */
+static void take_in_child(void)
+{
+	pid_t child = (pid_t)syscall(SYS_fork); /* a thread that forks has handlers, this one not */
+	int status;
+
+	if (child == 0)
+		_exit(tdt__fiber_take() == in_use);
+	MUST(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+}
+
+TEST(a_child_of_fork_takes_no_fiber_that_is_in_use)
+{
+	struct tdt_fiber *given = tdt__fiber_take();
+
+	in_use = tdt__fiber_take();
+	tdt__fiber_give(in_use); /* it was where the other one will be */
+	MUST(tdt__fiber_take() == in_use);
+	act = take_in_child;
+	often = true;
+	step(true);
+	tdt__fiber_give(given);
+	step(false);
 	could();
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Covers runtime/blocking, runtime/rt.  Jobs that block have threads of their own, are tasks, and
- * keep their argument; what happens without threads: pthread_create() is wrapped (--wrap).
+ * keep their argument; what happens without threads, and if one is cancelled: pthread_create() and
+ * pthread_cond_timedwait() are wrapped (--wrap).
  */
 
 #include <tdt/rt/blocking.h>
@@ -10,17 +11,30 @@
 #include "lib/leaf.h"
 #include "lib/no_threads.h"
 #include "lib/requester.h"
+#include "lib/rt.h"
 #include "lib/test.h"
 
 #define THREADS 128
+
+/* A thread without a job is cancelled while it waits for one; once. */
+static atomic_bool cancels_idle;
+
+int __real_pthread_cond_timedwait(pthread_cond_t *come, pthread_mutex_t *mutex,
+				  const struct timespec *until);
+
+int __wrap_pthread_cond_timedwait(pthread_cond_t *come, pthread_mutex_t *mutex,
+				  const struct timespec *until)
+{
+	if (atomic_exchange(&cancels_idle, false))
+		pthread_cancel(pthread_self());
+	return __real_pthread_cond_timedwait(come, mutex, until);
+}
 
 static struct tdt_rt *rt;
 
 static void setup(void)
 {
-	rt = tdt_rt_new(
-	    &(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = 1 });
-	ck_assert_ptr_nonnull(rt);
+	rt = rt_of(1);
 }
 
 static void teardown(void)
@@ -290,6 +304,42 @@ TEST(who_waits_for_a_thread_that_exits_gets_another_or_fails, .to = 2)
 	ck_assert_int_eq(outcome_of(second), _i == 0 ? 0 : -ENOTRECOVERABLE);
 	ck_assert(work[1].begun == (_i == 0));
 	UNTIL(work[1].freed == _i);
+}
+
+static int outcome_of_job(void (*call)(void *arg))
+{
+	struct tdt_future future = tdt_spawn_blocking(call, NULL, NULL);
+
+	ck_assert(!tdt_future_is_none(&future));
+	return outcome_of(tdt_rt_spawn(rt, future, NULL));
+}
+
+static void do_nothing(void *arg)
+{
+	(void)arg;
+}
+
+static void cancel_itself(void *arg)
+{
+	(void)arg;
+	pthread_cancel(pthread_self());
+}
+
+/* Also if it returns before it comes to where a thread is cancelled. */
+TEST(a_job_that_is_cancelled_fails_and_not_the_next)
+{
+	ck_assert_int_eq(outcome_of_job(cancel_itself), -ENOTRECOVERABLE);
+	ck_assert_int_eq(outcome_of_job(do_nothing), 0);
+}
+
+/* Or else it would be cancelled with the lock of the queue.  The next job is what is cancelled. */
+TEST(a_thread_without_a_job_is_not_cancelled)
+{
+	cancels_idle = true;
+	ck_assert_int_eq(outcome_of_job(do_nothing), 0);
+	UNTIL(!cancels_idle);
+	ck_assert_int_eq(outcome_of_job(do_nothing), -ENOTRECOVERABLE);
+	ck_assert_int_eq(outcome_of_job(do_nothing), 0);
 }
 
 TEST(bad_arguments_are_refused)

@@ -10,6 +10,7 @@
 #include "lib/bell.h"
 #include "lib/leaf.h"
 #include "lib/requester.h"
+#include "lib/rt.h"
 #include "lib/test.h"
 
 #define TASKS 4
@@ -27,9 +28,7 @@ struct joined {
 
 static void setup(void)
 {
-	rt = tdt_rt_new(
-	    &(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = 2 });
-	ck_assert_ptr_nonnull(rt);
+	rt = rt_of(2);
 	set = tdt_join_set_new(rt);
 	ck_assert_ptr_nonnull(set);
 	bell = bell_new();

@@ -827,6 +827,42 @@ TEST(what_is_adopted_works_as_what_was_made)
 	expect_bytes(ours, "taken");
 }
 
+/* What is read of other sockets than TCP's may be short, although there is more. */
+TEST(messages_are_read_one_by_one)
+{
+	struct driven *reading;
+	char buffer[64];
+	int ends[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	ours = tdt_tcp_adopt(ends[0]);
+	ck_assert_ptr_nonnull(ours);
+	reading = driven_new(tdt_tcp_read(ours, buffer, sizeof(buffer), &n));
+	ck_assert_uint_eq(driven_poll(reading), TDT_PENDING);
+	ck_assert_int_eq(send(ends[1], "one", 3, 0), 3);
+	ck_assert_int_eq(send(ends[1], "two", 3, 0), 3);
+	drive(tdt_sleep_ms(1)); /* a turn of the driver: it has told of both */
+	ck_assert_uint_eq(driven_poll(reading), TDT_READY);
+	ck_assert_int_eq(n, 3);
+	ck_assert_mem_eq(buffer, "one", 3);
+	driven_end(reading);
+	expect_bytes(ours, "two");
+	close(ends[1]);
+}
+
+/* That is no fault of a connection, after which there may be another one. */
+TEST(a_socket_that_cannot_accept_says_so)
+{
+	int error = 1;
+
+	tdt_tcp_listener_free(listener);
+	listener = tdt_tcp_listener_adopt(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+	ck_assert_ptr_nonnull(listener);
+	ck_assert_uint_eq(drive(tdt_tcp_accept(listener, &theirs, &error)), TDT_READY);
+	ck_assert_int_eq(error, -EOPNOTSUPP);
+	ck_assert_ptr_null(theirs);
+}
+
 /* --- Accept ------------------------------------------------------------------------------ */
 
 /* Though the driver, which lets go of it only when it comes to that, knows the listener. */

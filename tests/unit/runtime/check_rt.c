@@ -9,17 +9,9 @@
 #include "lib/leaf.h"
 #include "lib/options.h"
 #include "lib/request_waiting.h"
+#include "lib/rt.h"
 #include "lib/test.h"
 #include "lib/threads.h"
-
-static struct tdt_rt *rt_with(unsigned workers)
-{
-	struct tdt_rt_config config = { .size = sizeof config, .workers = workers };
-	struct tdt_rt *rt = tdt_rt_new(&config);
-
-	ck_assert_ptr_nonnull(rt);
-	return rt;
-}
 
 /* Spawn `leaf` for good. */
 static void spawn(struct tdt_rt *rt, struct leaf *leaf)
@@ -54,7 +46,7 @@ CASE(run)
 
 TEST(a_task_runs_on_a_worker)
 {
-	struct tdt_rt *rt = rt_with(1);
+	struct tdt_rt *rt = rt_of(1);
 	struct leaf leaf = { .open = true, .on_poll = look_around };
 	struct tdt_handle *handle =
 	    tdt_rt_spawn(rt, leaf_future(&leaf), TDT_TASK_ATTR(.name = "x"));
@@ -83,7 +75,7 @@ static void spawn_data_polled(struct leaf *leaf, struct tdt_context *cx)
 
 TEST(a_task_spawns_another)
 {
-	struct tdt_rt *rt = rt_with(2);
+	struct tdt_rt *rt = rt_of(2);
 	struct leaf third = { .open = true };
 	struct leaf second = { .open = true, .on_poll = spawn_data_polled, .data = &third };
 	struct leaf first = { .open = true, .on_drop = spawn_data, .data = &second };
@@ -98,7 +90,7 @@ TEST(a_task_spawns_another)
 
 TEST(a_task_waits_until_it_is_woken)
 {
-	struct tdt_rt *rt = rt_with(2);
+	struct tdt_rt *rt = rt_of(2);
 	struct leaf leaf = { 0 };
 
 	spawn(rt, &leaf);
@@ -125,7 +117,7 @@ static void wake_itself(struct leaf *leaf, struct tdt_context *cx)
 
 TEST(a_task_woken_during_its_poll_is_polled_once_more)
 {
-	struct tdt_rt *rt = rt_with(2);
+	struct tdt_rt *rt = rt_of(2);
 	struct leaf leaf = { .on_poll = wake_itself };
 
 	spawn(rt, &leaf);
@@ -144,7 +136,7 @@ TEST(with_one_worker_all_run_on_that)
 	enum { N = 1000 };
 	static struct leaf leaves[N];
 	static pthread_t threads[N];
-	struct tdt_rt *rt = rt_with(1);
+	struct tdt_rt *rt = rt_of(1);
 
 	for (int i = 0; i < N; i++) {
 		leaves[i] = (struct leaf){ .open = i % 2 == 0,
@@ -175,7 +167,7 @@ static void yield(struct leaf *leaf, struct tdt_context *cx)
 TEST(a_task_that_always_yields_shuts_out_nobody)
 {
 	struct leaf yielding = { .on_poll = yield }, other = { .open = true };
-	struct tdt_rt *rt = rt_with(1);
+	struct tdt_rt *rt = rt_of(1);
 
 	spawn(rt, &yielding);
 	UNTIL(yielding.polls > 0);
@@ -190,7 +182,7 @@ CASE(end)
 
 TEST(a_panicking_task_ends_and_the_runtime_goes_on)
 {
-	struct tdt_rt *rt = rt_with(1);
+	struct tdt_rt *rt = rt_of(1);
 	struct leaf panics = { .result = TDT_PANICKED, .open = true },
 		    nonsense = { .result = 77, .open = true };
 	struct leaf after = { .open = true };
@@ -217,7 +209,7 @@ static const struct tdt_waker *steal_waker(struct leaf *leaf)
 
 TEST(to_wake_a_task_that_ended_does_nothing)
 {
-	struct tdt_rt *rt = rt_with(2);
+	struct tdt_rt *rt = rt_of(2);
 	struct leaf leaf = { 0 };
 	const struct tdt_waker *waker;
 
@@ -237,7 +229,7 @@ TEST(to_wake_a_task_that_ended_does_nothing)
 
 TEST(wakers_outlive_the_runtime)
 {
-	struct tdt_rt *rt = rt_with(2);
+	struct tdt_rt *rt = rt_of(2);
 	struct leaf leaf = { 0 };
 	const struct tdt_waker *waker, *clone;
 
@@ -257,7 +249,7 @@ CASE(run)
 
 TEST(a_traced_future_is_not_wrapped_twice)
 {
-	struct tdt_rt *rt = rt_with(1);
+	struct tdt_rt *rt = rt_of(1);
 	struct leaf leaf = { 0 };
 	struct tdt_traced traced =
 	    tdt_traced_with(leaf_future(&leaf), TDT_TASK_ATTR(.name = "its own"));
@@ -287,7 +279,7 @@ static void expect_not_spawned(struct tdt_rt *rt, struct tdt_future fut,
 
 TEST(wrong_spawns_are_refused)
 {
-	struct tdt_rt *rt = rt_with(1);
+	struct tdt_rt *rt = rt_of(1);
 	struct leaf leaf = { 0 };
 	struct tdt_future fut = leaf_future(&leaf), undroppable = fut;
 	struct tdt_task_attr sizeless = { 0 };
@@ -329,7 +321,7 @@ CASE(end)
 
 TEST(free_drops_what_still_waits_in_the_order_of_spawning)
 {
-	struct tdt_rt *rt = rt_with(2);
+	struct tdt_rt *rt = rt_of(2);
 	struct leaf leaves[6], spawner = { .open = true, .on_poll = spawn_two, .data = &leaves[2] };
 	struct tdt_handle *handle;
 	char names[] = "abcdef";
@@ -388,7 +380,7 @@ static void spawn_half_and_stay(struct leaf *leaf, struct tdt_context *cx)
 
 TEST(free_drops_what_was_never_polled_too)
 {
-	struct tdt_rt *rt = rt_with(1);
+	struct tdt_rt *rt = rt_of(1);
 	struct leaf busy = { .open = true, .on_poll = spawn_half_and_stay };
 
 	for (int i = 0; i < MANY; i++) {
@@ -415,7 +407,7 @@ static void wake_data(struct leaf *leaf)
 
 TEST(drops_may_wake_tasks)
 {
-	struct tdt_rt *rt = rt_with(2);
+	struct tdt_rt *rt = rt_of(2);
 	struct leaf leaves[3] = { { 0 }, { .on_drop = wake_data }, { 0 } },
 		    last = { .on_drop = wake_data };
 
@@ -449,7 +441,7 @@ TEST(a_drop_cannot_spawn_while_the_runtime_ends)
 	struct leaf leaf = { .on_drop = spawn_refused };
 	struct tdt_future fut = leaf_future(&refused);
 
-	rt_of_drop = rt_with(2);
+	rt_of_drop = rt_of(2);
 	spawn(rt_of_drop, &leaf);
 	tdt_rt_free(rt_of_drop);
 	ck_assert_int_eq(leaf.drops, 1);
@@ -471,7 +463,7 @@ static void free_own(struct leaf *leaf, struct tdt_context *cx)
 
 TEST(a_worker_cannot_free_its_runtime)
 {
-	struct tdt_rt *rt = rt_with(2);
+	struct tdt_rt *rt = rt_of(2);
 	struct leaf leaf = { .open = true, .on_poll = free_own }, after = { .open = true };
 
 	spawn(rt, &leaf);
@@ -493,7 +485,7 @@ static void free_another(struct leaf *leaf, struct tdt_context *cx)
 
 TEST(a_worker_can_free_another_runtime)
 {
-	struct tdt_rt *rt = rt_with(1), *other = rt_with(1);
+	struct tdt_rt *rt = rt_of(1), *other = rt_of(1);
 	struct leaf waits = { 0 }, leaf = { .open = true, .on_poll = free_another, .data = other };
 
 	spawn(other, &waits);
@@ -550,13 +542,13 @@ TEST(there_are_as_many_workers_as_asked_for)
 		if (CPU_ISSET(i, &all))
 			CPU_SET(i, &one);
 	ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
-	rt = rt_with(0);
+	rt = rt_of(0);
 	UNTIL(threads_named("tdt-worker-") == 1);
 	tdt_rt_free(rt);
 	UNTIL(threads_named("tdt-worker-") == 0);
 	ck_assert_int_eq(sched_setaffinity(0, sizeof all, &all), 0);
 
-	rt = rt_with(64);
+	rt = rt_of(64);
 	UNTIL(threads_named("tdt-worker-") == 64);
 	tdt_rt_free(rt);
 }
@@ -575,7 +567,7 @@ TEST(workers_have_their_makers_signal_mask)
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGUSR2);
 	pthread_sigmask(SIG_BLOCK, &mask, NULL);
-	rt = rt_with(1);
+	rt = rt_of(1);
 	leaf.data = &seen;
 	spawn(rt, &leaf);
 	UNTIL(leaf.drops == 1);

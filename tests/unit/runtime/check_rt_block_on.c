@@ -6,15 +6,14 @@
 #include "lib/leaf.h"
 #include "lib/options.h"
 #include "lib/request_waiting.h"
+#include "lib/rt.h"
 #include "lib/test.h"
 
 static struct tdt_rt *rt;
 
 static void setup(void)
 {
-	rt = tdt_rt_new(
-	    &(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = 2 });
-	ck_assert_ptr_nonnull(rt);
+	rt = rt_of(2);
 }
 
 static void teardown(void)

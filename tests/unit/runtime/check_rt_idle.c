@@ -10,6 +10,7 @@
 
 #include "lib/leaf.h"
 #include "lib/request_waiting.h"
+#include "lib/rt.h"
 #include "lib/test.h"
 #include "lib/threads.h"
 
@@ -40,10 +41,8 @@ CASE(idle)
 TEST(nothing_wakes_while_nothing_is_to_do)
 {
 	static struct leaf leaves[TASKS];
-	struct tdt_rt *rt = tdt_rt_new(
-	    &(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = 4 });
+	struct tdt_rt *rt = rt_of(4);
 
-	ck_assert_ptr_nonnull(rt);
 	expect_quiet();
 	for (int i = 0; i < TASKS; i++)
 		tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(&leaves[i]), NULL));
@@ -59,15 +58,6 @@ TEST(nothing_wakes_while_nothing_is_to_do)
 }
 
 /* --- Blocked workers, and the watchdog ------------------------------------------ */
-
-static struct tdt_rt *runtime_of(unsigned workers)
-{
-	struct tdt_rt *rt = tdt_rt_new(
-	    &(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = workers });
-
-	ck_assert_ptr_nonnull(rt);
-	return rt;
-}
 
 static atomic_int blocked;
 static atomic_bool let_go;
@@ -94,7 +84,7 @@ static void block_workers(struct tdt_rt *rt, struct leaf *leaves, int n)
 TEST(the_watchdog_serves_timers_while_all_workers_are_blocked, .from = 1, .to = 4)
 {
 	static struct leaf leaves[20][3];
-	struct tdt_rt *rt = runtime_of((unsigned)_i);
+	struct tdt_rt *rt = rt_of((unsigned)_i);
 
 	for (int round = 0; round < 20; round++) {
 		block_workers(rt, leaves[round], _i);
@@ -116,7 +106,7 @@ TEST(the_watchdog_serves_timers_while_all_workers_are_blocked, .from = 1, .to = 
 TEST(an_idle_worker_takes_the_role_of_a_blocked_one)
 {
 	static struct leaf leaves[3];
-	struct tdt_rt *rt = runtime_of(4);
+	struct tdt_rt *rt = rt_of(4);
 
 	block_workers(rt, leaves, 3);
 	for (int i = 0; i < 20; i++) {
@@ -142,7 +132,7 @@ static void wake_lone_and_block(struct leaf *leaf, struct tdt_context *cx)
 TEST(a_lone_task_behind_a_blocked_one_is_taken)
 {
 	static struct leaf leaf = { .on_poll = wake_lone_and_block, .open = true };
-	struct tdt_rt *rt = runtime_of(2);
+	struct tdt_rt *rt = rt_of(2);
 
 	tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(&lone), NULL));
 	UNTIL(lone.waker != NULL);
@@ -175,7 +165,7 @@ TEST(signals_make_no_timer_early_and_none_late)
 	sigset_t alarm;
 
 	ck_assert_int_eq(sigaction(SIGALRM, &action, NULL), 0);
-	rt = runtime_of(1);
+	rt = rt_of(1);
 	sigemptyset(&alarm);
 	sigaddset(&alarm, SIGALRM);
 	pthread_sigmask(SIG_BLOCK, &alarm, NULL); /* the worker has it */
@@ -215,8 +205,7 @@ static void outer_drop(void *state)
 
 TEST(a_sleeping_task_tells_its_own_frames_only)
 {
-	struct tdt_rt *rt = tdt_rt_new(
-	    &(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = 2 });
+	struct tdt_rt *rt = rt_of(2);
 	struct leaf leaf = { 0 };
 	struct tdt_future child = leaf_future(&leaf);
 	struct tdt_handle *handle =

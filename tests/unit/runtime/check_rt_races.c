@@ -14,16 +14,8 @@
 #include "lib/leaf.h"
 #include "lib/options.h"
 #include "lib/request_waiting.h"
+#include "lib/rt.h"
 #include "lib/test.h"
-
-static struct tdt_rt *rt_with(unsigned workers)
-{
-	struct tdt_rt_config config = { .size = sizeof config, .workers = workers };
-	struct tdt_rt *rt = tdt_rt_new(&config);
-
-	MUST(rt != NULL);
-	return rt;
-}
 
 static uint32_t seed;
 
@@ -70,7 +62,7 @@ static void *storm(void *rt)
 
 static void expect_storm(unsigned workers)
 {
-	struct tdt_rt *rt = rt_with(workers);
+	struct tdt_rt *rt = rt_of(workers);
 	pthread_t threads[SPAWNERS];
 
 	threads_start(threads, SPAWNERS, storm, rt);
@@ -142,7 +134,7 @@ static void *tell(void *number)
 
 TEST(each_wake_up_leads_to_a_poll_after_it, .from = 1, .to = 4)
 {
-	struct tdt_rt *rt = rt_with((unsigned)_i);
+	struct tdt_rt *rt = rt_of((unsigned)_i);
 	pthread_t threads[WAKERS];
 
 	seed = seed_of_run();
@@ -177,7 +169,7 @@ TEST(each_wake_up_leads_to_a_poll_after_it, .from = 1, .to = 4)
  */
 TEST(no_wake_up_is_lost_while_a_worker_falls_asleep, .from = 1, .to = 3)
 {
-	struct tdt_rt *rt = rt_with((unsigned)_i);
+	struct tdt_rt *rt = rt_of((unsigned)_i);
 	struct leaf leaf = { 0 };
 
 	seed = seed_of_run();
@@ -222,7 +214,7 @@ static tdt_poll_t blocking_poll(void *state, struct tdt_context *cx)
 TEST(tasks_behind_one_that_blocks_run_elsewhere)
 {
 	static const int numbers[] = { 1, 2, 7, BEHIND, 1000 };
-	struct tdt_rt *rt = rt_with(2);
+	struct tdt_rt *rt = rt_of(2);
 
 	sem_init(&behind_polled, 0, 0);
 	for (int round = 0; round < 50; round++) {
@@ -253,7 +245,7 @@ static void wait_for_data(struct leaf *leaf, struct tdt_context *cx)
 /* Of two tasks that come from outside, one waits for the other and blocks its worker. */
 TEST(whoever_is_woken_for_one_task_wakes_another_for_the_next)
 {
-	struct tdt_rt *rt = rt_with(2);
+	struct tdt_rt *rt = rt_of(2);
 
 	for (int round = 0; round < 300; round++) {
 		struct leaf second = { .open = true };
@@ -280,7 +272,7 @@ static void wake_and_block(struct leaf *leaf, struct tdt_context *cx)
 
 TEST(a_task_woken_by_one_that_then_blocks_runs_elsewhere)
 {
-	struct tdt_rt *rt = rt_with(2);
+	struct tdt_rt *rt = rt_of(2);
 
 	for (int round = 0; round < 50; round++) {
 		struct leaf other = { 0 },
@@ -393,7 +385,7 @@ static void accepting_free(struct accepting *accepting)
  */
 TEST(a_waker_may_wait_for_a_task_that_the_driver_has_woken_before)
 {
-	struct tdt_rt *rt = rt_with(2);
+	struct tdt_rt *rt = rt_of(2);
 
 	for (int round = 0; round < 10; round++) {
 		atomic_bool both_ready = false;
@@ -482,7 +474,7 @@ TEST(threads_may_spawn_while_the_end_begins)
 {
 	for (int round = 0; round < 30; round++) {
 		struct ending endings[3] = { 0 };
-		struct tdt_rt *rt = rt_with(2);
+		struct tdt_rt *rt = rt_of(2);
 		int accepted = 0;
 
 		ending_drops = 0;
@@ -524,7 +516,7 @@ TEST(threads_may_wake_while_and_after_it_ends)
 	seed = seed_of_run();
 	for (int round = 0; round < 30; round++) {
 		struct ending endings[3] = { 0 };
-		struct tdt_rt *rt = rt_with(2);
+		struct tdt_rt *rt = rt_of(2);
 
 		for (int i = 0; i < 3; i++) {
 			endings[i].state = seed + (uint32_t)(3 * round + i);
@@ -568,7 +560,7 @@ TEST(a_runtime_may_end_at_any_moment)
 
 	seed = seed_of_run();
 	for (int round = 0; round < 200; round++) {
-		struct tdt_rt *rt = rt_with(1 + random_below(&seed, 4));
+		struct tdt_rt *rt = rt_of(1 + random_below(&seed, 4));
 		int n = (int)random_below(&seed, 300);
 
 		ending_drops = 0;

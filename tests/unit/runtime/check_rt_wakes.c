@@ -4,6 +4,7 @@
 #include <tdt/rt/runtime.h>
 
 #include "lib/leaf.h"
+#include "lib/rt.h"
 #include "lib/test.h"
 #include "registry/handle.h"
 #include "task/request.h"
@@ -12,9 +13,7 @@ static struct tdt_rt *rt;
 
 static void setup(void)
 {
-	rt = tdt_rt_new(
-	    &(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = 1 });
-	ck_assert_ptr_nonnull(rt);
+	rt = rt_of(1);
 }
 
 enum { OF_IDLE, OF_SCHEDULED, OF_RUNNING, OF_NOTIFIED, OF_STATES };

@@ -5,11 +5,16 @@
  * what.  The calls are seen by ld's --wrap.
  */
 
+#include <sys/eventfd.h>
+
 #include <tdt/integrate/hooks.h>
+#include <tdt/rt/net.h>
 #include <tdt/rt/runtime.h>
 
 #include "lib/leaf.h"
+#include "lib/rt.h"
 #include "lib/test.h"
+#include "runtime/loop.h"
 #include "runtime/rt.h"
 #include "runtime/task.h"
 
@@ -117,15 +122,6 @@ void __wrap_tdt__idle_park(struct tdt_rt *rt, struct tdt__worker *worker)
 
 /* --- What tests do -------------------------------------------------------------------- */
 
-static struct tdt_rt *rt_with(unsigned workers)
-{
-	struct tdt_rt *rt = tdt_rt_new(
-	    &(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = workers });
-
-	ck_assert_ptr_nonnull(rt);
-	return rt;
-}
-
 static bool all_parked(int workers)
 {
 	/* Read first: a worker that wakes and parks again meanwhile seems not to be parked. */
@@ -141,6 +137,13 @@ static bool all_sleep(struct tdt_rt *rt)
 	return all_parked(WORKERS) && atomic_load(&rt->idle.n_parked) == WORKERS;
 }
 
+/* One of them in the driver's role. */
+static bool sleeps_in_role(struct tdt_rt *rt, unsigned parked)
+{
+	return atomic_load(&rt->driver->held) == TDT__WORKER &&
+	       atomic_load(&rt->idle.n_parked) == parked;
+}
+
 static void waits(struct tdt_rt *rt, struct leaf *leaf)
 {
 	tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(leaf), NULL));
@@ -151,7 +154,7 @@ CASE(workers)
 
 TEST(each_worker_tells_its_life)
 {
-	struct tdt_rt *rt = rt_with(WORKERS);
+	struct tdt_rt *rt = rt_of(WORKERS);
 	struct leaf leaf = { 0 };
 
 	waits(rt, &leaf);
@@ -171,7 +174,7 @@ TEST(each_worker_tells_its_life)
  */
 TEST(one_task_that_is_woken_wakes_one_worker)
 {
-	struct tdt_rt *rt = rt_with(WORKERS);
+	struct tdt_rt *rt = rt_of(WORKERS);
 	struct leaf leaf = { 0 };
 	uint64_t began_ns;
 	int before, looked;
@@ -203,7 +206,7 @@ TEST(signals_wake_no_worker)
 	int before;
 
 	sigaction(SIGUSR1, &(struct sigaction){ .sa_handler = nothing }, NULL);
-	rt = rt_with(WORKERS);
+	rt = rt_of(WORKERS);
 	waits(rt, &leaf);
 	for (int round = 1; round <= 10; round++) {
 		UNTIL(all_sleep(rt));
@@ -237,7 +240,7 @@ static void have_it_woken(void)
 /* A task is woken from outside just after the only worker has looked for the last time. */
 TEST(a_wake_up_while_a_worker_lies_down_is_seen)
 {
-	struct tdt_rt *rt = rt_with(1);
+	struct tdt_rt *rt = rt_of(1);
 	struct leaf leaf = { 0 };
 
 	late = &leaf;
@@ -261,7 +264,7 @@ static void yield(struct leaf *leaf, struct tdt_context *cx)
 
 TEST(a_task_that_keeps_yielding_does_not_shut_out_those_from_outside)
 {
-	struct tdt_rt *rt = rt_with(1);
+	struct tdt_rt *rt = rt_of(1);
 	struct leaf yielding = { .on_poll = yield };
 
 	waits(rt, &yielding);
@@ -289,7 +292,7 @@ CASE(time)
 
 TEST(the_time_is_told_once_a_turn_of_at_most_32_polls)
 {
-	struct tdt_rt *rt = rt_with(1);
+	struct tdt_rt *rt = rt_of(1);
 	struct leaf leaf = { .on_poll = count_and_yield };
 
 	tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(&leaf), NULL));
@@ -308,7 +311,7 @@ static void expect_told_since(struct leaf *leaf, struct tdt_context *cx)
 
 TEST(the_time_is_told_anew_when_a_worker_has_slept)
 {
-	struct tdt_rt *rt = rt_with(1);
+	struct tdt_rt *rt = rt_of(1);
 	struct leaf leaf = { .on_poll = expect_told_since };
 
 	waits(rt, &leaf);
@@ -321,6 +324,116 @@ TEST(the_time_is_told_anew_when_a_worker_has_slept)
 	tdt_rt_free(rt);
 }
 
+/* --- Wakers that are no tasks' ---------------------------------------------------------- */
+
+static atomic_bool held, let_go;
+
+static void hold(const struct tdt_waker *waker)
+{
+	held = true;
+	UNTIL(let_go);
+}
+
+static const struct tdt_waker_vtable holding = { clone_itself, hold, hold, ignore_waker };
+static const struct tdt_waker holds = { &holding };
+
+/* What becomes ready when a test says so. */
+static struct {
+	int fd, error;
+	struct tdt_tcp *tcp;
+	struct tdt_future ready;
+} event;
+
+static void wait_for_event(struct leaf *leaf, struct tdt_context *cx)
+{
+	struct tdt_context own = { &holds };
+
+	MUST(tdt_future_poll(&event.ready, &own) == TDT_PENDING);
+}
+
+/*
+ * Of two workers, the one that was in the driver's role has an event that wakes no task, and is
+ * held by the waker; the other one sleeps in the role.
+ */
+static struct tdt_rt *rt_with_one_held(void)
+{
+	struct tdt_rt *rt = rt_of(2);
+	struct leaf leaf = { .open = true, .on_poll = wait_for_event };
+
+	event.fd = eventfd(0, EFD_CLOEXEC);
+	event.tcp = tdt_tcp_adopt(event.fd);
+	ck_assert_ptr_nonnull(event.tcp);
+	event.ready = tdt_tcp_ready(event.tcp, false, &event.error);
+	ck_assert(!tdt_future_is_none(&event.ready));
+	tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(&leaf), NULL));
+	UNTIL(leaf.drops == 1);
+	UNTIL(sleeps_in_role(rt, 2));
+	ck_assert_int_eq(eventfd_write(event.fd, 1), 0);
+	UNTIL(held);
+	UNTIL(sleeps_in_role(rt, 1));
+	return rt;
+}
+
+static void free_event(void)
+{
+	tdt_future_drop(&event.ready);
+	tdt_tcp_free(event.tcp);
+}
+
+CASE(wakers_of_no_task)
+
+/* The one that was held sleeps next, and is the first to be woken. */
+TEST(the_time_is_told_anew_after_a_sleep_that_followed_an_event_of_no_task)
+{
+	struct tdt_rt *rt = rt_with_one_held();
+	struct leaf leaf = { .open = true, .on_poll = expect_told_since };
+
+	let_go = true;
+	UNTIL(sleeps_in_role(rt, 2) && all_parked(2));
+	woken_ns = now_ns();
+	tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(&leaf), NULL));
+	UNTIL(leaf.drops == 1);
+	tdt_rt_free(rt);
+	free_event();
+}
+
+TEST(a_worker_that_runs_a_waker_of_no_task_does_not_count_as_a_searcher)
+{
+	struct tdt_rt *rt = rt_with_one_held();
+	struct leaf leaf = { .open = true };
+
+	tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(&leaf), NULL));
+	UNTIL(leaf.drops == 1);
+	let_go = true;
+	tdt_rt_free(rt);
+	free_event();
+}
+
+static void *wake_when_cancelled(void *leaf)
+{
+	pthread_cancel(pthread_self());
+	leaf_wake(leaf);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	return leaf;
+}
+
+/* Or else it would be cancelled with a lock. */
+TEST(a_thread_is_not_cancelled_while_it_wakes_the_worker_in_the_role)
+{
+	struct tdt_rt *rt = rt_of(1);
+	struct leaf leaf = { 0 };
+	pthread_t thread;
+	void *result;
+
+	waits(rt, &leaf);
+	UNTIL(sleeps_in_role(rt, 1));
+	ck_assert_int_eq(pthread_create(&thread, NULL, wake_when_cancelled, &leaf), 0);
+	ck_assert_int_eq(pthread_join(thread, &result), 0);
+	ck_assert_ptr_eq(result, &leaf);
+	UNTIL(leaf.polls == 2 && leaf.waker != NULL);
+	tdt_rt_free(rt);
+}
+
 static void expect_wakes_before(struct leaf *leaf, struct tdt_context *cx)
 {
 	MUST(wakes == leaf->polls - 1);
@@ -330,7 +443,7 @@ CASE(wake_ups)
 
 TEST(a_wake_up_is_told_before_the_poll_it_leads_to)
 {
-	struct tdt_rt *rt = rt_with(2);
+	struct tdt_rt *rt = rt_of(2);
 	struct leaf leaf = { .on_poll = expect_wakes_before };
 	struct tdt_handle *handle = tdt_rt_spawn(rt, leaf_future(&leaf), NULL);
 
@@ -355,7 +468,7 @@ static void wake_twice(struct leaf *leaf, struct tdt_context *cx)
 
 TEST(each_wake_up_is_told_until_the_task_has_ended)
 {
-	struct tdt_rt *rt = rt_with(1);
+	struct tdt_rt *rt = rt_of(1);
 	struct leaf leaf = { .on_poll = wake_twice };
 
 	tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(&leaf), NULL));
@@ -390,7 +503,7 @@ static void wake_until_open(struct leaf *leaf, struct tdt_context *cx)
 
 TEST(block_on_tells_wake_ups_and_is_a_worker_meanwhile)
 {
-	struct tdt_rt *rt = rt_with(1);
+	struct tdt_rt *rt = rt_of(1);
 	struct leaf leaf = { .on_poll = wake_until_open };
 
 	UNTIL(all_parked(1));
@@ -419,7 +532,7 @@ static void look_at_clone(struct leaf *leaf, struct tdt_context *cx)
 /* The driver gathers the tasks it wakes by them, as by its own. */
 TEST(a_counted_clone_of_a_tasks_waker_is_known_for_what_it_is)
 {
-	struct tdt_rt *rt = rt_with(1);
+	struct tdt_rt *rt = rt_of(1);
 	struct leaf leaf = { .on_poll = look_at_clone };
 	struct tdt_handle *handle = tdt_rt_spawn(rt, leaf_future(&leaf), NULL);
 	struct tdt_trace *trace;

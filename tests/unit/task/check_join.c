@@ -10,7 +10,6 @@
 #include "lib/test.h"
 
 #define JOINERS 3
-#define ROUNDS 3000
 
 static struct test_task task;
 static struct test_waker waker, other;
@@ -421,7 +420,7 @@ CASE(threads)
 TEST(whoever_awaits_is_told_whatever_the_other_threads_do)
 {
 	pthread_t thread[JOINERS];
-	int rounds;
+	int rounds, least = (int)times_here(3000);
 
 	seed = seed_of_run();
 	choices = seed;
@@ -430,7 +429,7 @@ TEST(whoever_awaits_is_told_whatever_the_other_threads_do)
 	for (uintptr_t i = 0; i < JOINERS; i++)
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, await_each, (void *)(i + 1)), 0);
 	/* And on until somebody gave up: whoever comes when the task has ended never does. */
-	for (rounds = 0; rounds < ROUNDS || given_up == 0; rounds++) {
+	for (rounds = 0; rounds < least || given_up == 0; rounds++) {
 		traced = tdt_traced((struct tdt_future){ NULL, end_soon, drop_nothing });
 		ck_assert_ptr_nonnull(traced.handle);
 		written = 0;

@@ -660,7 +660,7 @@ static void end_burst(void)
 /* Nobody ticks: what they need was made when they were spawned. */
 TEST(each_task_of_a_burst_has_a_tree_after_its_only_poll)
 {
-	spawn_burst(MANY);
+	spawn_burst((int)times_here(MANY));
 	poll_burst();
 	expect_a_tree_each();
 	end_burst();
@@ -728,7 +728,7 @@ TEST(tasks_that_come_and_go_one_after_the_other_have_no_room_made)
 {
 	uint32_t made = tdt__last_tree_made();
 
-	for (int i = 0; i < MANY; i++) {
+	for (unsigned i = 0; i < times_here(MANY); i++) {
 		spawn_burst(1);
 		poll_burst();
 		end_burst();
