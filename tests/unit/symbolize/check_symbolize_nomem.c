@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers symbolize/symbolize, symbolize/intern.  Symbolization while memory runs out: each
+ * Covers symbolize/symbolize, symbolize/split, symbolize/intern.  Symbolization while memory runs out: each
  * allocation fails in turn, in a process of its own, once alone and once with all that follow.  The
  * host must live on, get an answer or ENOMEM, and an answer later, when memory is back.
  *
