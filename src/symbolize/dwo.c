@@ -19,10 +19,13 @@
 enum { STR_OFFSETS, STRINGS, INFO, TYPES, ABBREV, RNGLISTS, INDEX, N_SECTIONS };
 
 /* The names of the sections.  These bytes are also the names of an image. */
-static const char names[N_SECTIONS][24] = {
-	[STR_OFFSETS] = ".debug_str_offsets.dwo", [STRINGS] = ".debug_str.dwo",
-	[INFO] = ".debug_info.dwo",		  [TYPES] = ".debug_types.dwo",
-	[ABBREV] = ".debug_abbrev.dwo",		  [RNGLISTS] = ".debug_rnglists.dwo",
+static const char section_names[N_SECTIONS][24] = {
+	[STR_OFFSETS] = ".debug_str_offsets.dwo",
+	[STRINGS] = ".debug_str.dwo",
+	[INFO] = ".debug_info.dwo",
+	[TYPES] = ".debug_types.dwo",
+	[ABBREV] = ".debug_abbrev.dwo",
+	[RNGLISTS] = ".debug_rnglists.dwo",
 	[INDEX] = ".debug_cu_index",
 };
 
@@ -58,7 +61,7 @@ struct image {
 #define IMAGE_MOST ((size_t)256 << 20) /* a larger one is not of one unit */
 
 /* Append `size` bytes, which are 0.  NULL: image->error says why not. */
-static char *extend(struct image *image, size_t size)
+static char *image_extend(struct image *image, size_t size)
 {
 	size_t room = image->room;
 	void *bytes = image->bytes;
@@ -69,10 +72,9 @@ static char *extend(struct image *image, size_t size)
 	}
 	if (size > room - image->n) {
 		room = (image->n + size) * 2 / 65536 * 65536 + 65536;
-		bytes = bytes != NULL
-			    ? mremap(bytes, image->room, room, MREMAP_MAYMOVE)
-			    : mmap(NULL, room, PROT_READ | PROT_WRITE,
-				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		bytes = bytes != NULL ? mremap(bytes, image->room, room, MREMAP_MAYMOVE)
+				      : mmap(NULL, room, PROT_READ | PROT_WRITE,
+					     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (bytes == MAP_FAILED) {
 			image->error = -ENOMEM;
 			return NULL;
@@ -84,7 +86,7 @@ static char *extend(struct image *image, size_t size)
 	return image->bytes + image->n - size;
 }
 
-static bool read_at(int fd, void *to, size_t size, uint64_t at)
+static bool dwo_read_at(int fd, void *to, size_t size, uint64_t at)
 {
 	ssize_t got = 1;
 	size_t n = 0;
@@ -99,9 +101,9 @@ static bool read_at(int fd, void *to, size_t size, uint64_t at)
 /* Begin a section, which has what is appended until end_section(). */
 static void begin_section(struct image *image, unsigned kind, uint64_t flags)
 {
-	extend(image, -image->n % 16);
+	image_extend(image, -image->n % 16);
 	image->header[++image->n_headers] =
-	    (Elf64_Shdr){ .sh_name = (Elf64_Word)(kind * sizeof names[0]),
+	    (Elf64_Shdr){ .sh_name = (Elf64_Word)(kind * sizeof section_names[0]),
 			  .sh_type = SHT_PROGBITS,
 			  .sh_flags = flags,
 			  .sh_offset = image->n,
@@ -121,8 +123,8 @@ static void copy_part(struct image *image, const struct dwo *dwo, unsigned kind)
 	char *to;
 
 	begin_section(image, kind, part->flags);
-	to = part->size <= IMAGE_MOST ? extend(image, part->size) : NULL;
-	if (to == NULL || !read_at(dwo->fd, to, part->size, part->at))
+	to = part->size <= IMAGE_MOST ? image_extend(image, part->size) : NULL;
+	if (to == NULL || !dwo_read_at(dwo->fd, to, part->size, part->at))
 		image->error = image->error != 0 ? image->error : -ENODATA;
 	end_section(image);
 }
@@ -140,7 +142,7 @@ static void copy_string(struct image *image, const struct dwo *dwo, uint64_t off
 		most = most < sizeof piece ? most : sizeof piece;
 		got = pread(dwo->fd, piece, most, (off_t)(strings->at + offset));
 		n = got > 0 ? strnlen(piece, (size_t)got) : 0;
-		to = extend(image, n + (n < sizeof piece));
+		to = image_extend(image, n + (n < sizeof piece));
 		if (to != NULL)
 			memcpy(to, piece, n);
 		offset += n;
@@ -181,15 +183,15 @@ static void add_headers(struct image *image, const struct dwo *dwo)
 
 	begin_section(image, 0, 0);
 	image->header[image->n_headers].sh_type = SHT_STRTAB;
-	to = extend(image, sizeof names);
+	to = image_extend(image, sizeof section_names);
 	if (to != NULL)
-		memcpy(to, names, sizeof names);
+		memcpy(to, section_names, sizeof section_names);
 	end_section(image);
-	extend(image, -image->n % 16);
+	image_extend(image, -image->n % 16);
 	head.e_shoff = image->n;
 	head.e_shnum = (Elf64_Half)(image->n_headers + 1);
 	head.e_shstrndx = (Elf64_Half)image->n_headers;
-	to = extend(image, head.e_shnum * sizeof image->header[0]);
+	to = image_extend(image, head.e_shnum * sizeof image->header[0]);
 	if (to == NULL)
 		return;
 	memcpy(to, image->header, head.e_shnum * sizeof image->header[0]);
@@ -198,7 +200,7 @@ static void add_headers(struct image *image, const struct dwo *dwo)
 
 static void make_image(struct image *image, const struct dwo *dwo)
 {
-	extend(image, sizeof(Elf64_Ehdr));
+	image_extend(image, sizeof(Elf64_Ehdr));
 	for (unsigned i = 0; i < N_SECTIONS && image->error == 0; i++) {
 		if (dwo->part[i].size == 0 || i == INDEX)
 			continue;
@@ -234,9 +236,8 @@ Elf_Scn *tdt__dwo_section(Elf *elf, const char *name, GElf_Shdr *header)
 	if (elf_getshdrstrndx(elf, &strings) != 0)
 		return NULL;
 	while ((section = elf_nextscn(elf, section)) != NULL) {
-		found = gelf_getshdr(section, &any) != NULL
-			    ? elf_strptr(elf, strings, any.sh_name)
-			    : NULL;
+		found = gelf_getshdr(section, &any) != NULL ? elf_strptr(elf, strings, any.sh_name)
+							    : NULL;
 		if (found == NULL || strcmp(found, name) != 0)
 			continue;
 		last = section;
@@ -256,9 +257,9 @@ static bool find_parts(struct dwo *dwo, Elf *elf)
 		return false;
 	dwo->machine = head.e_machine;
 	for (unsigned i = 0; i < N_SECTIONS; i++)
-		if (tdt__dwo_section(elf, names[i], &header) != NULL)
-			dwo->part[i] = (struct part){ header.sh_offset, header.sh_size,
-						      header.sh_flags };
+		if (tdt__dwo_section(elf, section_names[i], &header) != NULL)
+			dwo->part[i] =
+			    (struct part){ header.sh_offset, header.sh_size, header.sh_flags };
 	return dwo->part[INFO].size != 0;
 }
 
@@ -314,7 +315,7 @@ static int find_in_index(struct dwo *dwo, uint64_t id)
 	word = index->size <= IMAGE_MOST ? malloc(index->size) : NULL;
 	if (word == NULL)
 		return index->size <= IMAGE_MOST ? -ENOMEM : -ENOENT;
-	found = read_at(dwo->fd, word, index->size, index->at) &&
+	found = dwo_read_at(dwo->fd, word, index->size, index->at) &&
 		narrow(dwo, word, index->size / sizeof *word, id);
 	free(word);
 	return found ? 0 : -ENOENT;

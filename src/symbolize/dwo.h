@@ -23,8 +23,8 @@
 int tdt__dwo_read(Dwarf **dwarf, const char *path, uint64_t id);
 
 /*
- * The last section of that name; NULL: there is none.  (With DWARF 5, GCC's .dwo files have one more
- * section of DIEs for each type that has a unit of its own, before that of the unit itself.)
+ * The last section of that name; NULL: there is none.  (With DWARF 5, GCC's .dwo files have one
+ * more section of DIEs for each type that has a unit of its own, before that of the unit itself.)
  */
 Elf_Scn *tdt__dwo_section(Elf *elf, const char *name, GElf_Shdr *header);
 

@@ -289,7 +289,7 @@ static void set_line(struct tdt__scope *scope, Dwarf_Die *unit, Dwarf_Addr addre
 	dwarf_linecol(line, &scope->column);
 }
 
-static bool has_address(const struct tdt__unit *unit, Dwarf_Die *die, Dwarf_Addr address)
+static bool has_pc(const struct tdt__unit *unit, Dwarf_Die *die, Dwarf_Addr address)
 {
 	Dwarf_Addr base, low, high;
 	ptrdiff_t at = 0;
@@ -314,7 +314,7 @@ static bool enter_child_with(const struct tdt__unit *unit, Dwarf_Die *die, Dwarf
 		if (!moves_on(&child, &last))
 			return false;
 		if ((tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block) &&
-		    has_address(unit, &child, address)) {
+		    has_pc(unit, &child, address)) {
 			*die = child;
 			return true;
 		}

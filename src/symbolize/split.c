@@ -79,8 +79,8 @@ static int try_file(struct tdt__split *split, const char *path, uint64_t id)
  * Set `place` to where the file `name` of a unit is that was compiled in `directory` (NULL: the
  * directory of the module's file `path`).  False: that can't be known.
  */
-static bool place_of(char place[PATH_MAX], const char *path, const char *directory,
-		     const char *name)
+static bool file_place(char place[PATH_MAX], const char *path, const char *directory,
+		       const char *name)
 {
 	const char *slash = path != NULL ? strrchr(path, '/') : NULL;
 	int n;
@@ -103,17 +103,17 @@ static bool place_of(char place[PATH_MAX], const char *path, const char *directo
  * Look where libdw looks: beside the module's file; where the unit was compiled; and in the package
  * beside the module's file, which has the name of that file and .dwp.
  */
-static int search(struct tdt__split *split, const struct tdt__debuginfo *info,
-		  const char *directory, const char *name, uint64_t id)
+static int search_split(struct tdt__split *split, const struct tdt__debuginfo *info,
+			const char *directory, const char *name, uint64_t id)
 {
 	char place[PATH_MAX];
 	int error = 0;
 
 	for (int i = 0; i < info->n_files && error == 0 && split->dwarf == NULL; i++) {
-		if (place_of(place, info->file[i].path, NULL, name))
+		if (file_place(place, info->file[i].path, NULL, name))
 			error = try_file(split, place, id);
 		if (error == 0 && split->dwarf == NULL &&
-		    place_of(place, info->file[i].path, directory, name))
+		    file_place(place, info->file[i].path, directory, name))
 			error = try_file(split, place, id);
 		if (error == 0 && split->dwarf == NULL && info->file[i].path != NULL &&
 		    snprintf(place, sizeof place, "%s.dwp", info->file[i].path) < PATH_MAX)
@@ -154,13 +154,14 @@ int tdt__split_open(struct tdt__split **opened, const struct tdt__debuginfo *inf
 	int error = 0;
 
 	if (name != NULL)
-		place_of(place, info->file[0].path, directory, name);
+		file_place(place, info->file[0].path, directory, name);
 	split = calloc(1, sizeof *split + strlen(place) + 1);
 	if (split == NULL)
 		return -ENOMEM;
 	strcpy(split->missing, place);
-	if (name != NULL && dwarf_cu_info(skeleton->cu, NULL, NULL, NULL, NULL, &id, NULL, NULL) == 0)
-		error = search(split, info, directory, name, id);
+	if (name != NULL &&
+	    dwarf_cu_info(skeleton->cu, NULL, NULL, NULL, NULL, &id, NULL, NULL) == 0)
+		error = search_split(split, info, directory, name, id);
 	if (error != 0) {
 		free(split);
 		return error;
@@ -173,7 +174,7 @@ int tdt__split_open(struct tdt__split **opened, const struct tdt__debuginfo *inf
 
 /* --- Addresses and ranges ---------------------------------------------------------- */
 
-static uint64_t take_number(struct tdt__split_bytes *bytes, size_t n)
+static uint64_t take_fixed(struct tdt__split_bytes *bytes, size_t n)
 {
 	uint64_t value = 0;
 
@@ -223,7 +224,7 @@ static Dwarf_Addr numbered_address(const struct tdt__split *split, uint64_t numb
 	struct tdt__split_bytes bytes =
 	    bytes_from(&split->addresses, number < UINT32_MAX ? number * 8 : UINT64_MAX);
 
-	return take_number(&bytes, sizeof(Dwarf_Addr));
+	return take_fixed(&bytes, sizeof(Dwarf_Addr));
 }
 
 static Dwarf_Addr address_of_form(const struct tdt__split *split, Dwarf_Attribute *attribute)
@@ -240,7 +241,7 @@ static Dwarf_Addr address_of_form(const struct tdt__split *split, Dwarf_Attribut
 	case DW_FORM_addrx2:
 	case DW_FORM_addrx3:
 	case DW_FORM_addrx4:
-		return numbered_address(split, take_number(&value, form - DW_FORM_addrx1 + 1));
+		return numbered_address(split, take_fixed(&value, form - DW_FORM_addrx1 + 1));
 	default:
 		return dwarf_formaddr(attribute, &address) == 0 ? address : 0;
 	}
@@ -268,8 +269,8 @@ static bool next_pair(struct tdt__split_bytes *list, Dwarf_Addr *base, Dwarf_Add
 		      Dwarf_Addr *high)
 {
 	for (;;) {
-		*low = take_number(list, sizeof *low);
-		*high = take_number(list, sizeof *high);
+		*low = take_fixed(list, sizeof *low);
+		*high = take_fixed(list, sizeof *high);
 		if (*low == 0 && *high == 0)
 			return false;
 		if (*low != UINT64_MAX)
@@ -286,12 +287,12 @@ static bool next_entry(const struct tdt__split *split, struct tdt__split_bytes *
 		       Dwarf_Addr *base, Dwarf_Addr *low, Dwarf_Addr *high)
 {
 	for (;;) {
-		switch (take_number(list, 1)) {
+		switch (take_fixed(list, 1)) {
 		case DW_RLE_base_addressx:
 			*base = numbered_address(split, take_leb(list));
 			continue;
 		case DW_RLE_base_address:
-			*base = take_number(list, sizeof *base);
+			*base = take_fixed(list, sizeof *base);
 			continue;
 		case DW_RLE_startx_endx:
 			*low = numbered_address(split, take_leb(list));
@@ -306,11 +307,11 @@ static bool next_entry(const struct tdt__split *split, struct tdt__split_bytes *
 			*high = *base + take_leb(list);
 			return true;
 		case DW_RLE_start_end:
-			*low = take_number(list, sizeof *low);
-			*high = take_number(list, sizeof *high);
+			*low = take_fixed(list, sizeof *low);
+			*high = take_fixed(list, sizeof *high);
 			return true;
 		case DW_RLE_start_length:
-			*low = take_number(list, sizeof *low);
+			*low = take_fixed(list, sizeof *low);
 			*high = *low + take_leb(list);
 			return true;
 		default: /* DW_RLE_end_of_list */
@@ -331,9 +332,9 @@ static struct tdt__split_bytes list_of(const struct tdt__split *split, Dwarf_Die
 		return bytes_from(&split->ranges, UINT64_MAX);
 	value = value_bytes(split, &attribute);
 	if (dwarf_whatform(&attribute) != DW_FORM_rnglistx)
-		return bytes_from(&split->ranges, take_number(&value, 4));
+		return bytes_from(&split->ranges, take_fixed(&value, 4));
 	offsets = bytes_from(&split->ranges, RNGLISTS_HEADER + 4 * take_leb(&value));
-	return bytes_from(&split->ranges, RNGLISTS_HEADER + take_number(&offsets, 4));
+	return bytes_from(&split->ranges, RNGLISTS_HEADER + take_fixed(&offsets, 4));
 }
 
 #define NO_LIST 1 /* no list goes on there */

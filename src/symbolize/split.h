@@ -26,9 +26,9 @@ struct tdt__split {
 	Dwarf *dwarf; /* NULL: the unit's file is missing */
 	Dwarf_Die die;
 	unsigned version;		   /* of DWARF */
-	struct tdt__split_bytes info;      /* where the DIEs are */
+	struct tdt__split_bytes info;	   /* where the DIEs are */
 	struct tdt__split_bytes addresses; /* the unit's, in the module's file */
-	struct tdt__split_bytes ranges;    /* the lists of ranges */
+	struct tdt__split_bytes ranges;	   /* the lists of ranges */
 	Dwarf_Addr base;		   /* to which most ranges are relative */
 	char missing[];			   /* the path where the file should be */
 };

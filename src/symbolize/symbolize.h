@@ -54,9 +54,9 @@ struct tdt__symbol {
  * strings are cached, and live as long as the process.
  *
  * If a module has no debug information, the function is the ELF symbol.  So it is if the module was
- * made with -gsplit-dwarf and the .dwo file is missing.  If the module's file is gone, or is not the one that was loaded (it has another build-id), the result is
- * what the module's separate debug file says, if there is one.  A module without a build-id is
- * known by its path alone.
+ * made with -gsplit-dwarf and the .dwo file is missing.  If the module's file is gone, or is not
+ * the one that was loaded (it has another build-id), the result is what the module's separate debug
+ * file says, if there is one.  A module without a build-id is known by its path alone.
  *
  * NULL: there is no memory (errno is ENOMEM), and no other reason; a later call may succeed.  If
  * libdw itself runs out of memory half way, the module's debug information is lost for the process,
