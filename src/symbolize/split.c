@@ -100,23 +100,25 @@ static bool file_place(char place[PATH_MAX], const char *path, const char *direc
 }
 
 /*
- * Look where libdw looks: beside the module's file; where the unit was compiled; and in the package
- * beside the module's file, which has the name of that file and .dwp.
+ * Look beside the module's file, where the unit was compiled, and in the package beside the
+ * module's file, which has the name of that file and .dwp.
  */
 static int search_split(struct tdt__split *split, const struct tdt__debuginfo *info,
 			const char *directory, const char *name, uint64_t id)
 {
+	const char *slash = strrchr(name, '/'), *base = slash != NULL ? slash + 1 : name;
+	const char *const places[][2] = { { NULL, name }, { directory, name }, { NULL, base } };
 	char place[PATH_MAX];
 	int error = 0;
 
 	for (int i = 0; i < info->n_files && error == 0 && split->dwarf == NULL; i++) {
-		if (file_place(place, info->file[i].path, NULL, name))
-			error = try_file(split, place, id);
-		if (error == 0 && split->dwarf == NULL &&
-		    file_place(place, info->file[i].path, directory, name))
-			error = try_file(split, place, id);
-		if (error == 0 && split->dwarf == NULL && info->file[i].path != NULL &&
-		    snprintf(place, sizeof place, "%s.dwp", info->file[i].path) < PATH_MAX)
+		const char *path = info->file[i].path;
+
+		for (int j = 0; j < 3 && error == 0 && split->dwarf == NULL; j++)
+			if (file_place(place, path, places[j][0], places[j][1]))
+				error = try_file(split, place, id);
+		if (error == 0 && split->dwarf == NULL && path != NULL &&
+		    snprintf(place, sizeof place, "%s.dwp", path) < PATH_MAX)
 			error = try_file(split, place, id);
 	}
 	return error;

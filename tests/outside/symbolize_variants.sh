@@ -318,7 +318,13 @@ split_files()
 	mv elsewhere bin/object
 	cp trail expected
 	symbolize "$work/bin/fixture" "$id"
+	check "-gsplit-dwarf: the file in that directory beside the program"
+	cp bin/object/chain.dwo bin
+	mv bin/object elsewhere
+	symbolize "$work/bin/fixture" "$id"
 	check "-gsplit-dwarf: the file beside the program"
+	mv elsewhere bin/object
+	rm bin/chain.dwo
 
 	sed 's/twice/two/g; s/"trail.h"/"fixtures\/trail.h"/' "$sources/chain.c" >other.c
 	"$cc" -g -gsplit-dwarf -O1 -I"$sources/.." -c other.c -o other.o
