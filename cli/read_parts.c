@@ -243,6 +243,7 @@ static int read_json_frame(const struct json_place *place, struct tdt_frame *fra
 	    reader_string(place, "symbol", &frame->symbol) ||
 	    reader_address(place, "symbol_offset", &frame->symbol_offset) ||
 	    reader_string(place, "build_id", &frame->build_id) ||
+	    reader_string(place, "missing", &frame->missing) ||
 	    reader_flag(place, "inlined", &frame->inlined) ||
 	    reader_flag(place, "guessed", &frame->guessed) ||
 	    reader_flag(place, "unnamed", &frame->unnamed))

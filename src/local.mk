@@ -269,6 +269,8 @@ libtdt_core_la_SOURCES = \
 	src/symbolize/demangle.h \
 	src/symbolize/diename.c \
 	src/symbolize/diename.h \
+	src/symbolize/dwo.c \
+	src/symbolize/dwo.h \
 	src/symbolize/elfsym.c \
 	src/symbolize/elfsym.h \
 	src/symbolize/inlines.c \
@@ -285,6 +287,8 @@ libtdt_core_la_SOURCES = \
 	src/symbolize/plt.h \
 	src/symbolize/ranges.c \
 	src/symbolize/ranges.h \
+	src/symbolize/split.c \
+	src/symbolize/split.h \
 	src/symbolize/stub.h \
 	src/symbolize/symbolize.c \
 	src/symbolize/symbolize.h \

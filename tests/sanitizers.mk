@@ -153,7 +153,8 @@ check-host-tsan:
 # Valgrind before 3.20 gives up at Clang's DWARF 5: a build by Clang needs CFLAGS='-O2 -gdwarf-4'.
 not_under_valgrind = \
 	tests/unit/check_fork tests/unit/host/check_host_fork tests/unit/host/check_limits \
-	tests/unit/symbolize/check_symbolize_nomem tests/unit/unwind/check_walk
+	tests/unit/symbolize/check_symbolize_nomem \
+	tests/unit/symbolize/check_symbolize_nomem_split tests/unit/unwind/check_walk
 under_valgrind = \
 	valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
 	--show-leak-kinds=definite --max-stackframe=33554432 \

@@ -133,6 +133,10 @@ void tdt__frame_place(struct tdt__string *string, const struct tdt_frame *frame)
 	} else if (frame->function != NULL && frame->module != NULL) {
 		tdt__string_puts(string, " (");
 		module_offset(string, frame);
+		if (frame->missing != NULL) {
+			tdt__string_puts(string, ", no ");
+			tdt__string_text(string, frame->missing);
+		}
 		tdt__string_puts(string, ")");
 	}
 	also(string, frame);

@@ -30,7 +30,7 @@ static bool is_same_frame(const struct tdt_frame *a, const struct tdt_frame *b)
 	       a->module == b->module && a->module_offset == b->module_offset &&
 	       a->symbol == b->symbol && a->symbol_offset == b->symbol_offset &&
 	       a->inlined == b->inlined && a->unnamed == b->unnamed && a->kind == b->kind &&
-	       a->cut == b->cut && a->also == b->also;
+	       a->cut == b->cut && a->also == b->also && a->missing == b->missing;
 }
 
 static uint32_t hash_frame(const struct tdt_frame *frame)

@@ -134,6 +134,7 @@ static void print_frame(struct tdt__json *json, const struct tdt_frame *frame)
 	tdt__json_string(json, "build_id", frame->build_id);
 	if (frame->also != NULL)
 		print_also(json, frame->also);
+	tdt__json_string(json, "missing", frame->missing);
 	tdt__json_true(json, "inlined", frame->inlined);
 	tdt__json_true(json, "guessed", frame->guessed);
 	tdt__json_true(json, "unnamed", frame->unnamed);

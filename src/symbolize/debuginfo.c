@@ -273,6 +273,15 @@ static void __attribute__((noreturn)) leave_libdw(void)
 	longjmp(*way_out, 1);
 }
 
+Dwarf *tdt__debuginfo_begin(Elf *elf)
+{
+	Dwarf *dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
+
+	if (dwarf != NULL)
+		dwarf_new_oom_handler(dwarf, leave_libdw);
+	return dwarf;
+}
+
 static bool shares_more(Dwarf *dwarf)
 {
 	const void *id;
@@ -298,14 +307,13 @@ static bool open_shared_dwarf(struct tdt__debuginfo *info, Dwarf *dwarf)
 	for (int i = 0; i < info->n_files && fd < 0; i++)
 		fd = tdt__debugfile_find_shared(info->elf, info->file[i].path, dwarf, &found);
 	elf = fd >= 0 ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
-	shared = elf != NULL ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
+	shared = elf != NULL ? tdt__debuginfo_begin(elf) : NULL;
 	if (shared != NULL && shares_more(shared)) {
 		dwarf_end(shared);
 		shared = NULL;
 	}
 	if (shared != NULL) {
 		remember_file(info, fd, found);
-		dwarf_new_oom_handler(shared, leave_libdw);
 		dwarf_setalt(dwarf, shared);
 	} else if (fd >= 0) {
 		elf_end(elf);

@@ -58,6 +58,9 @@ void tdt__debuginfo_open(struct tdt__debuginfo *info, const char *path, const ch
  */
 Dwarf *tdt__debuginfo_dwarf(struct tdt__debuginfo *info, Dwarf_Addr *bias);
 
+/* As dwarf_begin_elf(), to read; but tdt__debuginfo_try() serves this Dwarf, too. */
+Dwarf *tdt__debuginfo_begin(Elf *elf);
+
 /*
  * Close the files that libdwfl would hold open for ever; they stay mapped.  Call this after
  * tdt__debuginfo_dwarf(), which returned `dwarf`, and after reading the symbols: both may open

@@ -40,8 +40,9 @@ static bool is_code(const GElf_Sym *symbol, GElf_Word section, const char *name)
 	switch (GELF_ST_TYPE(symbol->st_info)) {
 	case STT_FUNC:
 	case STT_GNU_IFUNC:
-	case STT_NOTYPE: /* assembly */
 		return true;
+	case STT_NOTYPE: /* assembly; on aarch64 also $x and $d, where code and data begin */
+		return name[0] != '$';
 	default:
 		return false;
 	}

@@ -10,13 +10,14 @@
  * unit when an address of that unit is looked up.  Below the DIE of a function, only DIEs that
  * contain the address are entered.
  *
- * With -gsplit-dwarf the file has units with lines but without functions, so nothing says whether a
- * line belongs to the function or to a function that was inlined there.  libdw could open the .dwo
- * files, but with a Dwarf that ends the process when memory runs out, so they are not used.
+ * With -gsplit-dwarf the file has units with lines but without functions (split.h).  If the file
+ * with the functions is missing, nothing says whether a line belongs to the function or to a
+ * function that was inlined there.
  */
 
 #include "symbolize/inlines.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include <dwarf.h>
@@ -24,6 +25,7 @@
 #include "base/array.h"
 #include "symbolize/debuginfo.h"
 #include "symbolize/diename.h"
+#include "symbolize/split.h"
 
 /*
  * Most functions are children of the unit or of a namespace.  Some compilers put the functions of
@@ -35,6 +37,7 @@ enum depth { READ_NOTHING, READ_NAMESPACES, READ_EVERYTHING };
 
 struct tdt__unit {
 	Dwarf_Die die;
+	struct tdt__split *split;     /* what is in a file of its own; NULL: nothing, or unknown */
 	struct tdt__ranges functions; /* from addresses to offsets of DIEs */
 	enum depth depth;
 	Dwarf_Off last; /* while the functions are read: the offset of the DIE that was read last */
@@ -82,14 +85,24 @@ static bool moves_on(Dwarf_Die *die, Dwarf_Off *last)
  */
 #define RANGES_MAX ((size_t)1 << 22)
 
-static bool add_ranges(struct tdt__ranges *ranges, Dwarf_Die *die, uint64_t value)
+/* As dwarf_ranges(). */
+static ptrdiff_t next_range(const struct tdt__unit *unit, Dwarf_Die *die, ptrdiff_t at,
+			    Dwarf_Addr *base, Dwarf_Addr *low, Dwarf_Addr *high)
+{
+	return unit->split != NULL ? tdt__split_ranges(unit->split, die, at, base, low, high)
+				   : dwarf_ranges(die, at, base, low, high);
+}
+
+static bool add_ranges(struct tdt__ranges *ranges, const struct tdt__unit *unit, Dwarf_Die *die,
+		       uint64_t value)
 {
 	Dwarf_Addr base;
 	Dwarf_Addr low;
 	Dwarf_Addr high;
 	ptrdiff_t at = 0;
 
-	while (ranges->n < RANGES_MAX && (at = dwarf_ranges(die, at, &base, &low, &high)) > 0) {
+	while (ranges->n < RANGES_MAX &&
+	       (at = next_range(unit, die, at, &base, &low, &high)) > 0) {
 		if (low < high && !is_dropped(low) && !tdt__ranges_add(ranges, low, high, value))
 			return false;
 	}
@@ -109,7 +122,7 @@ static bool add_unit(struct tdt__inlines *inlines, const Dwarf_Die *die)
 		return false;
 	unit = &inlines->unit[inlines->n];
 	*unit = (struct tdt__unit){ .die = *die };
-	if (!add_ranges(&inlines->ranges, &unit->die, inlines->n))
+	if (!add_ranges(&inlines->ranges, unit, &unit->die, inlines->n))
 		return false;
 	if (inlines->ranges.n > n_ranges)
 		inlines->n++;
@@ -182,7 +195,7 @@ static bool read_functions(struct tdt__unit *unit, Dwarf_Die *parent, enum depth
 		if (!moves_on(&die, &unit->last))
 			return true;
 		if (tag == DW_TAG_subprogram && has_code(&die) &&
-		    !add_ranges(&unit->functions, &die, dwarf_dieoffset(&die)))
+		    !add_ranges(&unit->functions, unit, &die, dwarf_dieoffset(&die)))
 			return false;
 		if (may_hold_functions(tag, depth) &&
 		    !read_functions(unit, &die, depth, nesting + 1))
@@ -193,10 +206,12 @@ static bool read_functions(struct tdt__unit *unit, Dwarf_Die *parent, enum depth
 
 static bool read_unit(struct tdt__unit *unit, enum depth depth)
 {
+	Dwarf_Die *top = unit->split != NULL ? &unit->split->die : &unit->die;
+
 	unit->depth = READ_NOTHING;
-	unit->last = dwarf_dieoffset(&unit->die);
+	unit->last = dwarf_dieoffset(top);
 	tdt__ranges_clear(&unit->functions);
-	if (!read_functions(unit, &unit->die, depth, 0))
+	if (!read_functions(unit, top, depth, 0))
 		return false;
 	tdt__ranges_sort(&unit->functions);
 	unit->depth = depth;
@@ -230,8 +245,9 @@ static int number_of(Dwarf_Die *die, unsigned int name)
 	return (int)value;
 }
 
-/* Append a function; `function` is NULL if nothing is known of it. */
-static struct tdt__scope *push_scope(struct tdt__scopes *scopes, Dwarf_Die *function)
+/* Append a function of `unit`; `function` is NULL if nothing is known of it. */
+static struct tdt__scope *push_scope(struct tdt__scopes *scopes, struct tdt__unit *unit,
+				     Dwarf_Die *function)
 {
 	struct tdt__scope *scope;
 
@@ -242,6 +258,8 @@ static struct tdt__scope *push_scope(struct tdt__scopes *scopes, Dwarf_Die *func
 	if (function != NULL) {
 		scope->name = tdt__diename(function);
 		scope->die = dwarf_dieoffset(function);
+		if (unit->split != NULL) /* the offset is that in a file with few units */
+			scope->die += dwarf_dieoffset(&unit->die) << 32;
 		scope->body = tdt__diename_is_async(function);
 	}
 	return scope;
@@ -271,8 +289,19 @@ static void set_line(struct tdt__scope *scope, Dwarf_Die *unit, Dwarf_Addr addre
 	dwarf_linecol(line, &scope->column);
 }
 
+static bool has_pc(const struct tdt__unit *unit, Dwarf_Die *die, Dwarf_Addr address)
+{
+	Dwarf_Addr base, low, high;
+	ptrdiff_t at = 0;
+
+	while ((at = next_range(unit, die, at, &base, &low, &high)) > 0)
+		if (low <= address && address < high)
+			return true;
+	return false;
+}
+
 /* Replace `die` by its child that contains `address`. */
-static bool enter_child_with(Dwarf_Die *die, Dwarf_Addr address)
+static bool enter_child_with(const struct tdt__unit *unit, Dwarf_Die *die, Dwarf_Addr address)
 {
 	Dwarf_Off last = dwarf_dieoffset(die);
 	Dwarf_Die child;
@@ -285,7 +314,7 @@ static bool enter_child_with(Dwarf_Die *die, Dwarf_Addr address)
 		if (!moves_on(&child, &last))
 			return false;
 		if ((tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block) &&
-		    dwarf_haspc(&child, address) > 0) {
+		    has_pc(unit, &child, address)) {
 			*die = child;
 			return true;
 		}
@@ -324,30 +353,36 @@ static bool is_rest_of_split(Dwarf_Die *inlined, Dwarf_Die *function)
 }
 
 /* Push the functions from `die` inwards. */
-static bool descend(struct tdt__scopes *scopes, Dwarf_Die *unit, Dwarf_Die *die, Dwarf_Addr address)
+static bool descend(struct tdt__scopes *scopes, struct tdt__unit *unit, Dwarf_Die *die,
+		    Dwarf_Addr address)
 {
-	struct tdt__scope *scope = push_scope(scopes, die);
+	struct tdt__scope *scope = push_scope(scopes, unit, die);
 	Dwarf_Die function = *die;
 
-	while (scope != NULL && enter_child_with(die, address)) {
+	while (scope != NULL && enter_child_with(unit, die, address)) {
 		if (dwarf_tag(die) != DW_TAG_inlined_subroutine || is_rest_of_split(die, &function))
 			continue;
-		set_call(scope, unit, die);
-		scope = push_scope(scopes, die);
+		set_call(scope, &unit->die, die);
+		scope = push_scope(scopes, unit, die);
 		function = *die;
 	}
 	if (scope != NULL)
-		set_line(scope, unit, address);
+		set_line(scope, &unit->die, address);
 	return scope != NULL;
 }
 
-/*
- * Whether the unit's functions are in another file (-gsplit-dwarf).  The unit's lines may then be
- * those of inlined functions.
- */
-static bool is_split(Dwarf_Die *unit)
+/* Find the file of a unit that has one of its own.  False: no memory. */
+static bool find_split(struct tdt__inlines *inlines, struct tdt__unit *unit,
+		       struct tdt__scopes *scopes)
 {
-	return dwarf_hasattr(unit, DW_AT_dwo_name) || dwarf_hasattr(unit, DW_AT_GNU_dwo_name);
+	int error = 0;
+
+	if (unit->split == NULL && tdt__split_is_skeleton(&unit->die))
+		error = tdt__split_open(&unit->split, inlines->info, &unit->die);
+	scopes->unread = error != 0;
+	if (unit->split != NULL && unit->split->dwarf == NULL)
+		scopes->missing = unit->split->missing;
+	return error != -ENOMEM;
 }
 
 bool tdt__inlines_find(struct tdt__inlines *inlines, uint64_t address, struct tdt__scopes *scopes)
@@ -358,7 +393,6 @@ bool tdt__inlines_find(struct tdt__inlines *inlines, uint64_t address, struct td
 	Dwarf_Attribute attribute;
 	Dwarf_Die die;
 
-	scopes->n = 0;
 	if (!inlines->read && !read_units(inlines))
 		return false;
 	range = tdt__ranges_find(&inlines->ranges, address);
@@ -366,13 +400,17 @@ bool tdt__inlines_find(struct tdt__inlines *inlines, uint64_t address, struct td
 		return true;
 	unit = &inlines->unit[range->value];
 	scopes->directory = dwarf_formstring(dwarf_attr(&unit->die, DW_AT_comp_dir, &attribute));
+	if (!find_split(inlines, unit, scopes))
+		return false;
+	if (scopes->missing != NULL || scopes->unread)
+		return true;
 	if (!find_function(unit, address, &range))
 		return false;
-	if (range != NULL && dwarf_offdie(inlines->dwarf, range->value, &die) != NULL)
-		return descend(scopes, &unit->die, &die, address);
-	if (is_split(&unit->die))
-		return true;
-	scope = push_scope(scopes, NULL);
+	if (range != NULL &&
+	    dwarf_offdie(unit->split != NULL ? unit->split->dwarf : inlines->dwarf, range->value,
+			 &die) != NULL)
+		return descend(scopes, unit, &die, address);
+	scope = push_scope(scopes, unit, NULL);
 	if (scope != NULL)
 		set_line(scope, &unit->die, address);
 	return scope != NULL;

@@ -15,11 +15,13 @@
 
 #include "symbolize/ranges.h"
 
+struct tdt__debuginfo;
 struct tdt__unit;
 
-/* What is known of a Dwarf.  At first all fields but `dwarf` are zero. */
+/* What is known of a Dwarf.  At first all fields but `dwarf` and `info` are zero. */
 struct tdt__inlines {
 	Dwarf *dwarf;
+	const struct tdt__debuginfo *info; /* to which the Dwarf belongs */
 	struct tdt__unit *unit; /* the units that have code */
 	size_t n;
 	size_t room;
@@ -33,7 +35,7 @@ struct tdt__scope {
 	const char *file;
 	int line;
 	int column;
-	uint64_t die; /* the offset of the DIE of the function or inlined instance; 0: unknown */
+	uint64_t die; /* tells the function or inlined instance from all others; 0: unknown */
 	bool body;    /* it is the body of a Rust async function or block */
 };
 
@@ -43,11 +45,13 @@ struct tdt__scopes {
 	size_t n;
 	size_t room;
 	const char *directory; /* where the unit was compiled; NULL: unknown */
+	const char *missing;   /* the file that has the unit's functions; NULL: none is missing */
+	bool unread;	       /* that file could not be opened for lack of descriptors */
 };
 
 /*
  * Find the functions that `address` (an address of `inlines->dwarf`) lies in.  There are none if no
- * unit has the address, and one without a name if the unit has only the line.  False: no memory;
- * what was read so far stays usable.
+ * unit has the address, or if the file is missing that has the unit's functions; and one without a
+ * name if the unit has only the line.  False: no memory; what was read so far stays usable.
  */
 bool tdt__inlines_find(struct tdt__inlines *inlines, uint64_t address, struct tdt__scopes *scopes);

@@ -106,12 +106,13 @@ const char *tdt__plt_find(Dwfl_Module *elf, uint64_t address, uint64_t *start)
 	    !find_stubs(file, names, address - bias, &stubs))
 		return NULL;
 	data = elf_getdata(stubs.scn, NULL);
-	size = stubs.header.sh_entsize != 0 ? stubs.header.sh_entsize : STUB_SIZE;
-	at = (address - bias - stubs.header.sh_addr) / size * size;
-	if (data == NULL || data->d_buf == NULL || at >= data->d_size)
+	at = address - bias - stubs.header.sh_addr;
+	if (data == NULL || data->d_buf == NULL || at >= data->d_size / 4 * 4)
 		return NULL;
+	size = stubs.header.sh_entsize != 0 ? stubs.header.sh_entsize : STUB_SIZE;
+	at = tdt__stub_start(header.e_machine, data->d_buf, at, size);
 	*start = stubs.header.sh_addr + at + bias;
-	size = size < data->d_size - at ? size : data->d_size - at;
+	size = data->d_size - at;
 	memcpy(code, (const char *)data->d_buf + at, size < sizeof code ? size : sizeof code);
 	if (!tdt__stub_slot(header.e_machine, code, *start - bias, &slot))
 		return NULL;

@@ -27,6 +27,8 @@ static inline bool tdt__stub_of_x86_64(const unsigned char *code, uint64_t addre
 	return true;
 }
 
+#define TDT__BTI_C 0xd503245f
+
 /* adrp x16, slot; ldr x17, [x16, slot]; bti may come first. */
 static inline bool tdt__stub_of_aarch64(const unsigned char *code, uint64_t address, uint64_t *slot)
 {
@@ -35,13 +37,42 @@ static inline bool tdt__stub_of_aarch64(const unsigned char *code, uint64_t addr
 	int64_t pages;
 
 	memcpy(word, code, sizeof word);
-	i = word[0] == 0xd503245f;
+	i = word[0] == TDT__BTI_C;
 	if ((word[i] & 0x9f00001f) != 0x90000010 || (word[i + 1] & 0xffc003ff) != 0xf9400211)
 		return false;
 	pages = (int64_t)((uint64_t)(word[i] >> 5 & 0x7ffff) << 45) >> 43 | (word[i] >> 29 & 3);
 	*slot = ((address + 4 * i) & ~UINT64_C(4095)) + (uint64_t)(pages * 4096) +
 		(word[i + 1] >> 10 & 0xfff) * 8;
 	return true;
+}
+
+/* The beginning of the stub of aarch64 that has the byte at `offset` of `code`. */
+static inline size_t tdt__stub_start_of_aarch64(const unsigned char *code, size_t offset)
+{
+	size_t at = offset / 4 * 4, least = at > 20 ? at - 20 : 0;
+	uint32_t word, before = 0;
+
+	for (;; at -= 4) {
+		memcpy(&word, code + at, sizeof word);
+		if (at >= 4)
+			memcpy(&before, code + at - 4, sizeof before);
+		if ((word & 0x9f00001f) == 0x90000010)
+			return before == TDT__BTI_C ? at - 4 : at;
+		if (word == TDT__BTI_C || at == least)
+			return at;
+	}
+}
+
+/*
+ * Where the stub begins that has the byte at `offset` of `code`, a section of stubs.  `size` is
+ * that of a stub, as the section says it.  Those of aarch64 have 16 or 24 bytes, behind a head
+ * of 32.
+ */
+static inline size_t tdt__stub_start(unsigned machine, const unsigned char *code, size_t offset,
+				     size_t size)
+{
+	return machine == EM_AARCH64 ? tdt__stub_start_of_aarch64(code, offset)
+				     : offset / size * size;
 }
 
 /*

@@ -55,7 +55,10 @@ struct key {
 
 struct named_address {
 	struct key key;
-	/* The file could not be opened at that time: look the address up again when it is open. */
+	/*
+	 * A file could not be opened at that time: look the address up again when the module's file
+	 * is open.
+	 */
 	bool unread;
 	/*
 	 * The entry that this one replaces, whose file could not be opened.  Its symbol may still
@@ -113,6 +116,7 @@ static bool get_dwarf(void *data)
 	struct file *file = data;
 
 	file->inlines.dwarf = tdt__debuginfo_dwarf(&file->info, &file->dwarf_bias);
+	file->inlines.info = &file->info;
 	return true;
 }
 
@@ -249,10 +253,13 @@ static bool may_read(struct file *file)
 static bool look_up_scopes(struct file *file, uint64_t address, struct tdt__scopes *scopes)
 {
 	struct look_up it = { .file = file, .address = address, .scopes = scopes };
-	int error = file->inlines.dwarf != NULL && may_read(file)
-			? try_dwarf(file, find_scopes, &it)
-			: -ENODATA;
+	int error;
 
+	scopes->n = 0;
+	scopes->missing = NULL;
+	scopes->unread = false;
+	error = file->inlines.dwarf != NULL && may_read(file) ? try_dwarf(file, find_scopes, &it)
+							      : -ENODATA;
 	if (error != 0)
 		scopes->n = 0;
 	return error != -ENOMEM;
@@ -419,7 +426,7 @@ static bool intern_string(const char **string)
  */
 static bool intern_strings(struct tdt__symbol *symbol)
 {
-	bool kept = intern_string(&symbol->symbol);
+	bool kept = intern_string(&symbol->symbol) && intern_string(&symbol->missing);
 
 	for (size_t i = 0; i < symbol->n; i++) {
 		struct tdt__place *place = &symbol->place[i];
@@ -453,12 +460,13 @@ static struct named_address *look_up_key(const struct key *key, struct file *fil
 	if (entry == NULL)
 		return NULL;
 	entry->key = *key;
-	entry->unread = file->state == CLOSED;
+	entry->unread = file->state == CLOSED || scopes->unread;
 	entry->older = older;
 	if (may_read(file))
 		entry->symbol.symbol = find_elf_symbol(file, address, &start);
 	if (entry->symbol.symbol != NULL)
 		entry->symbol.symbol_offset = key->address - start;
+	entry->symbol.missing = scopes->missing;
 	entry->symbol.n = scopes->n;
 	fill_places(&entry->symbol, scopes);
 	fill_from_symbol(&entry->symbol);

@@ -38,6 +38,7 @@ struct tdt__place {
 struct tdt__symbol {
 	const char *symbol;     /* the ELF symbol that the PC lies in, mangled; NULL: none */
 	uint64_t symbol_offset; /* the offset of the PC itself (not PC - 1) in `symbol` */
+	const char *missing;    /* the .dwo file that has the lines and is missing; NULL: none */
 	/*
 	 * Other functions that were folded with the outermost one: TDT__ALSO_MAX at most, and then
 	 * NULL.  NULL: there are none.
@@ -52,11 +53,10 @@ struct tdt__symbol {
  * byte before it, which belongs to the call and not to what comes after it.  The result and its
  * strings are cached, and live as long as the process.
  *
- * If a module has no debug information, the function is the ELF symbol.  If it was made with
- * -gsplit-dwarf, the result has the ELF symbol and the line, but no inlined functions.  If the
- * module's file is gone, or is not the one that was loaded (it has another build-id), the result is
- * what the module's separate debug file says, if there is one.  A module without a build-id is
- * known by its path alone.
+ * If a module has no debug information, the function is the ELF symbol.  So it is if the module was
+ * made with -gsplit-dwarf and the .dwo file is missing.  If the module's file is gone, or is not
+ * the one that was loaded (it has another build-id), the result is what the module's separate debug
+ * file says, if there is one.  A module without a build-id is known by its path alone.
  *
  * NULL: there is no memory (errno is ENOMEM), and no other reason; a later call may succeed.  If
  * libdw itself runs out of memory half way, the module's debug information is lost for the process,

@@ -57,6 +57,7 @@ static struct tdt_frame describe_frame(const struct merge *merge, const struct t
 	frame.symbol = symbol->symbol;
 	frame.symbol_offset = symbol->symbol_offset;
 	frame.also = symbol->also;
+	frame.missing = symbol->missing;
 	return frame;
 }
 

@@ -246,6 +246,8 @@ static int keep_strings(struct tdt__tree *tree, struct tdt_frame *frame,
 		err = keep_string(tree, &frame->build_id, parent->build_id);
 	if (err == 0)
 		err = keep_array(tree, &frame->also);
+	if (err == 0)
+		err = keep_string(tree, &frame->missing, parent->missing);
 	return err;
 }
 

@@ -115,6 +115,38 @@ static inline enum tdt__walked tdt__walk_cut(struct tdt__walk *walk, enum tdt_cu
 }
 
 /*
+ * The rule of the frame with the return address `pc`, which the walk learns if it may.  The call is
+ * before the return address: the code there may belong to another function.
+ */
+static inline __attribute__((always_inline)) struct tdt__rule
+tdt__walk_rule(struct tdt__walk *walk, uintptr_t pc)
+{
+	struct tdt__rule rule = tdt__rules_find(walk->rules, pc - 1);
+
+	if (__builtin_expect(rule.cfa_kind == TDT__CFA_NONE, 0) && walk->learns != 0) {
+		walk->learns--;
+		rule = tdt__rules_learn(&walk->rules, pc - 1);
+	}
+	return rule;
+}
+
+/* Cut the walk at a frame whose rule gives no CFA. */
+static __attribute__((noinline, cold, unused)) enum tdt__walked
+tdt__walk_cut_by(struct tdt__walk *walk, unsigned cfa_kind)
+{
+	switch (cfa_kind) {
+	case TDT__CFA_OUTERMOST:
+		return tdt__walk_cut(walk, TDT_CUT_STACK);
+	case TDT__CFA_NONE:
+		return tdt__walk_cut(walk, walk->learns == 0 ? TDT_CUT_LIMIT : TDT_CUT_MEMORY);
+	case TDT__CFA_UNKNOWN:
+		return tdt__walk_cut(walk, TDT_CUT_NO_INFO);
+	default:
+		return tdt__walk_cut(walk, TDT_CUT_UNSUPPORTED);
+	}
+}
+
+/*
  * Whether the return address `caller`, which was guessed, may be code.  It may be if it lies in a
  * module.  It may also be code that was made at run time; but then the callee is such code too, and
  * lies in no module.

@@ -34,7 +34,10 @@ static int print(const struct tdt__symbol *symbol, uintptr_t pc)
 		       place->function != NULL ? place->function : "?",
 		       place->file != NULL ? place->file : "?", place->line);
 	}
+	if (symbol->missing != NULL)
+		printf(", no %s", symbol->missing);
 	printf(" [%s]\n", symbol->symbol != NULL ? symbol->symbol : "");
+	fflush(stdout);
 	return 0;
 }
 

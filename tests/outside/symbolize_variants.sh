@@ -243,12 +243,159 @@ libraries()
 	check "a stripped library has the names it exports"
 }
 
+# What is known without the file .dwo: not even a line, which may be that of an inlined function.
+expect_missing()
+{
+	sed -E 's/ (.* < )?([^@ ]*)@.*/ \2@?:0/' trail | sed "s|\$|, no $1|" >expected
+}
+
+# The functions are in a file of their own, which a unit refers to by number.
 split_dwarf()
 {
-	build "$cc" -g -gsplit-dwarf -O0 "$sources/chain.c"
-	sed -E 's/ (.* < )?([^@ ]*)@.*/ \2@?:0/' trail >expected
+	for compiler in gcc clang; do
+		if [ $compiler = gcc ]; then
+			cc=$TEST_GCC cxx=$TEST_GXX
+		else
+			cc=$TEST_CLANG cxx=$TEST_CLANGXX
+		fi
+		for version in 4 5; do
+			flags="-gdwarf-$version -gsplit-dwarf"
+			# shellcheck disable=SC2086 # a list
+			{
+				whole "$compiler -O0 $flags" "$cc" $flags -O0 "$sources/chain.c"
+				whole "$compiler -O2 $flags" "$cc" $flags -O2 "$sources/chain.c"
+				whole "$compiler -O2 $flags, a section for each function" "$cc" \
+					$flags -O2 -ffunction-sections "$sources/chain.c"
+				whole "$compiler -O2 $flags, compressed" "$cc" $flags -O2 -gz=zlib \
+					"$sources/chain.c"
+				whole "$compiler, C++ -O2 $flags" "$cxx" $flags -O2 \
+					"$sources/names.cc"
+				whole "$compiler, C++ -O2 $flags, types in units of their own" \
+					"$cxx" $flags -O2 -fdebug-types-section "$sources/names.cc"
+			}
+		done
+	done
+}
+
+# damaged WHOLE FILE MODULE BUILD_ID: that there are answers while FILE has a part of WHOLE, and
+# while it is damaged there.
+damaged()
+{
+	size=$(wc -c <"$1")
+	for part in 1 2 3 4 5 6 7 8 9; do
+		head -c $((size * part / 10)) "$1" >"$2"
+		symbolize "$3" "$4"
+		cut -d ' ' -f 1 got | sed "s/^/truncated at $part /"
+		printf '\377\377\377\377' >>"$2"
+		tail -c +$((size * part / 10 + 5)) "$1" >>"$2"
+		symbolize "$3" "$4"
+		cut -d ' ' -f 1 got | sed "s/^/damaged at $part /"
+	done >got.all
+	mv got.all got
+	for part in 1 2 3 4 5 6 7 8 9; do
+		cut -d ' ' -f 1 trail | sed "s/^/truncated at $part /"
+		cut -d ' ' -f 1 trail | sed "s/^/damaged at $part /"
+	done >expected
+}
+
+# Where the file may be, and what may have happened to it.
+split_files()
+{
+	mkdir object
+	"$cc" -g -gsplit-dwarf -O1 -c "$sources/chain.c" -o object/chain.o
+	"$cc" -Wl,--build-id object/chain.o -o fixture
+	./fixture >trail
+	cp trail expected
+	id=$(build_id fixture)
+	symbolize "$work/fixture" "$id"
+	check "-gsplit-dwarf: the file beside the object"
+	mv object elsewhere
+	expect_missing "$work/object/chain.dwo"
+	symbolize "$work/fixture" "$id"
+	check "-gsplit-dwarf: it is said which file is missing"
+	mkdir bin
+	mv fixture bin
+	mv elsewhere bin/object
+	cp trail expected
+	symbolize "$work/bin/fixture" "$id"
+	check "-gsplit-dwarf: the file in that directory beside the program"
+	cp bin/object/chain.dwo bin
+	mv bin/object elsewhere
+	symbolize "$work/bin/fixture" "$id"
+	check "-gsplit-dwarf: the file beside the program"
+	mv elsewhere bin/object
+	rm bin/chain.dwo
+
+	sed 's/twice/two/g; s/"trail.h"/"fixtures\/trail.h"/' "$sources/chain.c" >other.c
+	"$cc" -g -gsplit-dwarf -O1 -I"$sources/.." -c other.c -o other.o
+	cp bin/object/chain.dwo whole.dwo
+	cp other.dwo bin/object/chain.dwo
+	expect_missing "$work/object/chain.dwo"
+	symbolize "$work/bin/fixture" "$id"
+	check "-gsplit-dwarf: the file of another compilation is not believed"
+	mv bin/object/chain.dwo other.dwo
+	mkdir object
+	cp whole.dwo object/chain.dwo
+	mv other.dwo bin/object/chain.dwo
+	cp trail expected
+	symbolize "$work/bin/fixture" "$id"
+	check "-gsplit-dwarf: and the right one is found behind it"
+
+	rm bin/object/chain.dwo
+	damaged whole.dwo object/chain.dwo "$work/bin/fixture" "$id"
+	check "-gsplit-dwarf: a truncated or damaged file does no harm"
+
+	cp whole.dwo object/chain.dwo
+	mkfifo addresses
+	timeout 600 "$helper" "$work/bin/fixture" "$id" <addresses >got.symbols &
+	helped=$!
+	exec 3>addresses
+	cut -d ' ' -f 1 trail | head -n 1 >&3
+	until [ -s got.symbols ]; do
+		sleep 0.01
+	done
+	: >object/chain.dwo
+	cut -d ' ' -f 1 trail | tail -n +2 >&3
+	exec 3>&-
+	wait $helped
+	sed 's/ \[.*//' got.symbols >got
+	cp trail expected
+	check "-gsplit-dwarf: nor one that is truncated after it was found"
+	rm -r addresses bin object whole.dwo other.[co]
+
+	cp "$sources/chain.c" "$sources/trail.h" .
+	build "$cc" -g -gsplit-dwarf -O2 -fdebug-prefix-map="$work"=. chain.c
+	sed "s,@chain.c,@./chain.c,g" trail >expected
 	symbolize "$work/fixture" "$(build_id fixture)"
-	check "-gsplit-dwarf: functions, and no line that may belong to one inlined there"
+	check "-gsplit-dwarf: a unit that was compiled in a relative directory"
+}
+
+# Packages of several units, the second of which is asked for.
+packages()
+{
+	echo 'int unit_before(int n); int unit_before(int n) { return n + 1; }' >before.c
+	for tool in dwp llvm-dwp; do
+		for version in 4 5; do
+			what="a package by $tool, DWARF $version"
+			build "$cc" -gdwarf-$version -gsplit-dwarf -O2 before.c "$sources/chain.c"
+			if ! command -v $tool >/dev/null; then
+				skip "$what" "there is no $tool"
+				continue
+			elif ! $tool -e fixture -o fixture.dwp 2>/dev/null; then
+				rm -f ./*.dwo fixture.dwp
+				skip "$what" "$tool can't"
+				continue
+			fi
+			rm ./*.dwo
+			symbolize "$work/fixture" "$(build_id fixture)"
+			check "$what"
+			cp fixture.dwp whole.dwp
+			damaged whole.dwp fixture.dwp "$work/fixture" "$(build_id fixture)"
+			check "$what, truncated or damaged, does no harm"
+			rm fixture.dwp whole.dwp
+		done
+	done
+	rm before.c
 }
 
 shared_dwarf()
@@ -299,7 +446,7 @@ special_files()
 	not_opened "$1 where .gnu_debugaltlink of the shared file leads" chained
 	build "$cc" -g -gsplit-dwarf -O0 "$sources/chain.c"
 	id=$(build_id fixture)
-	sed -E 's/ (.* < )?([^@ ]*)@.*/ \2@?:0/' trail >expected
+	expect_missing "$work/fixture-chain.dwo"
 	ln -f special fixture-chain.dwo
 	not_opened "$1 in place of the split debug information" fixture
 	rm special fixture-chain.dwo
@@ -321,6 +468,8 @@ rust()
 	if ! command -v rustc >/dev/null; then
 		skip "Rust" "no rustc"
 		skip "Rust, v0 mangling" "no rustc"
+		skip "Rust, unpacked debug information" "no rustc"
+		skip "Rust, packed debug information" "no rustc"
 		return
 	fi
 	for mangling in legacy v0; do
@@ -333,6 +482,16 @@ rust()
 		cp trail expected
 		symbolize "$work/rust.so" "$(build_id rust.so)"
 		check "Rust, $mangling mangling"
+	done
+	for split in unpacked packed; do
+		rm -f rust.so trail
+		rustc --crate-type cdylib --crate-name names -O -g -C split-debuginfo=$split \
+			-o rust.so "$sources/names.rs"
+		./runner ./rust.so >trail
+		cp trail expected
+		symbolize "$work/rust.so" "$(build_id rust.so)"
+		check "Rust, $split debug information"
+		rm -f ./*.dwo ./*.dwp
 	done
 }
 
@@ -401,8 +560,50 @@ stubs()
 	check "stubs of the PLT, $how ($(wc -l <stubs))"
 }
 
+# stubs_aarch64 HOW COMPILER...: the same for aarch64, each instruction; the program is not run.
+stubs_aarch64()
+{
+	how="aarch64, $1"
+	shift
+	printf 'void %s(void);\nvoid %s(void) {}\n' send send receive receive bind bind >called.c
+	printf 'void %s(void);\n' send receive bind use >calls.c
+	printf 'void use(void)\n{\nsend();\nreceive();\nbind();\nsend();\n}\n' >>calls.c
+	rm -f calls trail
+	if ! "$@" -fPIC -shared -nostdlib called.c -o called.so 2>/dev/null ||
+		! "$@" -O1 -no-pie -nostdlib -Wl,-e,use -Wl,--build-id calls.c called.so -o calls \
+			2>/dev/null; then
+		skip "stubs of the PLT, $how" "$1 can't"
+		return
+	fi
+	$disassembler -d --no-show-raw-insn calls | awk '
+		/^[0-9a-f]+ </ { name = $2; gsub(/[<>:]/, "", name); next }
+		name ~ /@plt$/ && /^ *[0-9a-f]+:/ { sub(":", "", $1); print $1, name }' |
+		while read -r address name; do
+			printf '0x%x %s@?:0\n' $((0x$address + 1)) "$name"
+		done >trail
+	cp trail expected
+	symbolize "$work/calls" "$(build_id calls)"
+	check "stubs of the PLT, $how ($(wc -l <trail) instructions)"
+}
+
+# By GNU's linker, and by lld, which Clang calls.
+each_stub_of_aarch64()
+{
+	bti='-mbranch-protection=standard -Wl,-z,force-bti'
+	for flags in '' "$bti" '-Wl,-z,pac-plt' "$bti -Wl,-z,pac-plt"; do
+		disassembler=aarch64-linux-gnu-objdump
+		# shellcheck disable=SC2086 # a list
+		stubs_aarch64 "by bfd $flags" aarch64-linux-gnu-gcc $flags
+		disassembler=llvm-objdump
+		# shellcheck disable=SC2086
+		stubs_aarch64 "by lld $flags" ${TEST_CLANG:-clang} --target=aarch64-linux-gnu \
+			-fuse-ld=lld $flags
+	done
+}
+
 plt()
 {
+	each_stub_of_aarch64
 	case $($cc -dumpmachine) in
 	x86_64-*) ;;
 	*)
@@ -427,6 +628,10 @@ separate_files
 large_files
 libraries
 split_dwarf
+cc=${TEST_GCC:-$TEST_CLANG}
+cxx=${TEST_GXX:-$TEST_CLANGXX}
+split_files
+packages
 shared_dwarf
 each_special_file
 rust

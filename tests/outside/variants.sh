@@ -91,7 +91,8 @@ if test "${TDT_TEST_FULL-}" = 1; then
 	for level in 0 1 3 s; do
 		set -- "$@" "-O$level -fomit-frame-pointer" "-O$level -fno-omit-frame-pointer"
 	done
-	set -- "$@" "-O2 -fno-omit-frame-pointer" "-O2 -gdwarf-4" "-O2 -gdwarf-5" "-O2 -no-pie" \
+	set -- "$@" "-O2 -fno-omit-frame-pointer" "-O2 -gdwarf-4" "-O2 -gdwarf-5" \
+		"-O2 -gsplit-dwarf" "-O2 -gsplit-dwarf -gdwarf-4" "-O2 -no-pie" \
 		"-O2 -ffunction-sections -Wl,--gc-sections" "-Os -flto" "-Og" "-O2 -gz" \
 		"-O2 -march=x86-64-v3" "-O2 -mcmodel=large" "-O2 -fcf-protection=full" \
 		"-O2 -fstack-protector-all -fstack-clash-protection -D_FORTIFY_SOURCE=2" \
@@ -116,7 +117,8 @@ done
 
 set -- "-O2 -fomit-frame-pointer"
 test "${TDT_TEST_FULL-}" != 1 ||
-	set -- "$@" -O0 "-O3 -gdwarf-4" "-Os -fno-omit-frame-pointer"
+	set -- "$@" -O0 "-O3 -gdwarf-4" "-Os -fno-omit-frame-pointer" "-O2 -gsplit-dwarf" \
+		"-O2 -gsplit-dwarf -gdwarf-4"
 for cxx in "$TEST_GXX" "$TEST_CLANGXX"; do
 	if [ -z "$cxx" ]; then
 		skip "C++" "there is one compiler less"

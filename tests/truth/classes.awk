@@ -16,8 +16,6 @@ function canonical(stack, classes) {
 	stack = rewritten(stack, relative_paths(stack), "relative directories", classes)
 	stack = rewritten(stack, symbol_suffixes(stack), "gdb has other suffixes of symbols",
 		classes)
-	if (flags ~ /-gsplit-dwarf/)
-		stack = rewritten(stack, split_dwarf(stack), "-gsplit-dwarf is not read", classes)
 	# After that, which leaves frames known by their symbols.
 	stack = rewritten(stack, folded_functions(stack), "functions are folded", classes)
 	if (flags !~ /-O0/)
@@ -67,22 +65,6 @@ function folded_functions(stack, n, i, frame, result) {
 	for (i = 1; i <= n; i++) {
 		if (frame[i] ~ /@\?:0$/ && name_of(frame[i]) in symbol)
 			frame[i] = symbol[name_of(frame[i])] "@?:0"
-		result = result (i > 1 ? ";" : "") frame[i]
-	}
-	return result
-}
-
-# The library doesn't read .dwo files: it knows what the symbol table does.  The frames of libtdt
-# and libc have names.
-function split_dwarf(stack, n, i, frame, result, ours) {
-	n = split(stack, frame, ";")
-	for (i = 1; i <= n; i++) {
-		if (frame[i] !~ / inlined$/)
-			ours = frame[i] !~ /@[^?].*\/(src|bits|stdlib)\//
-		else if (ours)
-			continue
-		if (ours)
-			sub(/(\.[a-z0-9]+)*@.*/, "@?:0", frame[i])
 		result = result (i > 1 ? ";" : "") frame[i]
 	}
 	return result

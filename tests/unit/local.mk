@@ -14,6 +14,7 @@ tests_unit_core = \
 	tests/unit/symbolize/check_naming \
 	tests/unit/symbolize/check_symbolize \
 	tests/unit/symbolize/check_symbolize_nomem \
+	tests/unit/symbolize/check_symbolize_nomem_split \
 	tests/unit/facts/check_busy \
 	tests/unit/facts/check_proof \
 	tests/unit/tree/check_cycles \
@@ -224,6 +225,11 @@ tests_unit_symbolize_check_namer_LDFLAGS = -Wl,--wrap=tdt__symbolize -Wl,--wrap=
 tests_unit_symbolize_check_naming_LDFLAGS = \
 	-Wl,--wrap=tdt__symbolize -Wl,--wrap=tdt__symbol_known -Wl,--wrap=pthread_mutex_lock
 tests_unit_symbolize_check_symbolize_CFLAGS = $(tests_cflags) $(LIBDW_CFLAGS)
+# The same with functions in a file of their own.
+tests_unit_symbolize_check_symbolize_nomem_split_SOURCES = \
+	tests/unit/symbolize/check_symbolize_nomem.c
+tests_unit_symbolize_check_symbolize_nomem_split_CFLAGS = $(tests_cflags) -gsplit-dwarf
+CLEANFILES += tests/unit/symbolize/*.dwo
 
 # src/tree/
 

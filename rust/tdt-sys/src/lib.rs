@@ -246,6 +246,7 @@ pub struct tdt_frame {
     pub unnamed: u8,
     pub reserved: [u8; 5],
     pub also: *const *const c_char,
+    pub missing: *const c_char,
 }
 
 // --- tdt/print.h ---

@@ -79,7 +79,8 @@ fn claims() -> String {
         }
         tdt_frame {
             size, kind, cut, pc, function, file, directory, line, column, module, module_offset,
-            symbol, symbol_offset, build_id, inlined, guessed, unnamed, reserved, also
+            symbol, symbol_offset, build_id, inlined, guessed, unnamed, reserved, also,
+            missing
         }
         tdt_print_options {
             size, format, utf8, color, addresses, full_paths, plumbing, full, max_depth,

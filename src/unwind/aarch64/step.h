@@ -24,28 +24,24 @@ tdt__walk_leads_to(const struct tdt__frame *frame, const struct tdt__frame *call
  */
 static __attribute__((noinline, cold, unused, no_sanitize("address", "thread"))) enum tdt__walked
 tdt__walk_guess(struct tdt__walk *walk, struct tdt__registers *at, struct tdt__frame *frame,
-		intptr_t shift, uintptr_t red_zone, enum tdt_cut otherwise)
+		intptr_t shift, uintptr_t red_zone, unsigned cfa_kind)
 {
 	struct tdt__registers next;
 	struct tdt__rule rule;
 
 	if (!tdt__walk_may_read(walk, at, at->fp, red_zone) ||
 	    !tdt__walk_may_read(walk, at, at->fp + 8, red_zone))
-		return tdt__walk_cut(walk, otherwise);
+		return tdt__walk_cut_by(walk, cfa_kind);
 	next = (struct tdt__registers){ .pc = tdt__unsigned_pc(tdt__word_at(at->fp + 8 + shift)),
 					.sp = at->fp + 16,
 					.fp = tdt__word_at(at->fp + shift) };
 	if (!tdt__walk_may_call(next.pc, at->pc - 1))
-		return tdt__walk_cut(walk, otherwise);
-	rule = tdt__rules_find(walk->rules, next.pc - 1);
-	if (rule.cfa_kind == TDT__CFA_NONE && walk->learns != 0) {
-		walk->learns--;
-		rule = tdt__rules_learn(&walk->rules, next.pc - 1);
-	}
+		return tdt__walk_cut_by(walk, cfa_kind);
+	rule = tdt__walk_rule(walk, next.pc);
 	if (rule.cfa_kind == TDT__CFA_SP && rule.fp_kind == TDT__FP_RECORD)
 		next.sp = next.fp - (uintptr_t)(rule.fp * (intptr_t)8);
 	if (next.sp < at->fp + 16 || next.sp > walk->top)
-		return tdt__walk_cut(walk, otherwise);
+		return tdt__walk_cut_by(walk, cfa_kind);
 	frame->guessed = true;
 	frame->fp_slot = at->fp;
 	frame->cfa = next.sp;
@@ -106,36 +102,21 @@ static inline __attribute__((always_inline, no_sanitize("address", "thread"))) e
 tdt__walk_step_out(struct tdt__walk *walk, struct tdt__registers *at, struct tdt__frame *frame,
 		   intptr_t shift, uintptr_t red_zone)
 {
-	/*
-	 * The call is before the return address.  The code at the return address itself may belong
-	 * to another function.
-	 */
-	uintptr_t code = at->pc - 1, base, cfa, slot;
+	struct tdt__rule rule = tdt__walk_rule(walk, at->pc);
+	uintptr_t base, cfa, slot;
 	enum tdt__walked walked;
-	struct tdt__rule rule;
 	struct tdt__registers copy; /* for functions: `at` itself is kept in registers */
 
 	*frame = (struct tdt__frame){ .pc = at->pc, .cfa = at->sp, .fp = at->fp };
-	rule = tdt__rules_find(walk->rules, code);
-	if (__builtin_expect(rule.cfa_kind == TDT__CFA_NONE, 0)) {
-		if (walk->learns == 0)
-			return tdt__walk_cut(walk, TDT_CUT_LIMIT);
-		walk->learns--;
-		rule = tdt__rules_learn(&walk->rules, code);
-	}
 	if (__builtin_expect(rule.cfa_kind == TDT__CFA_SP, 1))
 		base = at->sp;
 	else if (rule.cfa_kind == TDT__CFA_FP)
 		base = at->fp;
-	else if (rule.cfa_kind == TDT__CFA_OUTERMOST)
-		return tdt__walk_cut(walk, TDT_CUT_STACK);
-	else if (rule.cfa_kind == TDT__CFA_NONE)
-		return tdt__walk_cut(walk, TDT_CUT_MEMORY);
+	else if (rule.cfa_kind == TDT__CFA_OUTERMOST || rule.cfa_kind == TDT__CFA_NONE)
+		return tdt__walk_cut_by(walk, rule.cfa_kind);
 	else {
 		copy = *at;
-		walked = tdt__walk_guess(walk, &copy, frame, shift, red_zone,
-					 rule.cfa_kind == TDT__CFA_UNKNOWN ? TDT_CUT_NO_INFO
-									   : TDT_CUT_UNSUPPORTED);
+		walked = tdt__walk_guess(walk, &copy, frame, shift, red_zone, rule.cfa_kind);
 		*at = copy;
 		return walked;
 	}

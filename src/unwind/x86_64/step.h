@@ -16,23 +16,11 @@ static inline __attribute__((always_inline, no_sanitize("address", "thread"))) e
 tdt__walk_step_out(struct tdt__walk *walk, struct tdt__registers *at, struct tdt__frame *frame,
 		   intptr_t shift, uintptr_t red_zone)
 {
-	/*
-	 * The call is before the return address.  The code at the return address itself may belong
-	 * to another function.
-	 */
-
-	uintptr_t code = at->pc - 1, cfa, word, fp_slot = 0;
-	struct tdt__rule rule;
+	struct tdt__rule rule = tdt__walk_rule(walk, at->pc);
+	uintptr_t cfa, word, fp_slot = 0;
 	bool guessed = false;
 
 	*frame = (struct tdt__frame){ .pc = at->pc, .cfa = at->sp, .fp = at->fp };
-	rule = tdt__rules_find(walk->rules, code);
-	if (__builtin_expect(rule.cfa_kind == TDT__CFA_NONE, 0)) {
-		if (walk->learns == 0)
-			return tdt__walk_cut(walk, TDT_CUT_LIMIT);
-		walk->learns--;
-		rule = tdt__rules_learn(&walk->rules, code);
-	}
 
 	/* Nearly all rules are of these two kinds.  A comparison is quicker than a jump table. */
 	if (__builtin_expect(rule.cfa_kind == TDT__CFA_SP, 1)) {
@@ -63,9 +51,8 @@ tdt__walk_step_out(struct tdt__walk *walk, struct tdt__registers *at, struct tdt
 			frame->cfa_at = 8;
 			break;
 		case TDT__CFA_OUTERMOST:
-			return tdt__walk_cut(walk, TDT_CUT_STACK);
 		case TDT__CFA_NONE:
-			return tdt__walk_cut(walk, TDT_CUT_MEMORY);
+			return tdt__walk_cut_by(walk, rule.cfa_kind);
 		default:
 			/*
 			 * Guess that the function keeps a frame pointer.  Then rbp points to CFA -
@@ -73,10 +60,8 @@ tdt__walk_step_out(struct tdt__walk *walk, struct tdt__registers *at, struct tdt
 			 */
 			if (!tdt__walk_may_read(walk, at, at->fp, red_zone) ||
 			    !tdt__walk_may_read(walk, at, at->fp + 8, red_zone) ||
-			    !tdt__walk_may_call(tdt__word_at(at->fp + 8 + shift), code))
-				return tdt__walk_cut(walk, rule.cfa_kind == TDT__CFA_OTHER ?
-								   TDT_CUT_UNSUPPORTED :
-								   TDT_CUT_NO_INFO);
+			    !tdt__walk_may_call(tdt__word_at(at->fp + 8 + shift), at->pc - 1))
+				return tdt__walk_cut_by(walk, rule.cfa_kind);
 			cfa = at->fp + 16;
 			fp_slot = at->fp;
 			guessed = true;

@@ -1,5 +1,5 @@
 // gcc -O2 -g -gsplit-dwarf : whole
-// Debug information in .dwo files is not read.
+// Debug information in .dwo files is read.
 #include "truth.h"
 
 const unsigned truth_plain_polls = 0;

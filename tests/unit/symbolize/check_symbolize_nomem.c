@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers symbolize/symbolize, symbolize/intern.  Symbolization while memory runs out: each
- * allocation fails in turn, in a process of its own, once alone and once with all that follow.  The
- * host must live on, get an answer or ENOMEM, and an answer later, when memory is back.
+ * Covers symbolize/symbolize, symbolize/split, symbolize/dwo, symbolize/intern.  Symbolization
+ * while memory runs out: each allocation fails in turn, in a process of its own, once alone and
+ * once with all that follow.  The host must live on, get an answer or ENOMEM, and an answer later,
+ * when memory is back.
  *
  * libdw 0.188 doesn't check all of its allocations, so the library makes sure of some memory before
  * each step (tdt__debuginfo_reserve).  So there are two ways to fail: as a pool does, which gives
