@@ -747,6 +747,14 @@ __attribute__((noinline)) void tdt__reported_enter(struct tdt_fiber *fiber, uint
 		link_fiber(fiber);
 }
 
+/* A poll of the task has ended: a request may have come meanwhile. */
+static inline void answer_reported(struct tdt_handle *task)
+{
+	tdt__barrier_light();
+	if (RARELY(TDT__PEEK(task->record.own_request) != 0))
+		tdt__leaf_answer(task);
+}
+
 /*
  * The poll that has ended was not linked.  It may be over already, or have moved on: only the
  * thread that polled last says that the task waits, and not of one that has ended.
@@ -762,10 +770,10 @@ static __attribute__((noinline, cold)) void leave_unlinked(uint64_t id)
 	 * that the task did.  Pairs with tdt__request_see().
 	 */
 	if (task != NULL && TDT__PEEK(fiber->own) &&
-	    TDT__PEEK(task->record.thread) == tdt__thread_id())
-		__atomic_compare_exchange_n(&task->record.state, &polling,
-					    TDT_TASK_RECORD_IDLE, false, __ATOMIC_RELEASE,
-					    __ATOMIC_RELAXED);
+	    TDT__PEEK(task->record.thread) == tdt__thread_id() &&
+	    __atomic_compare_exchange_n(&task->record.state, &polling, TDT_TASK_RECORD_IDLE, false,
+					__ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		answer_reported(task);
 }
 
 __attribute__((noinline)) void tdt__reported_leave(uint64_t id)
@@ -784,9 +792,7 @@ __attribute__((noinline)) void tdt__reported_leave(uint64_t id)
 	tdt__thread.poll = poll->outer;
 	if (TDT__PEEK(task->record.thread) == tdt__thread_id())
 		store_idle(task); /* or else it is polled elsewhere by now */
-	tdt__barrier_light();
-	if (RARELY(TDT__PEEK(task->record.own_request) != 0))
-		tdt__leaf_answer(task);
+	answer_reported(task);
 	leave_link(fiber_of_link(poll), id);
 }
 
