@@ -126,7 +126,7 @@ static __attribute__((noinline, cold)) void record_end(const struct tdt_task_att
 }
 
 /* Without memory the task has no record, until its next poll. */
-static struct tdt_fiber *add_reported(const struct tdt_task_attr *attr)
+static inline struct tdt_fiber *add_reported(const struct tdt_task_attr *attr)
 {
 	int saved = errno;
 	struct tdt_fiber *fiber = tdt__reported_new(attr);
