@@ -30,7 +30,7 @@ bool quick;
 
 static struct {
 	const char *program, *question, *unit;
-	const char *keep; /* the file to which the JSON is appended; NULL: none */
+	FILE *keep; /* to which the JSON is appended; NULL: none */
 	bool json;
 	struct figure *first, **last;
 } report = { .last = &report.first };
@@ -66,7 +66,9 @@ void report_start(int argc, char **argv, const char *question, const char *unit,
 			report.json = true;
 			break;
 		case 'k':
-			report.keep = optarg;
+			report.keep = fopen(optarg, "ae"); /* a benchmark may leave this directory */
+			if (report.keep == NULL)
+				die(optarg);
 			break;
 		case 'q':
 			quick = true;
@@ -391,22 +393,14 @@ static void print_json(FILE *out)
 	putc('\n', out);
 }
 
-static void keep_json(void)
-{
-	FILE *file = fopen(report.keep, "ae");
-
-	if (file == NULL)
-		die(report.keep);
-	print_json(file);
-	if (fclose(file) != 0)
-		die(report.keep);
-}
-
 int report_end(void)
 {
 	subtract();
-	if (report.keep != NULL)
-		keep_json();
+	if (report.keep != NULL) {
+		print_json(report.keep);
+		if (fclose(report.keep) != 0)
+			die("--keep");
+	}
 	if (report.json)
 		print_json(stdout);
 	else
