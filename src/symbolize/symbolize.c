@@ -345,7 +345,7 @@ static size_t closure_length(const char *name)
 }
 
 /* Where the last part of a path begins, which may have arguments: poll::<serve::Nap>. */
-static size_t last_part(const char *path)
+static size_t last_path_part(const char *path)
 {
 	size_t n = strlen(path);
 	int depth = 0;
@@ -367,7 +367,7 @@ static size_t last_part(const char *path)
  */
 static void qualify_rust(const char **function, const char *symbol)
 {
-	size_t n = strcspn(*function, "<"), at = last_part(symbol);
+	size_t n = strcspn(*function, "<"), at = last_path_part(symbol);
 	char text[NAME_MAX];
 	const char *kept;
 

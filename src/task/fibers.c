@@ -96,7 +96,8 @@ struct tdt_fiber *tdt__fiber_new(const void *low, size_t size)
 typedef tdt_poll_t poll_fn(void *state, struct tdt_context *cx);
 
 /* Make a task of its own, to which the fiber and the caller have a reference each. */
-static inline bool own_task(struct tdt_fiber *fiber, poll_fn *poll, const struct tdt_task_attr *attr)
+static inline bool own_task(struct tdt_fiber *fiber, poll_fn *poll,
+			    const struct tdt_task_attr *attr)
 {
 	const struct tdt_future child = { .state = &fiber->stack, .poll = poll };
 

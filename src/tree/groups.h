@@ -3,8 +3,9 @@
 
 /*
  * Which tasks of a snapshot are alike: in the source of their tree, in their state, in the tree,
- * frame by frame, and, if they are children, in the place where they were made.  The stacks of each tree are kept once, so that any number of tasks that
- * wait at the same places need the memory of one.
+ * frame by frame, and, if they are children, in the place where they were made.  The stacks of each
+ * tree are kept once, so that any number of tasks that wait at the same places need the memory of
+ * one.
  */
 
 #include <stdbool.h>
@@ -60,8 +61,8 @@ bool tdt__groups_init(struct tdt__groups *groups);
 void tdt__groups_fini(struct tdt__groups *groups);
 
 /*
- * Where in its file a child was made; 0: the task is none.  Children with the same tree may be those
- * of different functions, below which they are shown.
+ * Where in its file a child was made; 0: the task is none.  Children with the same tree may be
+ * those of different functions, below which they are shown.
  */
 static inline uint64_t tdt__child_place(const struct tdt_task_info *info)
 {

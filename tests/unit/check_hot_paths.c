@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers task/wrapper, task/hooked, capture/capture, probes/probes, recorder/record.  The suite counts what is
- * on the hot paths, instruction by instruction (stepped.h): no lock, no allocation, no fence, no
- * clock, no look-up of symbols, no system call.  It prints how many instructions there are.
+ * Covers task/wrapper, task/hooked, capture/capture, probes/probes, recorder/record.  The suite
+ * counts what is on the hot paths, instruction by instruction (stepped.h): no lock, no allocation,
+ * no fence, no clock, no look-up of symbols, no system call.  It prints how many instructions there
+ * are.
  */
 
 #include <config.h>

@@ -166,8 +166,8 @@ fn lives() {
     compare("spawn, run and join", 101, ways);
 }
 
-/// The same, and polls, of tasks that nobody traces, by hooks.  These stay registered: what is traced
-/// later gets its id later.
+/// The same, and polls, of tasks that nobody traces, by hooks.  These stay registered: what is
+/// traced later gets its id later.
 #[cfg(feature = "hooks")]
 fn hooks() {
     fn with_hooks() -> Runtime {
