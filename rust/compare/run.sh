@@ -12,7 +12,7 @@ shift
 cd "$(dirname "$0")"
 here=$PWD
 build=${CARGO_TARGET_DIR:-$here/target}/compare
-mkdir -p "$build"
+mkdir -p "$build/home"
 
 features=
 left_out='^$'
@@ -38,9 +38,12 @@ esac
 sed -e "/$left_out/d" -e "s|path = \"|path = \"$here/|" Cargo.toml >"$build/Cargo.toml"
 release=
 test "$1" != bench || release=--release
+cat >"$build/home/config.toml" <<END
+[source.crates-io]
+replace-with = "crates"
+[source.crates]
+directory = "$crates"
+END
 cd "$build"
 # shellcheck disable=SC2086 # an option or none
-exec cargo run -q $release --offline \
-	--config 'source.crates-io.replace-with="crates"' \
-	--config "source.crates.directory=\"$crates\"" \
-	--features "${features#,}" -- "$@"
+CARGO_HOME=$build/home exec cargo run -q $release --offline --features "${features#,}" -- "$@"
