@@ -344,30 +344,13 @@ static size_t closure_length(const char *name)
 	return tdt__starts_with(name, "{closure#") ? strcspn(name, "}") + 1 : 0;
 }
 
-/* Where the last part of a path begins, which may have arguments: poll::<serve::Nap>. */
-static size_t last_path_part(const char *path)
-{
-	size_t n = strlen(path);
-	int depth = 0;
-
-	for (; n > 0; n--) {
-		if (path[n - 1] == '>')
-			depth++;
-		else if (path[n - 1] == '<')
-			depth--;
-		else if (path[n - 1] == ':' && depth == 0 && path[n] != '<' && path[n] != ':')
-			break;
-	}
-	return n;
-}
-
 /*
  * The same for Rust: rustc's line-tables-only names poll<serve::Nap> what the symbol table calls
  * pond::poll, and an async body {async}.  Without memory the name stays as it is.
  */
 static void qualify_rust(const char **function, const char *symbol)
 {
-	size_t n = strcspn(*function, "<"), at = last_path_part(symbol);
+	size_t n = strcspn(*function, "<"), at = tdt__last_of_path(symbol, strlen(symbol));
 	char text[NAME_MAX];
 	const char *kept;
 
