@@ -318,7 +318,8 @@ static void name_async_parts(char *text, const char *path)
 	size_t end = strlen(text), path_end = strlen(path);
 
 	for (;;) {
-		size_t part = tdt__last_of_path(text, end), path_part = tdt__last_of_path(path, path_end);
+		size_t part = tdt__last_of_path(text, end);
+		size_t path_part = tdt__last_of_path(path, path_end);
 
 		if (!is_closure_part(text + part))
 			return;
