@@ -204,7 +204,7 @@ static void collect_tree(struct collecting *collecting, struct tdt__findings *fi
 
 	task->member.group = tdt__groups_add(&findings->groups,
 					     stacks != NULL ? answer : TDT_ANSWER_NONE,
-					     info->state, stacks);
+					     info->state, tdt__child_place(info), stacks);
 	tdt__stacks_free(stacks);
 }
 

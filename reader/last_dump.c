@@ -111,6 +111,7 @@ static void collect_last(struct last_trees *trees, struct tdt__findings *finding
 	else
 		tdt__stacks_count(stacks, &member->info);
 	member->group = tdt__groups_add(&findings->groups, answer, member->info.state,
+					tdt__child_place(&member->info),
 					answer != TDT_ANSWER_NONE ? stacks : NULL);
 }
 

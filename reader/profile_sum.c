@@ -84,7 +84,7 @@ uint32_t tdt__profile_tree(struct tdt__profile_sum *sum, const struct tdt__stack
 
 	if (sum->trees.n >= TDT__PROFILE_MOST)
 		return TDT__PROFILE_NONE;
-	tree = tdt__groups_add(&sum->trees, TDT_ANSWER_LAST, TDT_TASK_WAITING, stacks);
+	tree = tdt__groups_add(&sum->trees, TDT_ANSWER_LAST, TDT_TASK_WAITING, 0, stacks);
 	return sum->trees.group[tree].trace != NULL ? tree : TDT__PROFILE_NONE;
 }
 

@@ -4,6 +4,9 @@
 EXTRA_DIST += \
 	rust/Cargo.toml \
 	rust/rustfmt.toml \
+	rust/compare/Cargo.toml \
+	rust/compare/run.sh \
+	rust/compare/src/main.rs \
 	rust/served/Cargo.toml \
 	rust/served/src/main.rs \
 	rust/tdt-sys/Cargo.toml \
@@ -17,7 +20,6 @@ EXTRA_DIST += \
 	rust/tdt/Cargo.toml \
 	rust/tdt/README.md \
 	rust/tdt/public.txt \
-	rust/tdt/benches/cost.rs \
 	rust/tdt/build.rs \
 	rust/tdt/examples/futurelock.rs \
 	rust/tdt/examples/hooked.rs \

@@ -392,7 +392,8 @@ static void no_answer(struct taking *taking, struct member *member, bool unknown
 		tdt__stacks_count(tree, &member->recorded.info);
 	member->recorded.group = tdt__groups_add(&taking->findings->groups,
 						 tree != NULL ? TDT_ANSWER_LAST : TDT_ANSWER_NONE,
-						 member->recorded.info.state, tree);
+						 member->recorded.info.state,
+						 tdt__child_place(&member->recorded.info), tree);
 	tdt_trace_free(last);
 	tdt__capture_unref(list);
 }
@@ -408,7 +409,9 @@ static void answer(void *arg, size_t index, enum tdt_answer answer, struct tdt__
 	} else if (capture != NULL) {
 		note_poll(taking, member, capture);
 		member->recorded.group = tdt__groups_add(&taking->findings->groups, answer,
-							 capture->facts.state, &capture->stacks);
+							 capture->facts.state,
+							 tdt__child_place(&member->recorded.info),
+							 &capture->stacks);
 	}
 }
 

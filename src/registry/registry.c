@@ -196,6 +196,7 @@ static inline __attribute__((always_inline)) void clear_used(struct tdt_handle *
 {
 	tdt__record_word *word = tdt__record_words(&task->record), used = 0;
 
+#pragma GCC unroll 16 /* the loop takes twice the instructions of the loads */
 	for (size_t i = from; i < to; i++)
 		used |= word[i];
 	for (size_t i = from; used != 0 && i < to; i++)

@@ -236,11 +236,7 @@ static bool is_async_part(const char *part)
 	return false;
 }
 
-/*
- * Where the last part of a path of `n` bytes begins.  The arguments of a template may have paths,
- * too: poll<serve::{async_fn_env#0}>.
- */
-static size_t last_of_path(const char *path, size_t n)
+size_t tdt__last_of_path(const char *path, size_t n)
 {
 	int depth = 0;
 
@@ -251,7 +247,7 @@ static size_t last_of_path(const char *path, size_t n)
 			depth++;
 		else if (c == '<')
 			depth--;
-		else if (c == ':' && depth == 0 && n > 1 && path[n - 2] == ':')
+		else if (c == ':' && depth == 0 && n > 1 && path[n - 2] == ':' && path[n] != '<')
 			break;
 	}
 	return n;
@@ -278,7 +274,8 @@ static void name_async_parts(char *text, const char *path)
 	size_t end = strlen(text), path_end = strlen(path);
 
 	for (;;) {
-		size_t part = last_of_path(text, end), path_part = last_of_path(path, path_end);
+		size_t part = tdt__last_of_path(text, end);
+		size_t path_part = tdt__last_of_path(path, path_end);
 
 		if (!is_closure_part(text + part))
 			return;
@@ -302,10 +299,10 @@ static void name_async_types(char *text)
 /* Whether the last two parts of the name are closures. */
 static bool is_closure_in_closure(const char *name)
 {
-	size_t part = last_of_path(name, strlen(name));
+	size_t part = tdt__last_of_path(name, strlen(name));
 
 	return part >= 2 && is_closure_part(name + part) &&
-	       is_closure_part(name + last_of_path(name, part - 2));
+	       is_closure_part(name + tdt__last_of_path(name, part - 2));
 }
 
 /*

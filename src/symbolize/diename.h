@@ -21,5 +21,11 @@ const char *tdt__diename(Dwarf_Die *function);
  */
 bool tdt__diename_is_async(Dwarf_Die *function);
 
+/*
+ * Where the last part of a path of `n` bytes begins.  The arguments of a template may have paths,
+ * too: poll<serve::{async_fn_env#0}>, poll::<serve::Nap>.
+ */
+size_t tdt__last_of_path(const char *path, size_t n);
+
 /* Called in a child of fork(): see tdt__symbols_abandon(). */
 void tdt__diename_abandon(void);

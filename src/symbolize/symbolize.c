@@ -309,6 +309,38 @@ static bool is_qualified(const char *symbol, const char *function)
 	       strncmp(symbol + n - n_function - 2, "::", 2) == 0;
 }
 
+/* The length of a closure's part of a name, as symbols write it; 0: there is none at `name`. */
+static size_t closure_length(const char *name)
+{
+	if (tdt__starts_with(name, "{{closure}}"))
+		return strlen("{{closure}}");
+	return tdt__starts_with(name, "{closure#") ? strcspn(name, "}") + 1 : 0;
+}
+
+/*
+ * The same for Rust: rustc's line-tables-only names poll<serve::Nap> what the symbol table calls
+ * pond::poll, and an async body {async}.  Without memory the name stays as it is.
+ */
+static void qualify_rust(const char **function, const char *symbol)
+{
+	size_t n = strcspn(*function, "<"), at = tdt__last_of_path(symbol, strlen(symbol));
+	char text[NAME_MAX];
+	const char *kept;
+
+	if (n == 0 || at == 0 || memchr(*function, ':', n) != NULL)
+		return;
+	if (tdt__starts_with(*function, "{async}") && closure_length(symbol + at) != 0 &&
+	    snprintf(text, sizeof(text), "%.*s{async}", (int)at, symbol) < (int)sizeof(text))
+		symbol = text;
+	else if ((strncmp(symbol + at, *function, n) != 0 ||
+		  strchr(":<", symbol[at + n]) == NULL) &&
+		 !(tdt__starts_with(*function, "{closure#") && closure_length(symbol + at) != 0))
+		return;
+	kept = tdt__intern(symbol);
+	if (kept != NULL)
+		*function = kept;
+}
+
 /* Complete the outermost function, which has the code, from the symbol table. */
 static void fill_from_symbol(struct tdt__symbol *symbol)
 {
@@ -325,16 +357,10 @@ static void fill_from_symbol(struct tdt__symbol *symbol)
 	if (outermost->function == NULL ||
 	    (demangled != NULL && is_qualified(demangled, outermost->function)))
 		outermost->function = demangled;
+	else if (demangled != NULL)
+		qualify_rust(&outermost->function, demangled);
 	if (outermost->function == NULL)
 		outermost->function = symbol->symbol;
-}
-
-/* The length of a closure's part of a name, as symbols write it; 0: there is none at `name`. */
-static size_t closure_length(const char *name)
-{
-	if (tdt__starts_with(name, "{{closure}}"))
-		return strlen("{{closure}}");
-	return tdt__starts_with(name, "{closure#") ? strcspn(name, "}") + 1 : 0;
 }
 
 /* Whether the symbol is that of `function`, in which async closures are called so (diename.h). */

@@ -96,7 +96,8 @@ struct tdt_fiber *tdt__fiber_new(const void *low, size_t size)
 typedef tdt_poll_t poll_fn(void *state, struct tdt_context *cx);
 
 /* Make a task of its own, to which the fiber and the caller have a reference each. */
-static bool own_task(struct tdt_fiber *fiber, poll_fn *poll, const struct tdt_task_attr *attr)
+static inline bool own_task(struct tdt_fiber *fiber, poll_fn *poll,
+			    const struct tdt_task_attr *attr)
 {
 	const struct tdt_future child = { .state = &fiber->stack, .poll = poll };
 
@@ -202,12 +203,17 @@ static bool is_in_chain(const struct tdt_fiber *fiber)
 	return poll != NULL;
 }
 
+static struct tdt_fiber *fiber_with(struct tdt__poll *link)
+{
+	return (struct tdt_fiber *)(void *)((char *)link - offsetof(struct tdt_fiber, poll));
+}
+
 /* The fiber that the link belongs to; NULL: it is the link of a poll. */
 static struct tdt_fiber *fiber_of_link(struct tdt__poll *poll)
 {
 	if (poll == NULL || !(tdt__is_fiber(poll->task) || tdt__is_callback_task(poll->task)))
 		return NULL;
-	return (struct tdt_fiber *)(void *)((char *)poll - offsetof(struct tdt_fiber, poll));
+	return fiber_with(poll);
 }
 
 static void free_fiber(struct tdt_fiber *fiber)
@@ -739,18 +745,17 @@ struct tdt_fiber *tdt__reported_new(const struct tdt_task_attr *attr)
  * Take polls out of this thread's chain whose ends were not reported: the frame at which such a
  * poll began lies no higher than that of the one that begins.
  */
-static __attribute__((noinline, cold)) void drop_lost_polls(uintptr_t base)
+static void drop_lost_polls(uintptr_t base)
 {
 	while (tdt__thread.poll != NULL && tdt__is_reported_task(tdt__thread.poll->task) &&
 	       tdt__thread.poll->task->record.stack_top <= base)
 		tdt__reported_leave(tdt__thread.poll->task->record.id);
 }
 
-__attribute__((noinline)) void tdt__reported_enter(struct tdt_fiber *fiber, uintptr_t base)
+/* There are polls in this thread's chain, or the link is in that of another thread. */
+static __attribute__((noinline, cold)) void enter_among(struct tdt_fiber *fiber, uintptr_t base)
 {
-	if (RARELY(tdt__thread.poll != NULL))
-		drop_lost_polls(base);
-	TDT__POKE(fiber->task->record.stack_top, base);
+	drop_lost_polls(base);
 	note_run(&fiber->task->record, tdt__now(), tdt__thread_id());
 	/*
 	 * A runtime may report the end of the last poll after the next one has begun elsewhere:
@@ -758,6 +763,27 @@ __attribute__((noinline)) void tdt__reported_enter(struct tdt_fiber *fiber, uint
 	 */
 	if (atomic_load_explicit(&fiber->link, memory_order_relaxed) == TDT__LINK_NONE)
 		link_fiber(fiber);
+}
+
+__attribute__((noinline)) void tdt__reported_enter(struct tdt_fiber *fiber, uintptr_t base)
+{
+	TDT__POKE(fiber->task->record.stack_top, base);
+	/* Acquire: as in link_fiber(). */
+	if (RARELY(tdt__thread.poll != NULL) ||
+	    RARELY(atomic_load_explicit(&fiber->link, memory_order_acquire) != TDT__LINK_NONE)) {
+		enter_among(fiber, base);
+		return;
+	}
+	note_run(&fiber->task->record, tdt__now(), tdt__thread_id());
+	put_link(fiber, &fiber->poll, NULL);
+}
+
+/* A poll of the task has ended: a request may have come meanwhile. */
+static inline void answer_reported(struct tdt_handle *task)
+{
+	tdt__barrier_light();
+	if (RARELY(TDT__PEEK(task->record.own_request) != 0))
+		tdt__leaf_answer(task);
 }
 
 /*
@@ -775,10 +801,10 @@ static __attribute__((noinline, cold)) void leave_unlinked(uint64_t id)
 	 * that the task did.  Pairs with tdt__request_see().
 	 */
 	if (task != NULL && TDT__PEEK(fiber->own) &&
-	    TDT__PEEK(task->record.thread) == tdt__thread_id())
-		__atomic_compare_exchange_n(&task->record.state, &polling,
-					    TDT_TASK_RECORD_IDLE, false, __ATOMIC_RELEASE,
-					    __ATOMIC_RELAXED);
+	    TDT__PEEK(task->record.thread) == tdt__thread_id() &&
+	    __atomic_compare_exchange_n(&task->record.state, &polling, TDT_TASK_RECORD_IDLE, false,
+					__ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		answer_reported(task);
 }
 
 __attribute__((noinline)) void tdt__reported_leave(uint64_t id)
@@ -797,10 +823,8 @@ __attribute__((noinline)) void tdt__reported_leave(uint64_t id)
 	tdt__thread.poll = poll->outer;
 	if (TDT__PEEK(task->record.thread) == tdt__thread_id())
 		store_idle(task); /* or else it is polled elsewhere by now */
-	tdt__barrier_light();
-	if (RARELY(TDT__PEEK(task->record.own_request) != 0))
-		tdt__leaf_answer(task);
-	leave_link(fiber_of_link(poll), id);
+	answer_reported(task);
+	leave_link(fiber_with(poll), id);
 }
 
 /*

@@ -126,8 +126,7 @@ static __attribute__((noinline, cold)) void record_end(const struct tdt_task_att
 }
 
 /* Without memory the task has no record, until its next poll. */
-static __attribute__((noinline, cold)) struct tdt_fiber *
-add_reported(const struct tdt_task_attr *attr)
+static inline struct tdt_fiber *add_reported(const struct tdt_task_attr *attr)
 {
 	int saved = errno;
 	struct tdt_fiber *fiber = tdt__reported_new(attr);
@@ -150,12 +149,15 @@ void tdt_hook_spawn(const struct tdt_task_attr *attr)
 		fire(tdt__record_spawn, attr);
 }
 
-/* The fiber of a task that is polled, which was not found, or belongs to a traced task. */
+/*
+ * The fiber of a task that is polled, which was not found, or belongs to a traced task.  NULL: the
+ * traced task goes on, or there is no memory.
+ */
 static __attribute__((noinline, cold)) struct tdt_fiber *
 renew_reported(struct tdt_fiber *fiber, const struct tdt_task_attr *attr)
 {
 	if (fiber != NULL && TDT__PEEK(fiber->task->record.state) != TDT_TASK_RECORD_ENDED)
-		return fiber;
+		return NULL;
 	if (fiber != NULL) { /* the runtime's task goes on without the traced one */
 		tdt__reported_remove(fiber);
 		tdt__reported_end(fiber, TDT_PENDING);
@@ -180,7 +182,7 @@ static inline void poll_start(const struct tdt_task_attr *attr, uintptr_t top)
 		fire(tdt_probe_task__poll__start, attr);
 	if (tdt__recording())
 		tdt__record_begin_hooked(&hooked_poll, id);
-	if (fiber != NULL && fiber->own)
+	if (fiber != NULL)
 		tdt__reported_enter(fiber, top);
 }
 
@@ -227,7 +229,6 @@ __attribute__((noinline)) void tdt_hook_poll_start_at(const struct tdt_task_attr
 					       : find_top(base);
 
 	poll_start(attr, cfa);
-	TDT_KEEP_FRAME();
 }
 #else
 void tdt_hook_poll_start_at(const struct tdt_task_attr *attr, uintptr_t base)

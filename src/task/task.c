@@ -101,11 +101,15 @@ static struct tdt_handle *record_new(const struct tdt_future *child, uint32_t fi
 	return task;
 }
 
+static _Atomic bool environment_read; /* a load costs less than a call of pthread_once() */
+
 static void do_as_the_environment_says(void)
 {
 	tdt__counted_by_environment();
 	tdt__watch_by_environment();
 	tdt__recorder_by_environment();
+	/* Release what they did.  Pairs with tdt__task_new(). */
+	atomic_store_explicit(&environment_read, true, memory_order_release);
 }
 
 /* Returns `attr`, or a copy of it with a file that stays; NULL, and errno is set. */
@@ -135,7 +139,8 @@ struct tdt_handle *tdt__task_new(const struct tdt_future *child, uint32_t fiber,
 	error = (attr->flags & ~(TDT_ATTR_PARENT | TDT_ATTR_CHILD)) != 0 ? -EINVAL : tdt__start();
 	if (error != 0)
 		return tdt__nothing(error);
-	pthread_once(&once, do_as_the_environment_says);
+	if (!atomic_load_explicit(&environment_read, memory_order_acquire))
+		pthread_once(&once, do_as_the_environment_says);
 	return record_new(child, fiber, attr);
 }
 

@@ -55,11 +55,11 @@ static uint64_t generation(const struct tdt__stacks *stacks)
 	return modules->lasting ? 0 : modules->unloads + 1;
 }
 
-static uint32_t hash_of(enum tdt_answer answer, enum tdt_task_state state,
-			const struct tdt__stacks *stacks)
+static uint32_t hash_of(const struct tdt__group *like, const struct tdt__stacks *stacks)
 {
-	uint64_t hash = tdt__mix((uint64_t)answer << 8 | state, stacks->n);
+	uint64_t hash = tdt__mix((uint64_t)like->answer << 8 | like->state, stacks->n);
 
+	hash = tdt__mix(hash, like->child_place);
 	for (uint32_t i = 0; i < stacks->n; i++) {
 		const struct tdt__recorded *recorded = &stacks->frames[i];
 
@@ -118,8 +118,8 @@ static bool grow(struct tdt__groups *groups)
  * The trace has no info of a task yet: findings.c fills it in.  The trace gets a copy of the
  * stacks, which are only lent.
  */
-static bool add(struct tdt__groups *groups, enum tdt_answer answer, enum tdt_task_state state,
-		uint32_t hash, const struct tdt__stacks *stacks)
+static bool add(struct tdt__groups *groups, const struct tdt__group *like, uint32_t hash,
+		const struct tdt__stacks *stacks)
 {
 	struct tdt_trace *trace;
 
@@ -128,47 +128,47 @@ static bool add(struct tdt__groups *groups, enum tdt_answer answer, enum tdt_tas
 	trace = tdt__trace_bare(tdt__stacks_copy(stacks));
 	if (trace == NULL)
 		return false;
-	groups->group[groups->n] =
-		(struct tdt__group){ .answer = answer, .state = state, .trace = trace };
+	groups->group[groups->n] = *like;
+	groups->group[groups->n].trace = trace;
 	tdt__index_add(&groups->index, hash, (uint32_t)groups->n++);
 	return true;
 }
 
-static bool is_in(const struct tdt__group *group, enum tdt_answer answer, enum tdt_task_state state,
+static bool is_in(const struct tdt__group *group, const struct tdt__group *like,
 		  const struct tdt__stacks *stacks)
 {
-	return group->answer == answer && group->state == state &&
+	return group->answer == like->answer && group->state == like->state &&
+	       group->child_place == like->child_place &&
 	       same_trees(group->trace->stacks, stacks);
 }
 
 /* The group of these stacks, or TDT__INDEX_NONE. */
-static uint32_t find_group(const struct tdt__groups *groups, enum tdt_answer answer,
-			   enum tdt_task_state state, uint32_t hash,
-			   const struct tdt__stacks *stacks)
+static uint32_t find_group(const struct tdt__groups *groups, const struct tdt__group *like,
+			   uint32_t hash, const struct tdt__stacks *stacks)
 {
 	uint32_t i;
 
 	TDT__INDEX_EACH (i, &groups->index, hash)
-		if (is_in(&groups->group[i], answer, state, stacks))
+		if (is_in(&groups->group[i], like, stacks))
 			break;
 	return i;
 }
 
-static uint32_t index_of(struct tdt__groups *groups, enum tdt_answer answer,
-			 enum tdt_task_state state, const struct tdt__stacks *stacks)
+static uint32_t index_of(struct tdt__groups *groups, const struct tdt__group *like,
+			 const struct tdt__stacks *stacks)
 {
 	uint32_t hash, index;
 
 	if (stacks == NULL)
-		return state;
+		return like->state;
 	/* If the last group has no tree, its answer differs, and it is never a match. */
-	if (is_in(&groups->group[groups->last], answer, state, stacks))
+	if (is_in(&groups->group[groups->last], like, stacks))
 		return groups->last;
-	hash = hash_of(answer, state, stacks);
-	index = find_group(groups, answer, state, hash, stacks);
+	hash = hash_of(like, stacks);
+	index = find_group(groups, like, hash, stacks);
 	if (index == TDT__INDEX_NONE) {
-		if (!add(groups, answer, state, hash, stacks))
-			return state;
+		if (!add(groups, like, hash, stacks))
+			return like->state;
 		index = (uint32_t)groups->n - 1;
 	}
 	groups->last = index;
@@ -176,9 +176,12 @@ static uint32_t index_of(struct tdt__groups *groups, enum tdt_answer answer,
 }
 
 uint32_t tdt__groups_add(struct tdt__groups *groups, enum tdt_answer answer,
-			 enum tdt_task_state state, const struct tdt__stacks *stacks)
+			 enum tdt_task_state state, uint64_t child_place,
+			 const struct tdt__stacks *stacks)
 {
-	uint32_t index = index_of(groups, answer, state, stacks);
+	const struct tdt__group like = { .answer = answer, .state = state,
+					 .child_place = child_place };
+	uint32_t index = index_of(groups, &like, stacks);
 
 	groups->group[index].n++;
 	return index;

@@ -6,9 +6,9 @@
 # What cargo has built stays in build-crates until `make clean`, so only the first run takes long.
 #
 # TDT_TEST_FULL=1 also has the examples of the documentation, tokio's tests of its locks, a build
-# for release, libtdt built from its sources by the build script, and a server of hyper.  CLIPPY=yes
-# runs clippy, each version of which has lints of its own.  CRATES names another directory of crates
-# than Debian's, for example with a tokio that has hooks.
+# for release, libtdt built from its sources by the build script, and a server of
+# hyper.  CLIPPY=yes runs clippy, each version of which has lints of its own.
+# CRATES names another directory of crates than Debian's, for example with a tokio that has hooks.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 # shellcheck source=tests/lib/outside.sh
@@ -155,7 +155,8 @@ same_items()
 # shellcheck disable=SC2317 # called by claim
 formatted()
 {
-	cargo fmt -- --check && cargo fmt --manifest-path served/Cargo.toml -- --check
+	cargo fmt -- --check && cargo fmt --manifest-path served/Cargo.toml -- --check &&
+		cargo fmt --manifest-path compare/Cargo.toml -- --check
 }
 
 claim "all tests are built" run --no-run
@@ -191,7 +192,7 @@ if claim "the examples are built" \
 else
 	skip "tdt names a futurelock" "a process cannot be read"
 fi
-claim "the benchmark works" run --bench cost
+claim "the comparison runs with what there is to compare with" compare/run.sh "$registry"
 claim "the crate does without tokio" cargo check -q -p tdt
 claim "both can be packaged" packaged
 claim "off Linux the crates do nothing" nothing

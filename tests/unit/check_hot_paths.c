@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers task/wrapper, capture/capture, probes/probes, recorder/record.  The suite counts what is
- * on the hot paths, instruction by instruction (stepped.h): no lock, no allocation, no fence, no
- * clock, no look-up of symbols, no system call.  It prints how many instructions there are.
+ * Covers task/wrapper, task/hooked, capture/capture, probes/probes, recorder/record.  The suite
+ * counts what is on the hot paths, instruction by instruction (stepped.h): no lock, no allocation,
+ * no fence, no clock, no look-up of symbols, no system call.  It prints how many instructions there
+ * are.
  */
 
 #include <config.h>
@@ -340,6 +341,48 @@ static void enter_untold(void)
 	run_callbacks(NULL);
 }
 
+/* A task that nobody traces, by the reports of its runtime. */
+static const struct tdt_task_attr reported = { .size = sizeof reported, .id = 1 << 20 };
+
+static void report_polls(void)
+{
+	tdt_hook_spawn(&reported);
+	for (int i = 0; i < 3; i++) {
+		if (i == 2) {
+			steps_allow();
+			STEPS_MARK();
+		}
+		tdt_hook_poll_start_at(&reported, (uintptr_t)__builtin_frame_address(0));
+		tdt_hook_poll_end(&reported);
+	}
+	STEPS_MARK();
+}
+
+static void report_polls_and_the_time(void)
+{
+	tdt_worker_now(1);
+	report_polls();
+}
+
+/* The first lives make memory, and find what a thread keeps for itself. */
+static void report_lives(void)
+{
+	struct tdt_task_attr attr = reported;
+
+	tdt_worker_now(1);
+	for (attr.id = 1; attr.id <= 3; attr.id++) {
+		if (attr.id == 3) {
+			steps_allow();
+			STEPS_MARK();
+		}
+		tdt_hook_spawn(&attr);
+		tdt_hook_poll_start_at(&attr, (uintptr_t)__builtin_frame_address(0));
+		tdt_hook_terminate(&attr);
+		tdt_hook_poll_end(&attr);
+	}
+	STEPS_MARK();
+}
+
 TEST(a_poll_nobody_asks_about_does_nothing_that_takes_long)
 {
 	static const struct {
@@ -354,6 +397,7 @@ TEST(a_poll_nobody_asks_about_does_nothing_that_takes_long)
 		{ "a fiber resumed and suspended", run_fiber },
 		{ "a callback task entered and left", enter_and_leave },
 		{ "one that says where it waits, too", run_callback },
+		{ "a poll that its runtime reports", report_polls_and_the_time },
 	};
 
 	for (size_t i = 0; i < sizeof polls / sizeof polls[0]; i++) {
@@ -371,17 +415,34 @@ static void poll_untold(void)
 
 TEST(without_a_runtime_that_tells_the_time_it_reads_the_coarse_clock_and_no_more)
 {
-	static void (*const runs[])(void) = { poll_untold, enter_untold };
+	static const struct {
+		const char *what;
+		void (*run)(void);
+	} runs[] = {
+		{ "a traced poll that reads the coarse clock", poll_untold },
+		{ "a callback task entered and left, with that clock", enter_untold },
+		{ "a poll that its runtime reports, with that clock", report_polls },
+	};
 
-	for (int i = 0; i < 2; i++) {
-		struct steps steps = count(runs[i]);
+	for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+		struct steps steps = count(runs[i].run);
 
-		steps_print(i == 0 ? "a traced poll that reads the coarse clock"
-				   : "a callback task entered and left, with that clock", &steps);
+		steps_print(runs[i].what, &steps);
 		ck_assert_int_eq(steps.clocks, 1);
 		steps.clocks = 0;
 		expect_nothing(&steps);
 	}
+}
+
+/* The table gets the task and loses it, and the last reference is given back. */
+TEST(the_life_of_a_task_that_its_runtime_reports_takes_three_exchanges_and_no_lock)
+{
+	struct steps steps = count(report_lives);
+
+	steps_print("the life of a task that its runtime reports", &steps);
+	ck_assert_int_eq(steps.locked, 3);
+	steps.locked = 0;
+	expect_nothing(&steps);
 }
 
 /* --- By a worker of libtdt-rt ----------------------------------------------------------------- */

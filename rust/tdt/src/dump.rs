@@ -13,7 +13,7 @@ use std::time::Duration;
 use tdt_sys as sys;
 
 use crate::error::check;
-use crate::text::printed;
+use crate::text::{known, printed};
 use crate::trace::print_options;
 use crate::{Handle, TaskInfo};
 
@@ -138,10 +138,7 @@ pub(crate) fn listen_once() {
 #[inline]
 pub fn current_id() -> Option<u64> {
     // SAFETY: it may be called anywhere.
-    match unsafe { sys::tdt_current_task_id() } {
-        0 => None,
-        id => Some(id),
-    }
+    known(unsafe { sys::tdt_current_task_id() })
 }
 
 /// A live task.

@@ -88,9 +88,9 @@ impl Wait {
         Wait {
             kind,
             object: wait.object,
-            owner: id(wait.owner),
+            owner: known(wait.owner),
             name: name.map(|n| n.into_owned()),
-            handed: id(wait.handed_ns).map(Duration::from_nanos),
+            handed: known(wait.handed_ns).map(Duration::from_nanos),
         }
     }
 }
@@ -161,7 +161,7 @@ impl TaskInfo {
             state: State::of(info.state),
             state_time: Duration::from_nanos(info.state_ns),
             polls: info.polls,
-            parent: id(info.parent),
+            parent: known(info.parent),
             child: info.child != 0,
             untraced: info.untraced != 0,
             leaves: info.leaves,
@@ -174,13 +174,5 @@ impl TaskInfo {
             // SAFETY: each points to a wait of the library.
             waits: waits.iter().map(|wait| Wait::of(unsafe { &**wait })).collect(),
         }
-    }
-}
-
-fn id(id: u64) -> Option<u64> {
-    if id == 0 {
-        None
-    } else {
-        Some(id)
     }
 }

@@ -19,13 +19,10 @@ pub(crate) unsafe fn text<'a>(text: *const c_char) -> Option<Cow<'a, str>> {
     Some(unsafe { CStr::from_ptr(text.cast()) }.to_string_lossy())
 }
 
-/// A number of libtdt, where 0 means unknown.
-pub(crate) fn known(number: u32) -> Option<u32> {
-    if number == 0 {
-        None
-    } else {
-        Some(number)
-    }
+/// A number of libtdt, where 0 means none, or unknown.
+#[inline]
+pub(crate) fn known<N: Default + PartialEq>(number: N) -> Option<N> {
+    Some(number).filter(|number| *number != N::default())
 }
 
 /// Take what libtdt prints.  `arg` is the vector of [`printed`].

@@ -65,9 +65,17 @@ fn children_stand_below_the_task_that_awaits_them() {
     assert!(lines[0].starts_with("3 tasks pending"), "{text}");
     assert!(lines[1].contains("children::waits"), "{text}");
 
+    // They have the tree of those that stand below another task.
+    let mut other = Box::pin(tdt::Builder::new().name("other").trace(async {
+        let mut all: FuturesUnordered<_> = (0..2).map(|_| tdt::child(waits())).collect();
+        all.next().await;
+    }));
+    let mut cx = Context::from_waker(noop_waker_ref());
+    assert!(other.as_mut().poll(&mut cx).is_pending());
     let text = dump_of(41, async {
         join_all((0..40).map(|_| tdt::child(waits()))).await;
     });
+    drop(other);
     assert_eq!(below(&text).1, "40 of 40 children are shown below", "{text}");
 
     let text = dump_of(2, async { tdt::child(waits()).shared().await });

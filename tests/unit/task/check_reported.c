@@ -308,6 +308,31 @@ TEST(a_task_may_end_before_the_end_of_its_last_poll_is_reported, .to = 2)
 	tdt_hook_terminate(&seven);
 }
 
+/* The link of the fiber is in the chain of the other thread, so that of this poll is in none. */
+TEST(a_request_during_a_poll_that_began_before_the_end_of_the_last_one_is_answered_at_its_end)
+{
+	struct tdt_handle *task;
+	struct test_requester requester;
+	pthread_t thread;
+
+	tdt_hook_spawn(&seven);
+	task = tdt_task_find(7);
+	gate_close(false);
+	MUST(pthread_create(&thread, NULL, poll_and_tell_late, NULL) == 0);
+	while (atomic_load(&gate.entered) == 0)
+		usleep(100);
+	tdt_hook_poll_start(&seven);
+	gate_open();
+	MUST(pthread_join(thread, NULL) == 0);
+	test_ask(&requester, task);
+	ck_assert(!test_answered(&requester));
+	tdt_hook_poll_end(&seven);
+	ck_assert_uint_eq(test_answer(&requester)->untraced, 1);
+	test_requester_fini(&requester);
+	tdt_handle_unref(task);
+	tdt_hook_terminate(&seven);
+}
+
 /* --- The stack of a poll --------------------------------------------------------------------- */
 
 static NOINLINE void in_the_future(void)

@@ -30,7 +30,7 @@ static struct tdt__member *add(uint64_t id, enum tdt_task_state state, uint64_t 
 						  .n_waits = owner != 0,
 						  .waits = &list[id] },
 					.proof = TDT__BY_POLL };
-	member->group = tdt__groups_add(&findings->groups, TDT_ANSWER_NONE, state, NULL);
+	member->group = tdt__groups_add(&findings->groups, TDT_ANSWER_NONE, state, 0, NULL);
 	ck_assert(tdt__findings_add(findings, member));
 	return member;
 }
