@@ -14,7 +14,7 @@
 #include "lib/leaf.h"
 #include "lib/rt.h"
 #include "lib/test.h"
-#include "runtime/loop.h"
+#include "runtime/driver.h"
 #include "runtime/rt.h"
 #include "runtime/task.h"
 
