@@ -382,8 +382,11 @@ struct link {
 		begins = 0;
 		if (in == nullptr)
 			return;
-		if (in->innermost != this) [[unlikely]]
+		if (in->innermost != this) [[unlikely]] {
 			leave_behind();
+			if (in == nullptr)
+				return;
+		}
 		in->run_at(base);
 		in->list(depth);
 	}
@@ -406,7 +409,15 @@ struct link {
 	/* The coroutines that it awaits are in the task no more: it has gone on without them. */
 	[[gnu::noinline, gnu::cold]] void leave_behind() noexcept
 	{
-		for (link *child = in->innermost; child != this; child = child->parent)
+		link *child = in->innermost;
+
+		while (child != nullptr && child != this)
+			child = child->parent;
+		if (child == nullptr) { /* it was left behind before */
+			in = nullptr;
+			return;
+		}
+		for (child = in->innermost; child != this; child = child->parent)
 			child->in = nullptr;
 		in->innermost = this;
 	}

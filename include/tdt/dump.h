@@ -236,7 +236,7 @@ void tdt_snapshot_free(const struct tdt_snapshot *snapshot);
  *	10,000 tasks pending 1.204 s to 60.10 s, e.g. 7 "c1", 8 and 9,998 more, spawned at a.c:226
  *	   9,998 wait for a mutex (0x7f20) held by task 5 "a"
  *	╼ connection_poll at a.c:196:3
- *	 └╼ tdt_mutex_lock at src/runtime/mutex_lock.c:24:3
+ *	 └╼ tdt_mutex_lock at src/runtime/mutex.c:145:1
  *
  * The call looks up names, for 5 seconds at most.  A frame without a name after that time is
  * printed as module and offset, and is marked; the summary counts such frames: "3 frames not named

@@ -91,7 +91,7 @@ enum tdt_print_choice {
  * call of tdt, that call is shown as the innermost frame:
  *
  * 	╼ worker_poll at demo/worker.c:88:4
- * 	 └╼ tdt_mutex_lock at src/runtime/mutex_lock.c:24:3
+ * 	 └╼ tdt_mutex_lock at src/runtime/mutex.c:145:1
  *
  * The frames below that call are not shown; the leaves in them count as leaves of the call.
  *

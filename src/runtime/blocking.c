@@ -263,8 +263,9 @@ tdt_poll_t tdt_spawn_blocking_poll(void *state, struct tdt_context *cx)
 	if (error == 0)
 		at = state_of(job);
 	if (at == QUEUED || at == RUNS) {
-		tdt_leaf_waits_on_named(job->id != 0 ? TDT_WAIT_TASK : TDT_WAIT_OTHER, job->task,
-					job->id, job->name);
+		/* The task has the name; `name` is freed with an abandoned job. */
+		tdt_leaf_waits_on(job->id != 0 ? TDT_WAIT_TASK : TDT_WAIT_OTHER, job->task,
+				  job->id);
 		return TDT_PENDING;
 	}
 	job->ended = true;

@@ -127,7 +127,7 @@ void tdt__driver_stop(struct tdt__driver *driver);
 struct tdt__driver *tdt__driver_ref(struct tdt__driver *driver);
 void tdt__driver_unref(struct tdt__driver *driver); /* NULL is fine */
 
-/* --- The role: for workers ------------------------------------------------------ */
+/* --- The role ------------------------------------------------------------------- */
 
 /* Take the role, as `who` (enum tdt__held).  False: another thread is in it. */
 bool tdt__driver_enter(struct tdt__driver *driver, unsigned who);
@@ -154,7 +154,7 @@ struct tdt__turn {
 	/* Two for each event, and some for timers. */
 	const struct tdt_waker *others[2 * TDT__EVENTS + 64];
 	unsigned n_others;
-	unsigned n_woken; /* tasks */
+	unsigned n_woken; /* tasks, also those of tdt_rt_block_on() */
 };
 
 /* Wait until something happens, or, if not `sleeps`, only note what has happened. */

@@ -188,7 +188,7 @@ void tdt__idle_glance(struct tdt_rt *rt, struct tdt__worker *worker)
 		return;
 	tdt__turn_wait(rt->driver, &turn, false);
 	end_turn(rt, worker, &turn);
-	if (turn.n_woken != 0)
+	if (turn.n_woken != 0 && !tdt__run_queue_is_empty(&worker->queue))
 		tdt__idle_notify(rt);
 	tdt__turn_end(&turn);
 }

@@ -136,14 +136,15 @@ struct tdt_tcp_listener *tdt_tcp_listener_adopt(int fd)
 
 struct tdt_tcp_listener *tdt_tcp_listen(const char *host, uint16_t port)
 {
-	int fd = listen_at(host, port);
-	struct tdt_tcp_listener *listener;
+	/* First, since a Unix socket that is bound leaves a file. */
+	struct tdt_tcp_listener *listener = calloc(1, sizeof *listener);
+	int fd = listener != NULL ? listen_at(host, port) : -ENOMEM;
 
-	if (fd < 0)
+	if (fd < 0) {
+		free(listener);
 		return tdt__nothing(fd);
-	listener = tdt_tcp_listener_adopt(fd);
-	if (listener == NULL)
-		close(fd);
+	}
+	tdt__tcp_init(&listener->socket, fd);
 	return listener;
 }
 

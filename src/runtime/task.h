@@ -23,8 +23,8 @@
  * So a task is never in two queues.
  *
  * Each waker has a reference of the task, and there is one more reference until the task is DONE.
- * Until then the runtime stays, since tdt_rt_free() drops all tasks first; the handle stays, too,
- * since the future has a reference of it.  So the task needs no references of the runtime and the
+ * Until then the runtime stays, since tdt_rt_free() drops all tasks first, and no thread is in
+ * tdt_rt_block_on() then; the handle stays, too, since the future has a reference of it.  So the task needs no references of the runtime and the
  * handle, unless wakers are left when the task is dropped: then tdt__task_drop() takes one of each.
  */
 
@@ -50,7 +50,7 @@ struct tdt__task {
 	struct tdt_waker waker; /* wakers are pointers to this; not first, as future.h says */
 
 	struct tdt_future future;  /* used by the worker that polls the task, or by tdt_rt_free() */
-	struct tdt_handle *handle; /* constant, as is `rt` */
+	struct tdt_handle *handle; /* constant, as is `rt`; NULL: not traced (tdt_rt_block_on()) */
 	struct tdt_rt *rt;
 
 	/*

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * The futures of TCP.  Each first tries its system call, on the thread that polls the future, and
- * waits if the call would block.
+ * waits if the call would block.  A connect to a name first has the blocking pool look it up.
  *
  * All memory is allocated when the future is made, including that of the connection which the
  * future opens.  So no poll can run out of memory, and no connection is lost for lack of it; but
- * the second and further addresses of a name have a socket each.
+ * a look-up, and the second and further addresses of a name, need some.
  */
 
 #include <config.h>
@@ -14,6 +14,7 @@
 
 #include <arpa/inet.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -261,6 +262,9 @@ static int connect_further(struct opening *opening)
 {
 	int fd = opening->operation.socket->fd, error;
 
+	/* Woken since a driver has stopped: nothing has happened. */
+	if (poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, 0) == 0)
+		return -EAGAIN;
 	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &(socklen_t){ sizeof(error) }) != 0)
 		return -errno;
 	return -error;

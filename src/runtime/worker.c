@@ -43,8 +43,13 @@ bool tdt__worker_schedule(struct tdt_rt *rt, struct tdt__task *task)
 
 	if (worker != NULL && worker->rt == rt) {
 		notifies &= !tdt__run_queue_is_empty(&worker->queue); /* a lone task: idle.h */
-		if (!tdt__run_queue_push(&worker->queue, task))
-			tdt__inject_push(&rt->inject, task); /* open while there are workers */
+		/* The oldest task gives way, or the same ones would always wait. */
+		while (!tdt__run_queue_push(&worker->queue, task)) {
+			struct tdt__task *oldest = tdt__run_queue_pop(&worker->queue);
+
+			if (oldest != NULL) /* open while there are workers */
+				tdt__inject_push(&rt->inject, oldest);
+		}
 	} else if (!tdt__inject_push(&rt->inject, task)) {
 		return false;
 	}

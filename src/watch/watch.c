@@ -29,6 +29,7 @@ static uint64_t intervals[WATCHERS]; /* what each of them wants; 0: no watch */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* signalled when `interval` changes */
 static uint64_t interval;                                 /* 0: the watch is off */
 static uint16_t epoch;                                    /* the last epoch */
+static uint64_t ticked;                                   /* the last tick, or the start */
 static uint64_t age;                                      /* of the epoch, by the ticks in it */
 static uint32_t taken;                                    /* captures made before the epoch */
 static bool ticking;                                      /* there is a ticker */
@@ -144,7 +145,7 @@ static void sleep_until(uint64_t time)
 /* One tick after each interval; ticks that are late by an interval or more are left out. */
 static void *tdt_watch_ticker(void *arg)
 {
-	uint64_t last = tdt__clock(), ticked = last;
+	uint64_t last = tdt__clock();
 
 	(void)arg;
 	pthread_setname_np(pthread_self(), "tdt-watch");
@@ -154,7 +155,7 @@ static void *tdt_watch_ticker(void *arg)
 
 		if (interval == 0) {
 			pthread_cond_wait(&changed, &tdt__watch_lock);
-			last = ticked = tdt__clock();
+			last = tdt__clock();
 		} else if (now - last >= interval) {
 			tick(now - ticked);
 			ticked = now;
@@ -186,6 +187,7 @@ static void want_interval(enum watcher watcher, uint64_t ns)
 		tdt__epoch_set(0);
 	} else if (tdt__epoch_now() == 0) {
 		age = 0;
+		ticked = tdt__clock();
 		advance();
 	}
 	pthread_cond_signal(&changed);

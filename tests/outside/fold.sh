@@ -21,7 +21,7 @@ line()
 # trees PROGRAM [full]: without the tasks' lines, columns, and lines of the library.
 trees()
 {
-	"$@" | sed '/^task /d; s/\(:[0-9]*\):[0-9]*$/\1/; s/\(runtime.sleep[.]c\):.*/\1/'
+	"$@" | sed '/^task /d; s/\(:[0-9]*\):[0-9]*$/\1/; s/\(runtime.timer[.]c\):.*/\1/'
 }
 
 # --- Rust ---

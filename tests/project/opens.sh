@@ -23,7 +23,6 @@ reader/process.c: int opened = openat(target->proc, "maps", O_RDONLY | O_CLOEXEC
 reader/process.c: struct tdt__target self = { .proc = open("/proc/self",
 reader/process.c: target->proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 reader/target.c: int file = openat(target->proc, name, O_RDONLY | O_CLOEXEC);
-reader/threads.c: int fd = openat(target->proc, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 reader/threads.c: fd = openat(target->proc, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 src/recording/process.c: file = open(path, O_RDONLY | O_CLOEXEC); [/proc/PID]
 src/symbolize/debugfile.c: fd = dwfl_standard_find_debuginfo(elf, &none, "", 0, path, ".", 0, found); [debuginfod]

@@ -221,7 +221,7 @@ tests_unit_symbolize_check_modules_LDFLAGS = \
 	-Wl,--wrap=pthread_cond_wait -Wl,--wrap=pthread_cond_clockwait
 # A look-up that stands still, threads that can't be had; and what libdw loads.
 tests_unit_symbolize_check_namer_CFLAGS = $(tests_cflags) $(LIBDW_CFLAGS)
-tests_unit_symbolize_check_namer_LDFLAGS = -Wl,--wrap=tdt__symbolize -Wl,--wrap=tdt__service_start
+tests_unit_symbolize_check_namer_LDFLAGS = -Wl,--wrap=tdt__symbolize -Wl,--wrap=tdt__service_need
 tests_unit_symbolize_check_naming_LDFLAGS = \
 	-Wl,--wrap=tdt__symbolize -Wl,--wrap=tdt__symbol_known -Wl,--wrap=pthread_mutex_lock
 tests_unit_symbolize_check_symbolize_CFLAGS = $(tests_cflags) $(LIBDW_CFLAGS)

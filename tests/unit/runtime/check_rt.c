@@ -178,6 +178,40 @@ TEST(a_task_that_always_yields_shuts_out_nobody)
 	ck_assert_int_eq(yielding.drops, 1);
 }
 
+/* More tasks than a worker's queue holds: they take part in so many polls, each in how many? */
+#define MANY 600
+
+static atomic_int polls_left, polls_of_each[MANY];
+
+static void yield_and_count(struct leaf *leaf, struct tdt_context *cx)
+{
+	if (atomic_load(&polls_left) > 0) {
+		atomic_fetch_sub(&polls_left, 1);
+		atomic_fetch_add((atomic_int *)leaf->data, 1);
+	}
+	tdt_waker_wake_by_ref(cx->waker);
+}
+
+TEST(of_tasks_that_always_yield_none_is_left_behind)
+{
+	static struct leaf leaves[MANY];
+	struct tdt_rt *rt = rt_of(1);
+
+	for (int i = 0; i < MANY; i++) {
+		leaves[i] = (struct leaf){ .on_poll = yield_and_count, .data = &polls_of_each[i] };
+		spawn(rt, &leaves[i]);
+	}
+	for (int i = 0; i < MANY; i++)
+		UNTIL(leaves[i].polls > 0);
+	atomic_store(&polls_left, 100 * MANY);
+	UNTIL(polls_left == 0);
+	tdt_rt_free(rt);
+	for (int i = 0; i < MANY; i++) {
+		ck_assert_int_ge(polls_of_each[i], 10);
+		ck_assert_int_le(polls_of_each[i], 1000);
+	}
+}
+
 CASE(end)
 
 TEST(a_panicking_task_ends_and_the_runtime_goes_on)

@@ -41,11 +41,11 @@ const struct tdt__symbol *__wrap_tdt__symbolize(const struct tdt__module *module
 	return __real_tdt__symbolize(module, pc, return_address);
 }
 
-int __real_tdt__service_start(void *(*run)(void *));
-int __wrap_tdt__service_start(void *(*run)(void *));
-int __wrap_tdt__service_start(void *(*run)(void *))
+int __real_tdt__service_need(void *(*run)(void *), bool *running, pthread_mutex_t *lock);
+int __wrap_tdt__service_need(void *(*run)(void *), bool *running, pthread_mutex_t *lock);
+int __wrap_tdt__service_need(void *(*run)(void *), bool *running, pthread_mutex_t *lock)
 {
-	return atomic_load(&no_threads) ? -EAGAIN : __real_tdt__service_start(run);
+	return atomic_load(&no_threads) ? -EAGAIN : __real_tdt__service_need(run, running, lock);
 }
 
 static struct tdt__modules *table;
