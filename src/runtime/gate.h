@@ -2,11 +2,10 @@
 #pragma once
 
 /*
- * A gate: leaves wait in a line, and pass in their order, each with a permit.  It is what a mutex, a
- * semaphore, a notification, the two sides of a channel, and the ended tasks of a set have in
- * common.  A permit is for the first place in the line, and is counted only if no leaf waits.  So
- * no later leaf overtakes the line, one leaf is woken for one permit, and waiting allocates
- * nothing.
+ * A gate: leaves wait in a line, and pass in their order, each with a permit.  It is what a mutex,
+ * a semaphore, a notification, the two sides of a channel, and the ended tasks of a set share.
+ * A permit is for the first place in the line, and is counted only if no leaf waits.  So no later
+ * leaf overtakes the line, one leaf is woken for one permit, and waiting allocates nothing.
  *
  * Calls are made under the lock of the gate's owner, unless they take it themselves.  The wakers
  * that they return are woken without it.

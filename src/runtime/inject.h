@@ -6,9 +6,8 @@
  * for which a worker's own queue has no room.
  *
  * The queue has two parts, each with a lock.  A push appends tasks to the newer part.  A take
- * removes tasks from the older part; when the older part is empty, the newer part becomes the
- * older one.  So a push never waits for a take that walks a list of tasks which its processor has
- * not cached yet.
+ * removes tasks from the older part; when that is empty, the newer part becomes the older one.  So
+ * a push never waits for a take that walks a list which its processor has not cached yet.
  */
 
 #include <pthread.h>

@@ -63,7 +63,6 @@ void tdt__rt_unref(struct tdt_rt *rt);
  * What a thread knows of its runtime: a worker, a thread in tdt_rt_block_on(), a blocking thread
  * (`rt` alone), or a watchdog (`deals` alone).  On other threads all members are NULL.
  */
-
 struct tdt__current {
 	struct tdt_rt *rt;
 	/* Where the leaves that are polled on this thread register their timers and sockets. */

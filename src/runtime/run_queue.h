@@ -29,11 +29,7 @@
 struct tdt__task;
 
 struct tdt__run_queue {
-	_Atomic uint32_t head;
-	/*
-	 * These also keep `head`, which thieves write, on another cache line than the owner's
-	 * `tail`.
-	 */
+	_Atomic uint32_t head; /* which thieves write: on another cache line than `tail` */
 	struct tdt__task *_Atomic slots[TDT__RUN_QUEUE_SIZE];
 	_Atomic uint32_t tail;
 };

@@ -9,7 +9,6 @@
 #include "base/hold.h"
 #include "runtime/rt.h"
 
-
 /* So many freed sockets wait for the next turn before the thread in the role is woken for them. */
 #define FREED_AT_MOST 64
 

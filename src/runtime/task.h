@@ -23,9 +23,9 @@
  * So a task is never in two queues.
  *
  * Each waker has a reference of the task, and there is one more reference until the task is DONE.
- * Until then the runtime stays, since tdt_rt_free() drops all tasks first, and no thread is in
- * tdt_rt_block_on() then; the handle stays, too, since the future has a reference of it.  So the task needs no references of the runtime and the
- * handle, unless wakers are left when the task is dropped: then tdt__task_drop() takes one of each.
+ * Until then the runtime stays, since tdt_rt_free() drops all tasks first, and is not called while
+ * a thread blocks on it; and the handle, of which the future has a reference.  The task needs one
+ * of each only if wakers are left when it is dropped: then tdt__task_drop() takes them.
  */
 
 #include <semaphore.h>
