@@ -20,8 +20,8 @@
 #include "tree-printer/forms.h"
 
 /*
- * The server's memory of a process from scrape to scrape: with it counters never shrink, and each
- * recorded poll is counted once.
+ * The server's memory of a process from scrape to scrape, until it has ended: with it counters never
+ * shrink, and each recorded poll is counted once, also if a scrape between fails.
  */
 struct totals {
 	uint64_t start; /* which process: when its library began its work, CLOCK_MONOTONIC */
@@ -33,7 +33,7 @@ struct totals {
 
 struct metered_process {
 	pid_t pid; /* 0: the target of the options */
-	bool seen; /* in this scrape */
+	bool seen; /* in this scrape: it lives, and may use the library */
 	char program[PROGRAM_NAME_MAX];
 	struct totals totals;
 };
@@ -368,14 +368,16 @@ static struct metered_process *metered(struct meter *meter, pid_t pid)
 	return &meter->process[i];
 }
 
-/* Forget the processes that were not read: they have ended, or use no library. */
+/* Forget the processes that have ended or use no library.  Those that only failed are kept. */
 static void forget_others(struct meter *meter)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < meter->n; i++)
-		if (meter->process[i].seen)
-			meter->process[n++] = meter->process[i];
+		if (meter->process[i].seen) {
+			meter->process[n] = meter->process[i];
+			meter->process[n++].seen = false;
+		}
 	meter->n = n;
 }
 
@@ -402,7 +404,7 @@ static bool meter_process(struct meter *meter, pid_t pid, struct metrics_page *p
 	}
 	free(reason);
 	if (process != NULL)
-		process->seen = status == EXIT_SUCCESS;
+		process->seen = status != PROCESS_WITHOUT_LIBRARY;
 	return status == EXIT_SUCCESS;
 }
 
@@ -429,7 +431,8 @@ static int print_all_processes(FILE *out, struct meter *meter)
 
 	for (size_t i = 0; i < n && error == 0; i++)
 		pages.n += meter_process(meter, pids[i], &page[pages.n], &unreadable);
-	forget_others(meter);
+	if (error == 0)
+		forget_others(meter);
 	/* The memory of processes may have moved. */
 	for (size_t i = 0; i < pages.n; i++)
 		page[i].program = metered(meter, (pid_t)page[i].pid)->program;

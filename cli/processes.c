@@ -61,8 +61,9 @@ pid_t *processes_all(size_t *n)
 		if (enough)
 			pids[(*n)++] = (pid_t)atoi(entry->d_name);
 	}
-	if (directory != NULL)
-		closedir(directory);
+	if (directory == NULL)
+		return NULL;
+	closedir(directory);
 	if (enough && *n != 0)
 		qsort(pids, *n, sizeof *pids, compare_pids);
 	if (enough)
@@ -262,12 +263,13 @@ int processes_list(const struct options *options)
 	struct process_list list = { .options = options };
 	struct tdt__out out = { .file = stdout };
 	size_t n;
-	pid_t *pids = processes_all(&n);
+	pid_t *pids;
 	int status;
 
 	outside_bound(options, 0);
+	pids = processes_all(&n);
 	if (pids == NULL)
-		return report_no_memory();
+		return report_trouble("/proc cannot be listed: %s", strerror(errno));
 	for (size_t i = 0; i < n; i++)
 		look_at_pid(&list, pids[i]);
 	if (options->print.format == TDT_PRINT_JSON)

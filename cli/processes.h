@@ -10,7 +10,7 @@
 
 /*
  * The numbers of all processes that run a program, in their order, but this one.  `*n` becomes how
- * many there are.  The caller frees them.  NULL: no memory.
+ * many there are.  The caller frees them.  NULL and errno: they cannot be listed.
  */
 pid_t *processes_all(size_t *n);
 
