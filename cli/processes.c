@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Finding the processes that use the library.  Nothing but a look at the memory of each tells, and
- * a process may be made to do harm, so each is looked at in a child with limits (apart.h).
+ * a process may be made to do harm, so each is looked at in a child with limits (apart.h).  The
+ * parent reads only what the kernel knows without that memory.
  */
 
 #include "cli/processes.h"
@@ -21,21 +22,31 @@
 
 #define LOOK_SECONDS 10 /* at one process */
 
-/* A thread of the kernel, and a process that has ended, has no command line. */
+#define KERNEL_THREAD 0x200000u /* PF_KTHREAD of the kernel */
+
+/*
+ * Whether it is neither a thread of the kernel nor a process that has ended.  The file cmdline would
+ * tell, too, but the process can have the reading of its memory last for ever.
+ */
 static bool runs_program(const struct dirent *entry)
 {
-	char path[300];
+	char path[300], stat[512], state;
+	const char *name_end;
+	unsigned flags;
 	FILE *file;
-	int byte;
 
 	if (!tdt__is_digit(entry->d_name[0]) || atoi(entry->d_name) == getpid())
 		return false;
-	snprintf(path, sizeof path, "/proc/%s/cmdline", entry->d_name);
+	snprintf(path, sizeof path, "/proc/%s/stat", entry->d_name);
 	file = fopen(path, "re");
-	byte = file != NULL ? getc(file) : EOF;
-	if (file != NULL)
-		fclose(file);
-	return byte != EOF;
+	if (file == NULL)
+		return false;
+	stat[fread(stat, 1, sizeof stat - 1, file)] = '\0';
+	fclose(file);
+	name_end = strrchr(stat, ')');
+	return name_end != NULL &&
+	       sscanf(name_end, ") %c %*d %*d %*d %*d %*d %u", &state, &flags) == 2 &&
+	       state != 'Z' && (flags & KERNEL_THREAD) == 0;
 }
 
 static int compare_pids(const void *a, const void *b)
