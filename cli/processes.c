@@ -20,7 +20,7 @@
 #include "tree-printer/forms.h"
 #include "tree-printer/words.h"
 
-#define LOOK_SECONDS 10 /* at one process */
+#define LOOK_SECONDS 2 /* at one process */
 
 #define KERNEL_THREAD 0x200000u /* PF_KTHREAD of the kernel */
 
@@ -91,6 +91,8 @@ int processes_open(struct outside *outside, pid_t pid, FILE *out)
 	size_t n;
 	bool other;
 
+	if (error == -ENOMEM)
+		return error;
 	if (error != 0 && error != -EPERM)
 		return PROCESS_WITHOUT_LIBRARY; /* it has ended */
 	if (error != 0) {
@@ -146,6 +148,26 @@ void unreadable_note(struct unreadable *unreadable, const char *reason)
 	unreadable->reason[i].n++;
 }
 
+void unreadable_note_late(struct unreadable *unreadable, pid_t pid)
+{
+	char reason[64];
+
+	snprintf(reason, sizeof reason, "there was no time to read process %d", (int)pid);
+	unreadable_note(unreadable, reason);
+}
+
+void unreadable_note_child(struct unreadable *unreadable, pid_t pid, int status, const char *text,
+			   const char *why)
+{
+	char reason[64];
+
+	if (status == EXIT_SUCCESS || status == PROCESS_WITHOUT_LIBRARY)
+		return;
+	snprintf(reason, sizeof reason, "reading process %d %s", (int)pid,
+		 status == -ECANCELED ? why : "failed");
+	unreadable_note(unreadable, status == PROCESS_UNREADABLE ? text : reason);
+}
+
 /* What was found: `rows` has a line for each copy of the library (ps_process()). */
 struct process_list {
 	const struct options *options;
@@ -168,15 +190,16 @@ static int look_at_one(FILE *out, void *arg)
 	if (freopen("/dev/null", "w", stderr) == NULL)
 		return -errno;
 	options.each_process = true;
-	for (size_t i = 0; i < outside.n_found; i++)
+	status = EXIT_SUCCESS;
+	for (size_t i = 0; i < outside.n_found && status == EXIT_SUCCESS; i++)
 		status = ps_registry(&options, &outside, i);
 	outside_close(&outside);
-	return status == EXIT_SUCCESS ? status : PROCESS_WITHOUT_LIBRARY; /* it has ended */
+	return status;
 }
 
 static void look_at_pid(struct process_list *list, pid_t pid)
 {
-	char *text = NULL, reason[64];
+	char *text = NULL;
 	size_t n = 0;
 	const char *why = "";
 	FILE *out = open_memstream(&text, &n);
@@ -190,13 +213,8 @@ static void look_at_pid(struct process_list *list, pid_t pid)
 	if (status == EXIT_SUCCESS) {
 		list->processes++;
 		tdt__string_add(&list->rows, text, n);
-	} else if (status == PROCESS_UNREADABLE) {
-		unreadable_note(&list->unreadable, text);
-	} else if (status < 0) {
-		snprintf(reason, sizeof reason, "reading process %d %s", (int)pid,
-			 status == -ECANCELED ? why : "failed");
-		unreadable_note(&list->unreadable, reason);
 	}
+	unreadable_note_child(&list->unreadable, pid, status, text, why);
 	free(text);
 }
 
@@ -281,8 +299,12 @@ int processes_list(const struct options *options)
 	pids = processes_all(&n);
 	if (pids == NULL)
 		return report_trouble("/proc cannot be listed: %s", strerror(errno));
-	for (size_t i = 0; i < n; i++)
-		look_at_pid(&list, pids[i]);
+	for (size_t i = 0; i < n; i++) {
+		if (bound_left(1) > 0)
+			look_at_pid(&list, pids[i]);
+		else
+			unreadable_note_late(&list.unreadable, pids[i]);
+	}
 	if (options->print.format == TDT_PRINT_JSON)
 		list_as_json(&out, &list);
 	else
