@@ -531,12 +531,14 @@ static int serve_metrics(struct meter *meter, const char *where)
 {
 	static const struct serve_limits limits = { .request_ns = 5 * TDT__SECOND,
 						    .answer_ns = 10 * TDT__SECOND };
+	struct serve_names names;
 	int listener = serve_listen(where);
 
 	if (listener < 0)
 		return report_cannot_listen(where, listener);
+	serve_find_names(&names);
 	if (report_listening(listener) == PROGRAM_GOES_ON)
-		report_cannot_listen(where, serve(listener, &limits, make_page, meter));
+		report_cannot_listen(where, serve(listener, &names, &limits, make_page, meter));
 	return TDT_TROUBLE;
 }
 

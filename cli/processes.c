@@ -194,7 +194,7 @@ static int look_at_one(FILE *out, void *arg)
 	for (size_t i = 0; i < outside.n_found && status == EXIT_SUCCESS; i++)
 		status = ps_registry(&options, &outside, i);
 	outside_close(&outside);
-	return status;
+	return status == EXIT_SUCCESS ? status : TDT_TROUBLE;
 }
 
 static void look_at_pid(struct process_list *list, pid_t pid)
