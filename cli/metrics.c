@@ -20,8 +20,8 @@
 #include "tree-printer/forms.h"
 
 /*
- * The server's memory of a process from scrape to scrape, until it has ended: with it counters never
- * shrink, and each recorded poll is counted once, also if a scrape between fails.
+ * The server's memory of a process from scrape to scrape, until that has ended: with it counters
+ * never shrink, and each recorded poll is counted once, also if a scrape between fails.
  */
 struct totals {
 	uint64_t start; /* which process: when its library began its work, CLOCK_MONOTONIC */
@@ -343,7 +343,7 @@ static unsigned seconds_left(const struct meter *meter)
 }
 
 /* The page of one scrape is as late as the command may be. */
-static void set_deadline(struct meter *meter)
+static void set_page_deadline(struct meter *meter)
 {
 	unsigned usual = meter->scrape.once ? BOUND_SECONDS : TIMEOUT_OF_ALL;
 
@@ -454,7 +454,7 @@ static int print_all_processes(FILE *out, struct meter *meter)
 	struct metrics_page *page = calloc(n + 1, sizeof *page);
 	int error = pids != NULL && page != NULL ? 0 : -ENOMEM;
 
-	set_deadline(meter);
+	set_page_deadline(meter);
 	for (size_t i = 0; i < n && error == 0; i++) {
 		if (seconds_left(meter) > 0)
 			pages.n += meter_process(meter, pids[i], &page[pages.n], &unreadable);

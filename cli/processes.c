@@ -25,8 +25,8 @@
 #define KERNEL_THREAD 0x200000u /* PF_KTHREAD of the kernel */
 
 /*
- * Whether it is neither a thread of the kernel nor a process that has ended.  The file cmdline would
- * tell, too, but the process can have the reading of its memory last for ever.
+ * Whether it is neither a thread of the kernel nor a process that has ended.  The file cmdline
+ * would tell, too, but the process can have the reading of its memory last for ever.
  */
 static bool runs_program(const struct dirent *entry)
 {

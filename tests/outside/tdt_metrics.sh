@@ -202,6 +202,54 @@ serve_by_name()
 	end_server
 }
 
+# --- A scrape that fails ---
+
+# polls_of_process: the recorded polls of $pid in a page of all processes.
+polls_of_process()
+{
+	sed -n "s/^tdt_poll_seconds_count{.*,pid=\"$pid\"} //p" "$tmp/page"
+}
+
+# More polls than the recorder holds.
+overflows()
+{
+	: >"$tmp/said"
+	yes '' | head -n 5000 >&3
+	until [ "$(grep -c done "$tmp/said")" = 5000 ]; do
+		kill -0 "$pid" || return 1
+		sleep 0.1
+	done
+}
+
+# The children of the server have no memory for a recording of 4 MiB; a page is smaller than 1 MiB.
+fails_once()
+{
+	size=$(awk '/^VmSize/ { print ($2 + 1024) * 1024 }' "/proc/$server/status")
+	prlimit --pid "$server" --as="$size:" && scrape || return
+	[ -z "$(polls_of_process)" ] && grep 'reading process # failed' "$tmp/page"
+	failed=$?
+	prlimit --pid "$server" --as=unlimited:
+	return $failed
+}
+
+# The newest polls are counted a little later.
+keeps_totals()
+{
+	sleep 0.3
+	scrape && before=$(polls_of_process) && [ "$before" -gt 0 ] && overflows && sleep 0.3 &&
+		scrape && after=$(polls_of_process) && fails_once && scrape &&
+		echo "$before, $after, $(polls_of_process)" &&
+		[ "$after" -gt "$before" ] && [ "$(polls_of_process)" -ge "$after" ]
+}
+
+survive_failure()
+{
+	start env TDT_RECORD=4M "$metered" && claim "all are served" serve --all &&
+		claim "a scrape that fails makes no counter shrink" keeps_totals
+	end_server
+	stop
+}
+
 # --- Counters while tasks end all the time ---
 
 never_less()
@@ -250,6 +298,13 @@ claim "JSON has the same" in_json
 	fi
 	if command -v curl >/dev/null; then
 		serve_process
+		if [ "${SANITIZERS:?}" != no ]; then
+			skip "a scrape that fails" "a sanitizer needs all memory"
+		elif command -v prlimit >/dev/null; then
+			survive_failure
+		else
+			skip "a scrape that fails" "there is no prlimit"
+		fi
 	else
 		skip "the metrics of a process are served" "there is no curl"
 		stop
