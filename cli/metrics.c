@@ -20,8 +20,8 @@
 #include "tree-printer/forms.h"
 
 /*
- * The server's memory of a process from scrape to scrape: with it counters never shrink, and each
- * recorded poll is counted once.
+ * The server's memory of a process from scrape to scrape, until that has ended: with it counters
+ * never shrink, and each recorded poll is counted once, also if a scrape between fails.
  */
 struct totals {
 	uint64_t start; /* which process: when its library began its work, CLOCK_MONOTONIC */
@@ -33,7 +33,7 @@ struct totals {
 
 struct metered_process {
 	pid_t pid; /* 0: the target of the options */
-	bool seen; /* in this scrape */
+	bool seen; /* in this scrape: it lives, and may use the library */
 	char program[PROGRAM_NAME_MAX];
 	struct totals totals;
 };
@@ -57,6 +57,7 @@ struct scrape {
 struct meter {
 	struct scrape scrape;
 	enum metrics_form form;
+	uint64_t deadline; /* of the page that is made, if it is of all processes */
 	bool all; /* all processes that use the library; otherwise there is one, the target */
 	struct metered_process *process;
 	size_t n, room;
@@ -326,7 +327,29 @@ static int print_json_page(FILE *file, const struct metrics_page *page)
 }
 
 #define TIMEOUT_OF_SCRAPE 10 /* seconds; Prometheus waits for so long */
-#define TIMEOUT_OF_EACH 2    /* of all processes */
+#define TIMEOUT_OF_ALL 8     /* processes: the last one may take a second more */
+#define TIMEOUT_OF_EACH 2    /* of these */
+
+/* How many seconds the reading of a process may last.  0: the time for all is over. */
+static unsigned seconds_left(const struct meter *meter)
+{
+	uint64_t now = tdt__clock(), left = 0;
+
+	if (!meter->all)
+		return timeout_seconds(meter->scrape.options, TIMEOUT_OF_SCRAPE);
+	if (now < meter->deadline)
+		left = (meter->deadline - now) / TDT__SECOND + 1;
+	return left < TIMEOUT_OF_EACH ? (unsigned)left : TIMEOUT_OF_EACH;
+}
+
+/* The page of one scrape is as late as the command may be. */
+static void set_page_deadline(struct meter *meter)
+{
+	unsigned usual = meter->scrape.once ? BOUND_SECONDS : TIMEOUT_OF_ALL;
+
+	meter->deadline = tdt__clock() +
+			  timeout_seconds(meter->scrape.options, usual) * (uint64_t)TDT__SECOND;
+}
 
 /* Read the process into `page`.  Returns what the child has returned; `out` has the reason. */
 static int read_apart(struct meter *meter, struct metered_process *process,
@@ -337,10 +360,7 @@ static int read_apart(struct meter *meter, struct metered_process *process,
 
 	scrape->pid = process->pid;
 	scrape->shared->totals = process->totals;
-	status = do_apart(
-	    out, scrape_process, scrape,
-	    timeout_seconds(scrape->options, meter->all ? TIMEOUT_OF_EACH : TIMEOUT_OF_SCRAPE),
-	    why);
+	status = do_apart(out, scrape_process, scrape, seconds_left(meter), why);
 	if (status != EXIT_SUCCESS)
 		return status;
 	process->totals = scrape->shared->totals;
@@ -368,14 +388,16 @@ static struct metered_process *metered(struct meter *meter, pid_t pid)
 	return &meter->process[i];
 }
 
-/* Forget the processes that were not read: they have ended, or use no library. */
+/* Forget the processes that have ended or use no library.  Those that only failed are kept. */
 static void forget_others(struct meter *meter)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < meter->n; i++)
-		if (meter->process[i].seen)
-			meter->process[n++] = meter->process[i];
+		if (meter->process[i].seen) {
+			meter->process[n] = meter->process[i];
+			meter->process[n++].seen = false;
+		}
 	meter->n = n;
 }
 
@@ -384,26 +406,31 @@ static bool meter_process(struct meter *meter, pid_t pid, struct metrics_page *p
 			  struct unreadable *unreadable)
 {
 	struct metered_process *process = metered(meter, pid);
-	const char *why = "failed";
-	char *reason = NULL, text[64];
+	const char *why = "";
+	char *text = NULL;
 	size_t n = 0;
-	FILE *out = open_memstream(&reason, &n);
+	FILE *out = open_memstream(&text, &n);
 	int status = -ENOMEM;
 
 	if (process != NULL && out != NULL)
 		status = read_apart(meter, process, page, out, &why);
 	if (out != NULL)
 		fclose(out);
-	if (status == PROCESS_UNREADABLE) {
-		unreadable_note(unreadable, reason);
-	} else if (status < 0) {
-		snprintf(text, sizeof text, "reading process %d %s", (int)pid, why);
-		unreadable_note(unreadable, text);
-	}
-	free(reason);
+	unreadable_note_child(unreadable, pid, status, text, why);
+	free(text);
 	if (process != NULL)
-		process->seen = status == EXIT_SUCCESS;
+		process->seen = status != PROCESS_WITHOUT_LIBRARY;
 	return status == EXIT_SUCCESS;
+}
+
+/* There is no time for the process; what is known of it is kept. */
+static void pass_by(struct meter *meter, pid_t pid, struct unreadable *unreadable)
+{
+	struct metered_process *process = metered(meter, pid);
+
+	if (process != NULL)
+		process->seen = true;
+	unreadable_note_late(unreadable, pid);
 }
 
 static int print_pages(FILE *out, const struct metrics_pages *pages)
@@ -427,9 +454,15 @@ static int print_all_processes(FILE *out, struct meter *meter)
 	struct metrics_page *page = calloc(n + 1, sizeof *page);
 	int error = pids != NULL && page != NULL ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < n && error == 0; i++)
-		pages.n += meter_process(meter, pids[i], &page[pages.n], &unreadable);
-	forget_others(meter);
+	set_page_deadline(meter);
+	for (size_t i = 0; i < n && error == 0; i++) {
+		if (seconds_left(meter) > 0)
+			pages.n += meter_process(meter, pids[i], &page[pages.n], &unreadable);
+		else
+			pass_by(meter, pids[i], &unreadable);
+	}
+	if (error == 0)
+		forget_others(meter);
 	/* The memory of processes may have moved. */
 	for (size_t i = 0; i < pages.n; i++)
 		page[i].program = metered(meter, (pid_t)page[i].pid)->program;
@@ -498,12 +531,14 @@ static int serve_metrics(struct meter *meter, const char *where)
 {
 	static const struct serve_limits limits = { .request_ns = 5 * TDT__SECOND,
 						    .answer_ns = 10 * TDT__SECOND };
+	struct serve_names names;
 	int listener = serve_listen(where);
 
 	if (listener < 0)
 		return report_cannot_listen(where, listener);
+	serve_find_names(&names);
 	if (report_listening(listener) == PROGRAM_GOES_ON)
-		report_cannot_listen(where, serve(listener, &limits, make_page, meter));
+		report_cannot_listen(where, serve(listener, &names, &limits, make_page, meter));
 	return TDT_TROUBLE;
 }
 

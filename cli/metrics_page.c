@@ -67,7 +67,10 @@ static void put_head_of_seconds(FILE *out, const struct metrics_pages *pages,
 		fprintf(out, "# UNIT %s seconds\n", metric->name);
 }
 
-/* The value of a label has three escapes only: other characters that do harm are left out. */
+/*
+ * A value of a label has few escapes: what does harm, as the end of a line, and what is no UTF-8
+ * become question marks.
+ */
 static void put_label(FILE *out, const char *name, const char *value)
 {
 	uint32_t code;

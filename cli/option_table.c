@@ -227,7 +227,7 @@ const struct option_row option_rows[] = {
 	 * of an address with a port: `9777`, `127.0.0.1:9777`, `[::1]:9777`.  Any other address, as
 	 * `0.0.0.0:9777`, is open to whoever can reach it.  Port 0 stands for any free port.  The
 	 * URL is printed to standard output.  Each reading of the process may last for `--timeout`,
-	 * or 10s if that is not given.
+	 * or 10s if that is not given; with `--all`, that of all for `--timeout` or 8s.
 	 */
 	TEXT(METRICS, 0, "listen", "ADDRESS", listen,
 	     "go on, and serve them at http://ADDRESS/metrics: 9777 or 127.0.0.1:9777 is a port of "

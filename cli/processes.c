@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Finding the processes that use the library.  Nothing but a look at the memory of each tells, and
- * a process may be made to do harm, so each is looked at in a child with limits (apart.h).
+ * a process may be made to do harm, so each is looked at in a child with limits (apart.h).  The
+ * parent reads only what the kernel knows without that memory.
  */
 
 #include "cli/processes.h"
@@ -19,23 +20,33 @@
 #include "tree-printer/forms.h"
 #include "tree-printer/words.h"
 
-#define LOOK_SECONDS 10 /* at one process */
+#define LOOK_SECONDS 2 /* at one process */
 
-/* A thread of the kernel, and a process that has ended, has no command line. */
+#define KERNEL_THREAD 0x200000u /* PF_KTHREAD of the kernel */
+
+/*
+ * Whether it is neither a thread of the kernel nor a process that has ended.  The file cmdline
+ * would tell, too, but the process can have the reading of its memory last for ever.
+ */
 static bool runs_program(const struct dirent *entry)
 {
-	char path[300];
+	char path[300], stat[512], state;
+	const char *name_end;
+	unsigned flags;
 	FILE *file;
-	int byte;
 
 	if (!tdt__is_digit(entry->d_name[0]) || atoi(entry->d_name) == getpid())
 		return false;
-	snprintf(path, sizeof path, "/proc/%s/cmdline", entry->d_name);
+	snprintf(path, sizeof path, "/proc/%s/stat", entry->d_name);
 	file = fopen(path, "re");
-	byte = file != NULL ? getc(file) : EOF;
-	if (file != NULL)
-		fclose(file);
-	return byte != EOF;
+	if (file == NULL)
+		return false;
+	stat[fread(stat, 1, sizeof stat - 1, file)] = '\0';
+	fclose(file);
+	name_end = strrchr(stat, ')');
+	return name_end != NULL &&
+	       sscanf(name_end, ") %c %*d %*d %*d %*d %*d %u", &state, &flags) == 2 &&
+	       state != 'Z' && (flags & KERNEL_THREAD) == 0;
 }
 
 static int compare_pids(const void *a, const void *b)
@@ -61,8 +72,9 @@ pid_t *processes_all(size_t *n)
 		if (enough)
 			pids[(*n)++] = (pid_t)atoi(entry->d_name);
 	}
-	if (directory != NULL)
-		closedir(directory);
+	if (directory == NULL)
+		return NULL;
+	closedir(directory);
 	if (enough && *n != 0)
 		qsort(pids, *n, sizeof *pids, compare_pids);
 	if (enough)
@@ -79,6 +91,8 @@ int processes_open(struct outside *outside, pid_t pid, FILE *out)
 	size_t n;
 	bool other;
 
+	if (error == -ENOMEM)
+		return error;
 	if (error != 0 && error != -EPERM)
 		return PROCESS_WITHOUT_LIBRARY; /* it has ended */
 	if (error != 0) {
@@ -134,6 +148,26 @@ void unreadable_note(struct unreadable *unreadable, const char *reason)
 	unreadable->reason[i].n++;
 }
 
+void unreadable_note_late(struct unreadable *unreadable, pid_t pid)
+{
+	char reason[64];
+
+	snprintf(reason, sizeof reason, "there was no time to read process %d", (int)pid);
+	unreadable_note(unreadable, reason);
+}
+
+void unreadable_note_child(struct unreadable *unreadable, pid_t pid, int status, const char *text,
+			   const char *why)
+{
+	char reason[64];
+
+	if (status == EXIT_SUCCESS || status == PROCESS_WITHOUT_LIBRARY)
+		return;
+	snprintf(reason, sizeof reason, "reading process %d %s", (int)pid,
+		 status == -ECANCELED ? why : "failed");
+	unreadable_note(unreadable, status == PROCESS_UNREADABLE ? text : reason);
+}
+
 /* What was found: `rows` has a line for each copy of the library (ps_process()). */
 struct process_list {
 	const struct options *options;
@@ -156,15 +190,16 @@ static int look_at_one(FILE *out, void *arg)
 	if (freopen("/dev/null", "w", stderr) == NULL)
 		return -errno;
 	options.each_process = true;
-	for (size_t i = 0; i < outside.n_found; i++)
+	status = EXIT_SUCCESS;
+	for (size_t i = 0; i < outside.n_found && status == EXIT_SUCCESS; i++)
 		status = ps_registry(&options, &outside, i);
 	outside_close(&outside);
-	return status == EXIT_SUCCESS ? status : PROCESS_WITHOUT_LIBRARY; /* it has ended */
+	return status == EXIT_SUCCESS ? status : TDT_TROUBLE;
 }
 
 static void look_at_pid(struct process_list *list, pid_t pid)
 {
-	char *text = NULL, reason[64];
+	char *text = NULL;
 	size_t n = 0;
 	const char *why = "";
 	FILE *out = open_memstream(&text, &n);
@@ -178,13 +213,8 @@ static void look_at_pid(struct process_list *list, pid_t pid)
 	if (status == EXIT_SUCCESS) {
 		list->processes++;
 		tdt__string_add(&list->rows, text, n);
-	} else if (status == PROCESS_UNREADABLE) {
-		unreadable_note(&list->unreadable, text);
-	} else if (status < 0) {
-		snprintf(reason, sizeof reason, "reading process %d %s", (int)pid,
-			 status == -ECANCELED ? why : "failed");
-		unreadable_note(&list->unreadable, reason);
 	}
+	unreadable_note_child(&list->unreadable, pid, status, text, why);
 	free(text);
 }
 
@@ -262,14 +292,19 @@ int processes_list(const struct options *options)
 	struct process_list list = { .options = options };
 	struct tdt__out out = { .file = stdout };
 	size_t n;
-	pid_t *pids = processes_all(&n);
+	pid_t *pids;
 	int status;
 
 	outside_bound(options, 0);
+	pids = processes_all(&n);
 	if (pids == NULL)
-		return report_no_memory();
-	for (size_t i = 0; i < n; i++)
-		look_at_pid(&list, pids[i]);
+		return report_trouble("/proc cannot be listed: %s", strerror(errno));
+	for (size_t i = 0; i < n; i++) {
+		if (bound_left(1) > 0)
+			look_at_pid(&list, pids[i]);
+		else
+			unreadable_note_late(&list.unreadable, pids[i]);
+	}
 	if (options->print.format == TDT_PRINT_JSON)
 		list_as_json(&out, &list);
 	else

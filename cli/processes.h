@@ -10,7 +10,7 @@
 
 /*
  * The numbers of all processes that run a program, in their order, but this one.  `*n` becomes how
- * many there are.  The caller frees them.  NULL: no memory.
+ * many there are.  The caller frees them.  NULL and errno: they cannot be listed.
  */
 pid_t *processes_all(size_t *n);
 
@@ -38,6 +38,17 @@ struct unreadable {
 };
 
 void unreadable_note(struct unreadable *unreadable, const char *reason);
+
+/* Note that there was no time for a process. */
+void unreadable_note_late(struct unreadable *unreadable, pid_t pid);
+
+/*
+ * Note a process whose reading in a child has failed.  `status` and `why` are what do_apart() has
+ * returned and set, `text` is what the child has written.  Nothing is noted if it was read, or is
+ * without the library.
+ */
+void unreadable_note_child(struct unreadable *unreadable, pid_t pid, int status, const char *text,
+			   const char *why);
 
 /* List them for tdt ps and tdt top without a target.  Returns an exit status. */
 int processes_list(const struct options *options);

@@ -434,7 +434,10 @@ int command_ps(int argc, char **argv)
 		bad_usage("a recording has no list of threads: see tdt record --summary", "");
 	tdt__terminal_choose(&options.print, stdout);
 	options.width = terminal_width();
-	if (options.target == NULL && options.core == NULL && options.dir == NULL)
+	if (options.target == NULL && options.core == NULL && options.dir == NULL) {
+		if (options.check.on)
+			bad_usage("a check needs a target", "");
 		return processes_list(&options);
+	}
 	return work_on_each(&work);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A server for one page, in one thread: it waits for all clients at once, and no call blocks but
- * that which makes the page.
+ * A server for one page, in one thread: it waits for all clients at once, and while it serves, no
+ * call blocks but that which makes the page.  The resolver is asked before.
  */
 
 #include "cli/serve.h"
@@ -23,7 +23,6 @@
 #define MOST_CLIENTS 16
 #define MOST_REQUEST 8192 /* bytes */
 #define HEAD_MAX 512      /* bytes of the head of an answer */
-#define HOST_MAX 256
 
 struct listen_place {
 	char host[64];
@@ -107,6 +106,21 @@ int serve_url(int listener, char url[SERVE_URL_MAX])
 	return 0;
 }
 
+void serve_find_names(struct serve_names *names)
+{
+	const struct addrinfo hints = { .ai_flags = AI_CANONNAME, .ai_socktype = SOCK_STREAM };
+	struct addrinfo *found;
+
+	*names = (struct serve_names){ .name = "localhost" };
+	gethostname(names->name, sizeof names->name - 1);
+	strcpy(names->whole_name, names->name);
+	if (getaddrinfo(names->name, NULL, &hints, &found) != 0)
+		return;
+	if (found->ai_canonname != NULL)
+		snprintf(names->whole_name, sizeof names->whole_name, "%s", found->ai_canonname);
+	freeaddrinfo(found);
+}
+
 struct client {
 	int connection; /* -1: there is no such client */
 	uint64_t since; /* when it came */
@@ -119,10 +133,10 @@ struct client {
 
 struct server {
 	int listener;
+	const struct serve_names *names;
 	const struct serve_limits *limits;
 	serve_fn *page;
 	void *arg;
-	char name[HOST_MAX], whole_name[HOST_MAX]; /* of the machine: "node7", "node7.example" */
 	struct client client[MOST_CLIENTS];
 };
 
@@ -202,7 +216,7 @@ static bool accepts_open_metrics(const char *request)
 static bool is_for_this_machine(const struct server *server, const char *request)
 {
 	struct in6_addr address;
-	char name[HOST_MAX];
+	char name[SERVE_NAME_MAX];
 	size_t n;
 	const char *host = header_of(request, "host", &n);
 	bool bracket = host != NULL && host[0] == '[';
@@ -213,10 +227,12 @@ static bool is_for_this_machine(const struct server *server, const char *request
 	if (n >= sizeof name)
 		return false;
 	memcpy(name, host, n);
+	if (n > 1 && name[n - 1] == '.') /* the root of all names */
+		n--;
 	name[n] = '\0';
 	return inet_pton(bracket ? AF_INET6 : AF_INET, name, &address) == 1 ||
-	       strcasecmp(name, "localhost") == 0 || strcasecmp(name, server->name) == 0 ||
-	       strcasecmp(name, server->whole_name) == 0;
+	       strcasecmp(name, "localhost") == 0 || strcasecmp(name, server->names->name) == 0 ||
+	       strcasecmp(name, server->names->whole_name) == 0;
 }
 
 static bool has_line_of_request(const char *request, const char *method)
@@ -252,10 +268,11 @@ static void set_answer(struct client *client, const char *status, const char *ty
 	client->length += length;
 }
 
-static void set_refusal(struct client *client, const char *status)
+/* The text is the status, and `more`. */
+static void set_refusal(struct client *client, const char *status, const char *more)
 {
-	char text[64];
-	int length = snprintf(text, sizeof text, "%s\n", status);
+	char text[256];
+	int length = snprintf(text, sizeof text, "%s%s\n", status, more);
 
 	set_answer(client, status, "text/plain", text, (size_t)length, true);
 }
@@ -272,7 +289,7 @@ static void set_page(struct server *server, struct client *client, bool body)
 					: "text/plain; version=0.0.4",
 			   text, length, body);
 	else
-		set_refusal(client, "500 Internal Server Error");
+		set_refusal(client, "500 Internal Server Error", "");
 	free(text);
 }
 
@@ -282,11 +299,13 @@ static void answer_request(struct server *server, struct client *client)
 	     head = has_line_of_request(client->request, "HEAD ");
 
 	if (!get && !head)
-		set_refusal(client, "400 Bad Request");
+		set_refusal(client, "400 Bad Request", "");
 	else if (!is_for_this_machine(server, client->request))
-		set_refusal(client, "403 Forbidden");
+		set_refusal(client, "403 Forbidden",
+			    ": Host is neither an address, nor localhost, nor this machine's "
+			    "own name, short or whole");
 	else if (!is_for_page(strchr(client->request, '/')))
-		set_refusal(client, "404 Not Found");
+		set_refusal(client, "404 Not Found", "");
 	else
 		set_page(server, client, get);
 	client->until = tdt__clock() + server->limits->answer_ns;
@@ -315,7 +334,7 @@ static void receive_request(struct server *server, struct client *client)
 	if (is_complete(client->request))
 		answer_request(server, client);
 	else if (client->received == MOST_REQUEST)
-		set_refusal(client, "431 Request Header Fields Too Large");
+		set_refusal(client, "431 Request Header Fields Too Large", "");
 }
 
 static void send_to_client(struct client *client)
@@ -380,23 +399,8 @@ static int serve_once(struct server *server)
 	return 0;
 }
 
-/* The whole name is that of the resolver; if it has none, it is the short one. */
-static void find_own_names(struct server *server)
-{
-	const struct addrinfo hints = { .ai_flags = AI_CANONNAME, .ai_socktype = SOCK_STREAM };
-	struct addrinfo *found;
-
-	strcpy(server->name, "localhost");
-	gethostname(server->name, sizeof server->name - 1);
-	strcpy(server->whole_name, server->name);
-	if (getaddrinfo(server->name, NULL, &hints, &found) != 0)
-		return;
-	if (found->ai_canonname != NULL)
-		snprintf(server->whole_name, sizeof server->whole_name, "%s", found->ai_canonname);
-	freeaddrinfo(found);
-}
-
-int serve(int listener, const struct serve_limits *limits, serve_fn *page, void *arg)
+int serve(int listener, const struct serve_names *names, const struct serve_limits *limits,
+	  serve_fn *page, void *arg)
 {
 	struct server *server = calloc(1, sizeof *server);
 	int error = 0;
@@ -404,10 +408,10 @@ int serve(int listener, const struct serve_limits *limits, serve_fn *page, void 
 	if (server == NULL)
 		return -ENOMEM;
 	server->listener = listener;
+	server->names = names;
 	server->limits = limits;
 	server->page = page;
 	server->arg = arg;
-	find_own_names(server);
 	for (size_t i = 0; i < MOST_CLIENTS; i++)
 		server->client[i].connection = -1;
 	while (error == 0)

@@ -10,7 +10,7 @@
  *
  * This is less than any HTTP library does: of a request only the first line and the headers Accept
  * and Host are looked at, and each connection gets one answer.  A request is refused if its Host is
- * neither an address, nor localhost, nor the machine's own name.
+ * neither an address, nor localhost, nor one of the machine's own names.
  */
 
 #include <stdbool.h>
@@ -39,5 +39,19 @@ int serve_listen(const char *where);
 #define SERVE_URL_MAX 128
 int serve_url(int listener, char url[SERVE_URL_MAX]);
 
+#define SERVE_NAME_MAX 256
+
+/* Names of this machine, as "node7" and "node7.example". */
+struct serve_names {
+	char name[SERVE_NAME_MAX], whole_name[SERVE_NAME_MAX];
+};
+
+/*
+ * Find them.  The whole name is that of the resolver, which may take long; if it has none, it is
+ * the short one.
+ */
+void serve_find_names(struct serve_names *names);
+
 /* Serve the page.  Returns only if that becomes impossible: a negative errno. */
-int serve(int listener, const struct serve_limits *limits, serve_fn *page, void *arg);
+int serve(int listener, const struct serve_names *names, const struct serve_limits *limits,
+	  serve_fn *page, void *arg);

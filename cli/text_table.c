@@ -12,7 +12,7 @@ void text_table_cell(struct text_table *table)
 
 	if (table->text.n == begin)
 		tdt__string_puts(&table->text, "-");
-	if (table->text.failed)
+	if (table->text.failed || table->n == table->room)
 		return;
 	own = tdt__columns(table->text.bytes + begin, table->text.n - begin);
 	if (own > *width)
@@ -25,7 +25,8 @@ void text_table_begin(struct text_table *table, const struct text_column *column
 {
 	*table = (struct text_table){ .column = column,
 				      .columns = columns,
-				      .end = malloc((rows + 1) * columns * sizeof(size_t)) };
+				      .room = (rows + 1) * columns };
+	table->end = malloc(table->room * sizeof *table->end);
 	table->text.failed = table->end == NULL;
 	for (unsigned i = 0; i < columns; i++) {
 		tdt__string_puts(&table->text, column[i].title);

@@ -35,7 +35,7 @@ struct text_table {
 	const struct text_column *column;
 	unsigned columns;
 	size_t *end; /* of each cell */
-	size_t n;
+	size_t n, room;
 	unsigned width[TEXT_TABLE_COLUMNS];
 };
 
@@ -43,7 +43,10 @@ struct text_table {
 void text_table_begin(struct text_table *table, const struct text_column *column, unsigned columns,
 		      size_t rows);
 
-/* The text that was added since the last cell is a cell; "-" if there is none. */
+/*
+ * The text that was added since the last cell is a cell; "-" if there is none.  A cell behind the
+ * last row is left out.
+ */
 void text_table_cell(struct text_table *table);
 
 /* Write the table, unless it has only titles, and free it. */

@@ -202,6 +202,63 @@ serve_by_name()
 	end_server
 }
 
+# --- A scrape that fails ---
+
+# polls_of_process: the recorded polls of $pid in a page of all processes.
+polls_of_process()
+{
+	sed -n "s/^tdt_poll_seconds_count{.*,pid=\"$pid\"} //p" "$tmp/page"
+}
+
+# More polls than the recorder holds.
+overflows()
+{
+	: >"$tmp/said"
+	yes '' | head -n 500 >&3
+	until [ "$(grep -c done "$tmp/said")" = 500 ]; do
+		kill -0 "$pid" || return 1
+		sleep 0.1
+	done
+}
+
+# Whether the children of the server, but not the server, lack memory for once.
+fails_once()
+{
+	size=$(awk '/^VmSize/ { print ($2 + 256) * 1024 }' "/proc/$server/status")
+	prlimit --pid "$server" --as="$size:" && scrape || return
+	[ -z "$(polls_of_process)" ] && grep -q 'reading process # failed' "$tmp/page"
+	failed=$?
+	prlimit --pid "$server" --as=unlimited:
+	return $failed
+}
+
+# The newest polls are counted a little later.
+counts_on()
+{
+	sleep 0.3
+	scrape && before=$(polls_of_process) && overflows && sleep 0.3 && scrape &&
+		after=$(polls_of_process) && echo "$before, $after" && [ "$after" -gt "$before" ]
+}
+
+keeps_totals()
+{
+	scrape && polls_of_process && [ "$(polls_of_process)" -ge "$after" ]
+}
+
+survive_failure()
+{
+	start env TDT_RECORD=64K "$metered" || return
+	claim "all are served" serve --all
+	claim "and more than was recorded is counted" counts_on
+	if fails_once; then
+		claim "a scrape that fails makes no counter shrink" keeps_totals
+	else
+		skip "a scrape that fails" "the server's children have enough memory"
+	fi
+	end_server
+	stop
+}
+
 # --- Counters while tasks end all the time ---
 
 never_less()
@@ -250,6 +307,13 @@ claim "JSON has the same" in_json
 	fi
 	if command -v curl >/dev/null; then
 		serve_process
+		if [ "${SANITIZERS:?}" != no ]; then
+			skip "a scrape that fails" "a sanitizer needs all memory"
+		elif command -v prlimit >/dev/null; then
+			survive_failure
+		else
+			skip "a scrape that fails" "there is no prlimit"
+		fi
 	else
 		skip "the metrics of a process are served" "there is no curl"
 		stop

@@ -50,6 +50,25 @@ claim "so does tdt top" says "$metered" top
 json="\"pid\":$first,\"program\":\"[a-z-]*metered\",\"library\":\"[^\"]*\",\"tasks\":[1-9]"
 claim "JSON has the same" says "^\\{\"tdt\":1,\"processes\":\\[.*$json" ps --json
 claim "with the oldest task" also "\"pid\":$second,[^}]*\"oldest\":\"task "
+timeout 60 "$tdt" ps --check >"$tmp/listed" 2>"$tmp/why"
+status=$?
+claim "a check needs a target" test $status = 2
+
+# A name that looks like the state of a process that has ended.
+lists_odd_name()
+{
+	program=$top_builddir/tests/outside/.libs/registry_tasks_static
+	[ -x "$program" ] || program=$top_builddir/tests/outside/registry_tasks_static
+	cp "$program" "$tmp/x) Z 1 1 1 1 1" && start "$tmp/x) Z 1 1 1 1 1" || return
+	odd=$pid
+	says "^ *$odd  x\\) Z 1 1 1 1 1 " ps
+	listed=$?
+	kill "$odd"
+	wait "$odd"
+	return $listed
+}
+
+claim "a program may have any name" lists_odd_name
 
 # --- Several targets ---
 
@@ -140,6 +159,25 @@ if command -v curl >/dev/null; then
 	wait "$server" 2>/dev/null
 else
 	skip "the page is served" "there is no curl"
+fi
+
+# --- Those that are not read in time ---
+
+if start "$top_builddir/tests/outside/liar" stalls; then
+	stalled=$pid
+	late="could not be read.*there was no time to read process"
+	claim "a process that stalls does not hide the others" says "$metered" ps
+	claim "it is counted" also "could not be read.*reading process [0-9]* took too long\$"
+	claim "nor does it in the page" says "^tdt_up$labels 1\$" metrics --all
+	claim "which counts it" also \
+		'^tdt_processes_unreadable\{reason="reading process # took too long"\} [1-9]'
+	claim "if the time is over, the others are counted" says "$late" ps --timeout=1s
+	claim "in the page, too" says 'reason="there was no time to read process #"\} [1-9]' \
+		metrics --all --timeout=1s
+	kill "$stalled"
+	wait "$stalled"
+else
+	skip "processes that are not read in time" "userfaultfd(2) is refused here"
 fi
 
 # --- Those that may not be read ---

@@ -17,6 +17,7 @@
 #define CROWD 40                /* more clients than there is room for */
 #define LARGE ((size_t)32 << 20) /* bytes, which no socket takes at once */
 
+static struct serve_names names;
 static struct serve_limits limits;
 static size_t page_size;
 static int page_error;
@@ -44,7 +45,7 @@ static void start_at(const char *where)
 	ck_assert_int_ge(server, 0);
 	if (server == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		serve(listener, &limits, make_page, &page_size);
+		serve(listener, &names, &limits, make_page, &page_size);
 		_exit(1);
 	}
 }
@@ -56,6 +57,7 @@ static void start_server(void)
 
 static void set_up(void)
 {
+	names = (struct serve_names){ "node7", "node7.example" };
 	limits = (struct serve_limits){ 60 * TDT__SECOND, 60 * TDT__SECOND };
 	page_size = 0;
 	page_error = 0;
@@ -190,20 +192,34 @@ TEST(only_names_of_this_machine_are_answered)
 {
 	static const char *const own[] = { "Host: localhost", "host:LocalHost:9777",
 					   "Host: 127.0.0.1:9777", "Host: 10.1.2.3",
-					   "Host: [::1]:9777", "Host: [fe80::1]", "X: y" };
+					   "Host: [::1]:9777", "Host: [fe80::1]", "X: y",
+					   "Host: node7", "Host: Node7.Example:9777",
+					   "Host: node7.example.:9777", "Host: localhost." };
 	static const char *const others[] = { "Host: evil.example", "Host: evil.example:9777",
-					      "Host: localhost.evil.example", "Host:",
+					      "Host: localhost.evil.example", "Host:", "Host: .",
+					      "Host: node7..", "Host: node8",
 					      "Host: 127.0.0.1.evil.example",
 					      "Host: [evil.example]:9777", "Host: [", "Host: []" };
-	char name[300] = "Host: ";
 
 	start_server();
 	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
 		ck_assert_int_eq(status_for(own[i]), 200);
-	gethostname(name + strlen(name), 256);
-	ck_assert_int_eq(status_for(name), 200);
 	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
 		ck_assert_int_eq(status_for(others[i]), 403);
+	ck_assert_str_eq(body_of(answer_to("GET /metrics HTTP/1.1\r\nHost: node8\r\n\r\n")),
+			 "403 Forbidden: Host is neither an address, nor localhost, nor this "
+			 "machine's own name, short or whole\n");
+}
+
+TEST(the_machine_has_its_own_name)
+{
+	char name[SERVE_NAME_MAX] = "";
+	struct serve_names found;
+
+	ck_assert_int_eq(gethostname(name, sizeof name - 1), 0);
+	serve_find_names(&found);
+	ck_assert_str_eq(found.name, name);
+	ck_assert_str_ne(found.whole_name, "");
 }
 
 TEST(what_is_no_request_is_refused)

@@ -8,11 +8,12 @@ static const struct text_column columns[] = {
 	{ "ID", true }, { "NAME", false }, { "PLACE", false }
 };
 
-/* Print a table with two rows in `most` columns, and claim its text. */
+/* Print a table with two rows in `most` columns, and claim its text.  A third row has no room. */
 static void prints_within(unsigned most, const char *expected)
 {
 	static const char *const cells[] = { "1", "", "demo/a.c:153", "10", "connection 7",
-					     "x \xc3\xa4\xc3\xb6\xc3\xbc.c:1" };
+					     "x \xc3\xa4\xc3\xb6\xc3\xbc.c:1", "11", "much",
+					     "more" };
 	struct text_table table;
 	char *text = NULL;
 	size_t size;
@@ -22,7 +23,7 @@ static void prints_within(unsigned most, const char *expected)
 	ck_assert_ptr_nonnull(file);
 	text_table_begin(&table, columns, 3, 2);
 	table.most = most;
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < 9; i++) {
 		tdt__string_puts(&table.text, cells[i]);
 		text_table_cell(&table);
 	}
