@@ -44,16 +44,19 @@ static struct tdt__split_bytes section_bytes(Elf *elf, const char *name, Dwarf_A
 	return (struct tdt__split_bytes){ start + offset, start + data->d_size };
 }
 
-/* Find the unit with that id in the Dwarf. */
+/*
+ * Find the unit with that id in the Dwarf.  For a skeleton there libdw would itself open the file
+ * that the skeleton names.
+ */
 static bool find_split_unit(struct tdt__split *split, uint64_t sought)
 {
 	Dwarf_CU *cu = NULL;
 	Dwarf_Half version;
-	uint8_t address_size;
+	uint8_t address_size, type;
 	uint64_t id;
 
-	while (dwarf_get_units(split->dwarf, cu, &cu, &version, NULL, &split->die, NULL) == 0) {
-		if (dwarf_tag(&split->die) == DW_TAG_compile_unit &&
+	while (dwarf_get_units(split->dwarf, cu, &cu, &version, &type, &split->die, NULL) == 0) {
+		if (type == DW_UT_split_compile && dwarf_tag(&split->die) == DW_TAG_compile_unit &&
 		    dwarf_cu_info(cu, NULL, NULL, NULL, NULL, &id, &address_size, NULL) == 0 &&
 		    id == sought && address_size == sizeof(uint64_t)) {
 			split->version = version;
