@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <dwarf.h>
@@ -321,7 +322,16 @@ static int find_in_index(struct dwo *dwo, uint64_t id)
 	return found ? 0 : -ENOENT;
 }
 
-int tdt__dwo_read(Dwarf **dwarf, const char *path, uint64_t id)
+/* Whether nobody else may have written the file. */
+static bool is_trusted(int fd, uid_t owner)
+{
+	struct stat status;
+
+	return fstat(fd, &status) == 0 && (status.st_mode & S_IWOTH) == 0 &&
+	       (status.st_uid == 0 || status.st_uid == geteuid() || status.st_uid == owner);
+}
+
+int tdt__dwo_read(Dwarf **dwarf, const char *path, uid_t owner, uint64_t id)
 {
 	struct dwo dwo = { .fd = tdt__regular_open(AT_FDCWD, path) };
 	struct image image = { .error = 0 };
@@ -330,7 +340,7 @@ int tdt__dwo_read(Dwarf **dwarf, const char *path, uint64_t id)
 	*dwarf = NULL;
 	if (dwo.fd < 0)
 		return dwo.fd == -EMFILE || dwo.fd == -ENFILE ? dwo.fd : 0;
-	elf = elf_begin(dwo.fd, ELF_C_READ, NULL);
+	elf = is_trusted(dwo.fd, owner) ? elf_begin(dwo.fd, ELF_C_READ, NULL) : NULL;
 	if (elf == NULL || !find_parts(&dwo, elf))
 		image.error = -ENOENT;
 	elf_end(elf);

@@ -341,6 +341,19 @@ split_files()
 	symbolize "$work/bin/fixture" "$id"
 	check "-gsplit-dwarf: and the right one is found behind it"
 
+	chmod o+w object/chain.dwo
+	expect_missing "$work/object/chain.dwo"
+	symbolize "$work/bin/fixture" "$id"
+	check "-gsplit-dwarf: a file that everybody may write to is not read"
+	chmod o-w object/chain.dwo
+	if chown 65534 object/chain.dwo 2>/dev/null; then
+		symbolize "$work/bin/fixture" "$id"
+		check "-gsplit-dwarf: nor is one of another user"
+		chown "$(id -u)" object/chain.dwo
+	else
+		skip "-gsplit-dwarf: nor is one of another user" "no right to make one"
+	fi
+
 	rm bin/object/chain.dwo
 	damaged whole.dwo object/chain.dwo "$work/bin/fixture" "$id"
 	check "-gsplit-dwarf: a truncated or damaged file does no harm"
