@@ -277,6 +277,28 @@ split_dwarf()
 	done
 }
 
+# Clang may leave functions in the program, too, into which others were inlined.  (With DWARF 4 libdw
+# takes such a unit for one that has no lines.)
+split_inlining()
+{
+	claim="clang -fsplit-dwarf-inlining: names without the file"
+	if [ -z "$TEST_CLANG" ]; then
+		skip "$claim" "no such compiler"
+		return
+	fi
+	"$TEST_CLANG" -gdwarf-5 -gsplit-dwarf -fsplit-dwarf-inlining -O2 -c "$sources/chain.c" -o in.o
+	build "$TEST_CLANG" in.o
+	rm in.dwo
+	expect_missing "$work/in.dwo"
+	{
+		grep outer@ trail
+		grep -v outer@ expected
+	} >expected.both
+	mv expected.both expected
+	symbolize "$work/fixture" "$(build_id fixture)"
+	check "$claim"
+}
+
 # damaged WHOLE FILE MODULE BUILD_ID: that there are answers while FILE has a part of WHOLE, and
 # while it is damaged there.
 damaged()
@@ -641,6 +663,7 @@ separate_files
 large_files
 libraries
 split_dwarf
+split_inlining
 cc=${TEST_GCC:-$TEST_CLANG}
 cxx=${TEST_GXX:-$TEST_CLANGXX}
 split_files
