@@ -45,7 +45,7 @@ struct tdt__scopes {
 	size_t n;
 	size_t room;
 	const char *directory; /* where the unit was compiled; NULL: unknown */
-	const char *missing;   /* the file that has the unit's functions; NULL: none is missing */
+	const char *missing;   /* the file that should have the function; NULL: none is missing */
 	bool unread;	       /* there were no descriptors or no memory to read that file */
 };
 
