@@ -51,7 +51,7 @@ struct tdt__scopes {
 
 /*
  * Find the functions that `address` (an address of `inlines->dwarf`) lies in.  There are none if no
- * unit has the address, or if the file that has the function is missing or unread; and one without a
- * name if the unit has only the line.  False: no memory; what was read so far stays usable.
+ * unit has the address, or if the file that has the function is missing or unread; and one without
+ * a name if the unit has only the line.  False: no memory; what was read so far stays usable.
  */
 bool tdt__inlines_find(struct tdt__inlines *inlines, uint64_t address, struct tdt__scopes *scopes);

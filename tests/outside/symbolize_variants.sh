@@ -277,8 +277,8 @@ split_dwarf()
 	done
 }
 
-# Clang may leave functions in the program, too, into which others were inlined.  (With DWARF 4 libdw
-# takes such a unit for one that has no lines.)
+# Clang may leave functions in the program, too, into which others were inlined.  (With DWARF 4
+# libdw takes such a unit for one that has no lines.)
 split_inlining()
 {
 	claim="clang -fsplit-dwarf-inlining: names without the file"
@@ -286,7 +286,8 @@ split_inlining()
 		skip "$claim" "no such compiler"
 		return
 	fi
-	"$TEST_CLANG" -gdwarf-5 -gsplit-dwarf -fsplit-dwarf-inlining -O2 -c "$sources/chain.c" -o in.o
+	"$TEST_CLANG" -gdwarf-5 -gsplit-dwarf -fsplit-dwarf-inlining -O2 -c "$sources/chain.c" \
+		-o in.o
 	build "$TEST_CLANG" in.o
 	rm in.dwo
 	expect_missing "$work/in.dwo"
@@ -324,7 +325,7 @@ damaged()
 split_files()
 {
 	mkdir object
-	"$cc" -g -gsplit-dwarf -O1 -c "$sources/chain.c" -o object/chain.o
+	"$cc" -gdwarf-5 -gsplit-dwarf -O1 -c "$sources/chain.c" -o object/chain.o
 	"$cc" -Wl,--build-id object/chain.o -o fixture
 	./fixture >trail
 	cp trail expected
@@ -375,6 +376,13 @@ split_files()
 	else
 		skip "-gsplit-dwarf: nor is one of another user" "no right to make one"
 	fi
+
+	info=$(readelf -SW whole.dwo | sed -n 's/.* \.debug_info\.dwo  *PROGBITS *[0-9a-f]* *//p')
+	printf '\004' | dd of=object/chain.dwo bs=1 seek=$((0x${info%% *} + 6)) conv=notrunc \
+		2>/dev/null
+	symbolize "$work/bin/fixture" "$id"
+	check "-gsplit-dwarf: nor is what says that it is a skeleton itself"
+	cp whole.dwo object/chain.dwo
 
 	rm bin/object/chain.dwo
 	damaged whole.dwo object/chain.dwo "$work/bin/fixture" "$id"
