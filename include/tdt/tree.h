@@ -259,7 +259,7 @@ struct tdt_frame {
 				    aliases and are left out.  All are left out if no debug
 				    information describes the function.  NULL: none */
 	const char *missing;     /* the .dwo file (-gsplit-dwarf) that has the line, and was not
-				    found.  NULL: none */
+				    found, or is not the right one.  NULL: none */
 };
 
 /*
@@ -281,9 +281,9 @@ struct tdt_frame {
  *
  * A frame of a module that has no debug information, or is gone, has the facts that could be found.
  * The library searches for debug files by build-id and beside the module, and for .dwo files beside
- * the module, where the unit was compiled, and in `module`.dwp.  With TDT_DEBUGINFOD=1
- * and DEBUGINFOD_URLS in the environment, libdw also queries those servers.  (For that libdw calls
- * dlopen(), which may wait for the dynamic loader.)
+ * the module and its debug file, where the unit was compiled, and in `module`.dwp.  With
+ * TDT_DEBUGINFOD=1 and DEBUGINFOD_URLS in the environment, libdw also queries those servers.  (For
+ * that libdw calls dlopen(), which may wait for the dynamic loader.)
  *
  * Returns NULL and sets errno on failure: EINVAL, ENOMEM.
  */

@@ -98,6 +98,7 @@ static void remember_file(struct tdt__debuginfo *info, int fd, const char *path)
 		.path = realpath(path, NULL),
 		.device = status.st_dev,
 		.inode = status.st_ino,
+		.owner = status.st_uid,
 		.size = status.st_size,
 		.modified = status.st_mtim,
 	};

@@ -23,6 +23,7 @@ struct tdt__debuginfo {
 		char *path;
 		dev_t device;
 		ino_t inode;
+		uid_t owner;
 		off_t size;
 		struct timespec modified;
 	} file[TDT__DEBUGINFO_FILES];

@@ -39,15 +39,19 @@ static const char *string_of(Dwarf_Die *die, unsigned int name)
 
 /*
  * Whether the unit says that its language is C++.  The units that dwz makes out of several units do
- * not say it, and the units of LTO have a language of their own.
+ * not say it, and the units of LTO have a language of their own.  (For a skeleton dwarf_srclang()
+ * would open the file that it names.)
  */
 static bool is_cplusplus(Dwarf_Die *die)
 {
+	Dwarf_Attribute attribute;
+	Dwarf_Word language;
 	Dwarf_Die unit;
 
-	if (dwarf_diecu(die, &unit, NULL, NULL) == NULL)
+	if (dwarf_diecu(die, &unit, NULL, NULL) == NULL ||
+	    dwarf_formudata(dwarf_attr(&unit, DW_AT_language, &attribute), &language) != 0)
 		return false;
-	switch (dwarf_srclang(&unit)) {
+	switch (language) {
 	case DW_LANG_C_plus_plus:
 	case DW_LANG_C_plus_plus_03:
 	case DW_LANG_C_plus_plus_11:

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <dwarf.h>
@@ -16,10 +17,10 @@
 #include "base/regular_file.h"
 #include "symbolize/debuginfo.h"
 
-enum { STR_OFFSETS, STRINGS, INFO, TYPES, ABBREV, RNGLISTS, INDEX, N_SECTIONS };
+enum { STR_OFFSETS, STRINGS, INFO, TYPES, ABBREV, RNGLISTS, INDEX, N_SECTIONS, N_NAMES };
 
 /* The names of the sections.  These bytes are also the names of an image. */
-static const char section_names[N_SECTIONS][24] = {
+static const char section_names[N_NAMES][24] = {
 	[STR_OFFSETS] = ".debug_str_offsets.dwo",
 	[STRINGS] = ".debug_str.dwo",
 	[INFO] = ".debug_info.dwo",
@@ -27,6 +28,7 @@ static const char section_names[N_SECTIONS][24] = {
 	[ABBREV] = ".debug_abbrev.dwo",
 	[RNGLISTS] = ".debug_rnglists.dwo",
 	[INDEX] = ".debug_cu_index",
+	[N_SECTIONS] = ".shstrtab", /* an image's alone */
 };
 
 /* The numbers of their columns in the index of a package.  Its units share their strings. */
@@ -58,15 +60,18 @@ struct image {
 	int error;
 };
 
-#define IMAGE_MOST ((size_t)256 << 20) /* a larger one is not of one unit */
+#define IMAGES_MOST ((size_t)256 << 20) /* of the process: those that are used are never freed */
+
+static size_t images_size; /* with what lies behind the end of each */
 
 /* Append `size` bytes, which are 0.  NULL: image->error says why not. */
 static char *image_extend(struct image *image, size_t size)
 {
+	size_t most = images_size < IMAGES_MOST ? IMAGES_MOST - images_size : 0;
 	size_t room = image->room;
 	void *bytes = image->bytes;
 
-	if (size > IMAGE_MOST - image->n) {
+	if (image->n > most || size > most - image->n) {
 		image->error = -EFBIG;
 		return NULL;
 	}
@@ -123,7 +128,7 @@ static void copy_part(struct image *image, const struct dwo *dwo, unsigned kind)
 	char *to;
 
 	begin_section(image, kind, part->flags);
-	to = part->size <= IMAGE_MOST ? image_extend(image, part->size) : NULL;
+	to = image_extend(image, part->size);
 	if (to == NULL || !dwo_read_at(dwo->fd, to, part->size, part->at))
 		image->error = image->error != 0 ? image->error : -ENODATA;
 	end_section(image);
@@ -181,7 +186,7 @@ static void add_headers(struct image *image, const struct dwo *dwo)
 			    .e_shentsize = sizeof(Elf64_Shdr) };
 	char *to;
 
-	begin_section(image, 0, 0);
+	begin_section(image, N_SECTIONS, 0);
 	image->header[image->n_headers].sh_type = SHT_STRTAB;
 	to = image_extend(image, sizeof section_names);
 	if (to != NULL)
@@ -216,13 +221,21 @@ static void make_image(struct image *image, const struct dwo *dwo)
 /* The DWARF of an image, which it takes over.  NULL: there is none. */
 static Dwarf *dwarf_of(struct image *image)
 {
-	Elf *elf = elf_memory(image->bytes, image->room);
-	Dwarf *dwarf = elf != NULL ? tdt__debuginfo_begin(elf) : NULL;
+	size_t room = image->n / 65536 * 65536 + 65536;
+	Dwarf *dwarf;
+	Elf *elf;
 
-	if (dwarf == NULL)
+	if (room < image->room &&
+	    mremap(image->bytes, image->room, room, 0) != MAP_FAILED) /* in place */
+		image->room = room;
+	elf = elf_memory(image->bytes, image->room);
+	dwarf = elf != NULL ? tdt__debuginfo_begin(elf) : NULL;
+	if (dwarf == NULL) {
 		elf_end(elf);
-	else
+	} else {
+		images_size += image->room;
 		image->bytes = NULL;
+	}
 	return dwarf;
 }
 
@@ -303,25 +316,35 @@ static bool narrow(struct dwo *dwo, const uint32_t *word, uint64_t n, uint64_t i
 	return (dwo->part[STRINGS].flags & SHF_COMPRESSED) == 0;
 }
 
-/* Find the unit by the index, if there is one.  Returns 0; -ENOMEM; -ENOENT. */
+/* Find the unit by the index, if there is one.  Returns 0; -ENOMEM; -EFBIG; -ENOENT. */
 static int find_in_index(struct dwo *dwo, uint64_t id)
 {
 	const struct part *index = &dwo->part[INDEX];
-	uint32_t *word;
+	struct image copy = { .error = 0 };
+	void *word;
 	bool found;
 
 	if (index->size == 0)
 		return 0;
-	word = index->size <= IMAGE_MOST ? malloc(index->size) : NULL;
-	if (word == NULL)
-		return index->size <= IMAGE_MOST ? -ENOMEM : -ENOENT;
-	found = dwo_read_at(dwo->fd, word, index->size, index->at) &&
-		narrow(dwo, word, index->size / sizeof *word, id);
-	free(word);
-	return found ? 0 : -ENOENT;
+	/* Freeing a large block would raise the host's M_MMAP_THRESHOLD. */
+	word = image_extend(&copy, index->size);
+	found = word != NULL && dwo_read_at(dwo->fd, word, index->size, index->at) &&
+		narrow(dwo, word, index->size / sizeof(uint32_t), id);
+	if (copy.bytes != NULL)
+		munmap(copy.bytes, copy.room);
+	return found ? 0 : copy.error != 0 ? copy.error : -ENOENT;
 }
 
-int tdt__dwo_read(Dwarf **dwarf, const char *path, uint64_t id)
+/* Whether nobody else may have written the file. */
+static bool is_trusted(int fd, uid_t owner)
+{
+	struct stat status;
+
+	return fstat(fd, &status) == 0 && (status.st_mode & S_IWOTH) == 0 &&
+	       (status.st_uid == 0 || status.st_uid == geteuid() || status.st_uid == owner);
+}
+
+int tdt__dwo_read(Dwarf **dwarf, const char *path, uid_t owner, uint64_t id)
 {
 	struct dwo dwo = { .fd = tdt__regular_open(AT_FDCWD, path) };
 	struct image image = { .error = 0 };
@@ -330,7 +353,7 @@ int tdt__dwo_read(Dwarf **dwarf, const char *path, uint64_t id)
 	*dwarf = NULL;
 	if (dwo.fd < 0)
 		return dwo.fd == -EMFILE || dwo.fd == -ENFILE ? dwo.fd : 0;
-	elf = elf_begin(dwo.fd, ELF_C_READ, NULL);
+	elf = is_trusted(dwo.fd, owner) ? elf_begin(dwo.fd, ELF_C_READ, NULL) : NULL;
 	if (elf == NULL || !find_parts(&dwo, elf))
 		image.error = -ENOENT;
 	elf_end(elf);
@@ -352,9 +375,10 @@ void tdt__dwo_free(Dwarf *dwarf)
 {
 	Elf *elf = dwarf_getelf(dwarf);
 	size_t size;
-	char *bytes = elf_rawfile(elf, &size);
+	char *bytes = elf_rawfile(elf, &size); /* with all that was mapped */
 
 	dwarf_end(dwarf);
 	elf_end(elf);
 	munmap(bytes, size);
+	images_size -= size;
 }

@@ -10,6 +10,7 @@
  */
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <gelf.h>
 
@@ -17,10 +18,13 @@
 
 /*
  * Set `*dwarf` to what the file `path` has of the unit `id`; NULL: there is no such file, or it has
- * no such unit (the one unit of a .dwo file may still be another).  Returns 0; -ENOMEM; -EMFILE or
+ * no such unit (the one unit of a .dwo file may still be another).  The directory where a module
+ * was compiled may be anybody's where it runs, /tmp/build for example.  So there is no file unless
+ * it belongs to root, to the user of the process or to `owner`, the user to whom the module's file
+ * belongs, and unless only they (or their groups) may write to it.  Returns 0; -ENOMEM; -EMFILE or
  * -ENFILE: there are no descriptors.
  */
-int tdt__dwo_read(Dwarf **dwarf, const char *path, uint64_t id);
+int tdt__dwo_read(Dwarf **dwarf, const char *path, uid_t owner, uint64_t id);
 
 /*
  * The last section of that name; NULL: there is none.  (With DWARF 5, GCC's .dwo files have one

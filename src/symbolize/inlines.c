@@ -12,12 +12,12 @@
  *
  * With -gsplit-dwarf the file has units with lines but without functions (split.h).  If the file
  * with the functions is missing, nothing says whether a line belongs to the function or to a
- * function that was inlined there.
+ * function that was inlined there.  Only clang's -fsplit-dwarf-inlining leaves those functions in
+ * the unit, too, into which others were inlined.
  */
 
 #include "symbolize/inlines.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include <dwarf.h>
@@ -85,12 +85,20 @@ static bool moves_on(Dwarf_Die *die, Dwarf_Off *last)
  */
 #define RANGES_MAX ((size_t)1 << 22)
 
+/* The file of the unit's own, if that was found. */
+static struct tdt__split *split_of(const struct tdt__unit *unit)
+{
+	return unit->split != NULL && unit->split->dwarf != NULL ? unit->split : NULL;
+}
+
 /* As dwarf_ranges(). */
 static ptrdiff_t next_range(const struct tdt__unit *unit, Dwarf_Die *die, ptrdiff_t at,
 			    Dwarf_Addr *base, Dwarf_Addr *low, Dwarf_Addr *high)
 {
-	return unit->split != NULL ? tdt__split_ranges(unit->split, die, at, base, low, high)
-				   : dwarf_ranges(die, at, base, low, high);
+	const struct tdt__split *split = split_of(unit);
+
+	return split != NULL ? tdt__split_ranges(split, die, at, base, low, high)
+			     : dwarf_ranges(die, at, base, low, high);
 }
 
 static bool add_ranges(struct tdt__ranges *ranges, const struct tdt__unit *unit, Dwarf_Die *die,
@@ -206,7 +214,8 @@ static bool read_functions(struct tdt__unit *unit, Dwarf_Die *parent, enum depth
 
 static bool read_unit(struct tdt__unit *unit, enum depth depth)
 {
-	Dwarf_Die *top = unit->split != NULL ? &unit->split->die : &unit->die;
+	struct tdt__split *split = split_of(unit);
+	Dwarf_Die *top = split != NULL ? &split->die : &unit->die;
 
 	unit->depth = READ_NOTHING;
 	unit->last = dwarf_dieoffset(top);
@@ -258,7 +267,7 @@ static struct tdt__scope *push_scope(struct tdt__scopes *scopes, struct tdt__uni
 	if (function != NULL) {
 		scope->name = tdt__diename(function);
 		scope->die = dwarf_dieoffset(function);
-		if (unit->split != NULL) /* the offset is that in a file with few units */
+		if (split_of(unit) != NULL) /* the offset is that in a file with few units */
 			scope->die += dwarf_dieoffset(&unit->die) << 32;
 		scope->body = tdt__diename_is_async(function);
 	}
@@ -371,18 +380,15 @@ static bool descend(struct tdt__scopes *scopes, struct tdt__unit *unit, Dwarf_Di
 	return scope != NULL;
 }
 
-/* Find the file of a unit that has one of its own.  False: no memory. */
-static bool find_split(struct tdt__inlines *inlines, struct tdt__unit *unit,
+/* Find the file of a unit that has one of its own. */
+static void find_split(struct tdt__inlines *inlines, struct tdt__unit *unit,
 		       struct tdt__scopes *scopes)
 {
-	int error = 0;
-
-	if (unit->split == NULL && tdt__split_is_skeleton(&unit->die))
-		error = tdt__split_open(&unit->split, inlines->info, &unit->die);
-	scopes->unread = error != 0;
-	if (unit->split != NULL && unit->split->dwarf == NULL)
-		scopes->missing = unit->split->missing;
-	return error != -ENOMEM;
+	if (unit->split != NULL || !tdt__split_is_skeleton(&unit->die))
+		return;
+	scopes->unread = tdt__split_open(&unit->split, inlines->info, &unit->die) != 0;
+	if (split_of(unit) != NULL)
+		unit->depth = READ_NOTHING; /* the skeleton's functions may have been read */
 }
 
 bool tdt__inlines_find(struct tdt__inlines *inlines, uint64_t address, struct tdt__scopes *scopes)
@@ -400,16 +406,17 @@ bool tdt__inlines_find(struct tdt__inlines *inlines, uint64_t address, struct td
 		return true;
 	unit = &inlines->unit[range->value];
 	scopes->directory = dwarf_formstring(dwarf_attr(&unit->die, DW_AT_comp_dir, &attribute));
-	if (!find_split(inlines, unit, scopes))
-		return false;
-	if (scopes->missing != NULL || scopes->unread)
-		return true;
+	find_split(inlines, unit, scopes);
 	if (!find_function(unit, address, &range))
 		return false;
 	if (range != NULL &&
-	    dwarf_offdie(unit->split != NULL ? unit->split->dwarf : inlines->dwarf, range->value,
+	    dwarf_offdie(split_of(unit) != NULL ? unit->split->dwarf : inlines->dwarf, range->value,
 			 &die) != NULL)
 		return descend(scopes, unit, &die, address);
+	if (unit->split != NULL && unit->split->dwarf == NULL)
+		scopes->missing = unit->split->missing;
+	if (scopes->missing != NULL || scopes->unread)
+		return true;
 	scope = push_scope(scopes, unit, NULL);
 	if (scope != NULL)
 		set_line(scope, &unit->die, address);

@@ -45,13 +45,13 @@ struct tdt__scopes {
 	size_t n;
 	size_t room;
 	const char *directory; /* where the unit was compiled; NULL: unknown */
-	const char *missing;   /* the file that has the unit's functions; NULL: none is missing */
-	bool unread;	       /* that file could not be opened for lack of descriptors */
+	const char *missing;   /* the file that should have the function; NULL: none is missing */
+	bool unread;	       /* there were no descriptors or no memory to read that file */
 };
 
 /*
  * Find the functions that `address` (an address of `inlines->dwarf`) lies in.  There are none if no
- * unit has the address, or if the file is missing that has the unit's functions; and one without a
- * name if the unit has only the line.  False: no memory; what was read so far stays usable.
+ * unit has the address, or if the file that has the function is missing or unread; and one without
+ * a name if the unit has only the line.  False: no memory; what was read so far stays usable.
  */
 bool tdt__inlines_find(struct tdt__inlines *inlines, uint64_t address, struct tdt__scopes *scopes);

@@ -44,16 +44,19 @@ static struct tdt__split_bytes section_bytes(Elf *elf, const char *name, Dwarf_A
 	return (struct tdt__split_bytes){ start + offset, start + data->d_size };
 }
 
-/* Find the unit with that id in the Dwarf. */
+/*
+ * Find the unit with that id in the Dwarf.  For a skeleton there libdw would itself open the file
+ * that the skeleton names.
+ */
 static bool find_split_unit(struct tdt__split *split, uint64_t sought)
 {
 	Dwarf_CU *cu = NULL;
 	Dwarf_Half version;
-	uint8_t address_size;
+	uint8_t address_size, type;
 	uint64_t id;
 
-	while (dwarf_get_units(split->dwarf, cu, &cu, &version, NULL, &split->die, NULL) == 0) {
-		if (dwarf_tag(&split->die) == DW_TAG_compile_unit &&
+	while (dwarf_get_units(split->dwarf, cu, &cu, &version, &type, &split->die, NULL) == 0) {
+		if (type == DW_UT_split_compile && dwarf_tag(&split->die) == DW_TAG_compile_unit &&
 		    dwarf_cu_info(cu, NULL, NULL, NULL, NULL, &id, &address_size, NULL) == 0 &&
 		    id == sought && address_size == sizeof(uint64_t)) {
 			split->version = version;
@@ -64,9 +67,9 @@ static bool find_split_unit(struct tdt__split *split, uint64_t sought)
 }
 
 /* Take the unit from the file `path` if it is there.  Returns as tdt__split_open(). */
-static int try_file(struct tdt__split *split, const char *path, uint64_t id)
+static int try_file(struct tdt__split *split, const char *path, uid_t owner, uint64_t id)
 {
-	int error = tdt__dwo_read(&split->dwarf, path, id);
+	int error = tdt__dwo_read(&split->dwarf, path, owner, id);
 
 	if (error == 0 && split->dwarf != NULL && !find_split_unit(split, id)) {
 		tdt__dwo_free(split->dwarf);
@@ -109,6 +112,7 @@ static int search_split(struct tdt__split *split, const struct tdt__debuginfo *i
 	const char *slash = strrchr(name, '/'), *base = slash != NULL ? slash + 1 : name;
 	const char *const places[][2] = { { NULL, name }, { directory, name }, { NULL, base } };
 	char place[PATH_MAX];
+	uid_t owner = info->file[0].owner;
 	int error = 0;
 
 	for (int i = 0; i < info->n_files && error == 0 && split->dwarf == NULL; i++) {
@@ -116,10 +120,10 @@ static int search_split(struct tdt__split *split, const struct tdt__debuginfo *i
 
 		for (int j = 0; j < 3 && error == 0 && split->dwarf == NULL; j++)
 			if (file_place(place, path, places[j][0], places[j][1]))
-				error = try_file(split, place, id);
+				error = try_file(split, place, owner, id);
 		if (error == 0 && split->dwarf == NULL && path != NULL &&
 		    snprintf(place, sizeof place, "%s.dwp", path) < PATH_MAX)
-			error = try_file(split, place, id);
+			error = try_file(split, place, owner, id);
 	}
 	return error;
 }

@@ -4,13 +4,12 @@
 /*
  * Units whose debug information lies in a file of its own (-gsplit-dwarf).  The module's file has
  * the *skeleton* of such a unit: its lines, and the addresses to which the .dwo file refers by
- * number.
+ * number.  (With Clang's -fsplit-dwarf-inlining it has some functions, too.)
  *
- * libdw can join the two, but not in a host: it opens whatever has the file's name, maps the file,
- * so that the file must not become shorter, and ends the process if it has no memory meanwhile.  So
- * what is read (dwo.h) is a Dwarf that knows no skeleton, and the addresses and ranges of its DIEs
- * are found here.  All of this is for the namer only (namer.h), and within
- * tdt__debuginfo_try() (debuginfo.h).
+ * libdw can join the two, but not in a host: it opens whatever has the file's name, whoever wrote
+ * it, and maps it, so that the file must not become shorter.  So what is read (dwo.h) is a Dwarf
+ * that knows no skeleton, and the addresses and ranges of its DIEs are found here.  All of this is
+ * for the namer only (namer.h), and within tdt__debuginfo_try() (debuginfo.h).
  */
 
 #include <elfutils/libdw.h>
@@ -23,7 +22,7 @@ struct tdt__split_bytes {
 };
 
 struct tdt__split {
-	Dwarf *dwarf; /* NULL: the unit's file is missing */
+	Dwarf *dwarf; /* NULL: the file was not found, or is not the right one */
 	Dwarf_Die die;
 	unsigned version;		   /* of DWARF */
 	struct tdt__split_bytes info;	   /* where the DIEs are */
@@ -38,7 +37,8 @@ bool tdt__split_is_skeleton(Dwarf_Die *unit);
 
 /*
  * Find the file of the unit `skeleton`, whose module `info` describes.  Sets `*split`, which is
- * never freed.  Returns 0, also if the file is missing; -ENOMEM; -EMFILE: there are no descriptors.
+ * never freed.  Returns 0, also if the file was not found or is not the right one; -ENOMEM; -EMFILE
+ * or -ENFILE: there are no descriptors.
  */
 int tdt__split_open(struct tdt__split **split, const struct tdt__debuginfo *info,
 		    Dwarf_Die *skeleton);

@@ -56,10 +56,11 @@ struct key {
 struct named_address {
 	struct key key;
 	/*
-	 * A file could not be opened at that time: look the address up again when the module's file
-	 * is open.
+	 * A file could not be opened at that time, or there was no memory to read the .dwo file:
+	 * look the address up again when the module's file is open.
 	 */
 	bool unread;
+	bool opened; /* the module's file was open at that time */
 	/*
 	 * The entry that this one replaces, whose file could not be opened.  Its symbol may still
 	 * be in use.
@@ -486,7 +487,8 @@ static struct named_address *look_up_key(const struct key *key, struct file *fil
 	if (entry == NULL)
 		return NULL;
 	entry->key = *key;
-	entry->unread = file->state == CLOSED || scopes->unread;
+	entry->opened = file->state != CLOSED;
+	entry->unread = !entry->opened || scopes->unread;
 	entry->older = older;
 	if (may_read(file))
 		entry->symbol.symbol = find_elf_symbol(file, address, &start);
@@ -537,24 +539,33 @@ static bool enter_address(struct named_address *entry)
 	return entered;
 }
 
+static void free_entry(struct named_address *entry)
+{
+	free((void *)(uintptr_t)entry->symbol.also);
+	free(entry);
+}
+
 static const struct tdt__symbol *find_symbol(struct file *file, uint64_t address,
 					     bool return_address)
 {
 	struct key key = { .file = file, .address = address, .return_address = return_address };
-	struct named_address **known, *entry;
+	struct named_address **place, *known, *entry;
 
 	lock();
-	known = known_entry(&key);
-	entry = known != NULL ? *known : NULL;
+	place = known_entry(&key);
+	known = place != NULL ? *place : NULL;
 	unlock();
-	if (entry != NULL && (!entry->unread || file->state == CLOSED))
-		return &entry->symbol;
-	entry = look_up_key(&key, file, entry);
+	if (known != NULL && (!known->unread || file->state == CLOSED))
+		return &known->symbol;
+	entry = look_up_key(&key, file, known);
 	if (entry == NULL)
 		return NULL;
+	if (known != NULL && entry->unread && entry->opened == known->opened) {
+		free_entry(entry); /* nothing new was learned */
+		return &known->symbol;
+	}
 	if (!enter_address(entry)) {
-		free((void *)(uintptr_t)entry->symbol.also);
-		free(entry);
+		free_entry(entry);
 		return NULL;
 	}
 	return &entry->symbol;

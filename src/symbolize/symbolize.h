@@ -38,7 +38,8 @@ struct tdt__place {
 struct tdt__symbol {
 	const char *symbol;     /* the ELF symbol that the PC lies in, mangled; NULL: none */
 	uint64_t symbol_offset; /* the offset of the PC itself (not PC - 1) in `symbol` */
-	const char *missing;    /* the .dwo file that has the lines and is missing; NULL: none */
+	const char *missing;    /* the .dwo file that has the lines and was not found, or is
+				   not the right one; NULL: none */
 	/*
 	 * Other functions that were folded with the outermost one: TDT__ALSO_MAX at most, and then
 	 * NULL.  NULL: there are none.
@@ -54,7 +55,8 @@ struct tdt__symbol {
  * strings are cached, and live as long as the process.
  *
  * If a module has no debug information, the function is the ELF symbol.  So it is if the module was
- * made with -gsplit-dwarf and the .dwo file is missing.  If the module's file is gone, or is not
+ * made with -gsplit-dwarf and the .dwo file was not found, is not the right one, or could not be
+ * read now (then it is read later).  If the module's file is gone, or is not
  * the one that was loaded (it has another build-id), the result is what the module's separate debug
  * file says, if there is one.  A module without a build-id is known by its path alone.
  *

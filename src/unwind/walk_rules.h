@@ -124,8 +124,8 @@ tdt__walk_rule(struct tdt__walk *walk, uintptr_t pc)
 	struct tdt__rule rule = tdt__rules_find(walk->rules, pc - 1);
 
 	if (__builtin_expect(rule.cfa_kind == TDT__CFA_NONE, 0) && walk->learns != 0) {
-		walk->learns--;
 		rule = tdt__rules_learn(&walk->rules, pc - 1);
+		walk->learns -= rule.cfa_kind != TDT__CFA_NONE; /* see tdt__walk_cut_by() */
 	}
 	return rule;
 }

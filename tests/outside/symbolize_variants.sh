@@ -277,6 +277,29 @@ split_dwarf()
 	done
 }
 
+# Clang may leave functions in the program, too, into which others were inlined.  (With DWARF 4
+# libdw takes such a unit for one that has no lines.)
+split_inlining()
+{
+	claim="clang -fsplit-dwarf-inlining: names without the file"
+	if [ -z "$TEST_CLANG" ]; then
+		skip "$claim" "no such compiler"
+		return
+	fi
+	"$TEST_CLANG" -gdwarf-5 -gsplit-dwarf -fsplit-dwarf-inlining -O2 -c "$sources/chain.c" \
+		-o in.o
+	build "$TEST_CLANG" in.o
+	rm in.dwo
+	expect_missing "$work/in.dwo"
+	{
+		grep outer@ trail
+		grep -v outer@ expected
+	} >expected.both
+	mv expected.both expected
+	symbolize "$work/fixture" "$(build_id fixture)"
+	check "$claim"
+}
+
 # damaged WHOLE FILE MODULE BUILD_ID: that there are answers while FILE has a part of WHOLE, and
 # while it is damaged there.
 damaged()
@@ -302,7 +325,7 @@ damaged()
 split_files()
 {
 	mkdir object
-	"$cc" -g -gsplit-dwarf -O1 -c "$sources/chain.c" -o object/chain.o
+	"$cc" -gdwarf-5 -gsplit-dwarf -O1 -c "$sources/chain.c" -o object/chain.o
 	"$cc" -Wl,--build-id object/chain.o -o fixture
 	./fixture >trail
 	cp trail expected
@@ -340,6 +363,26 @@ split_files()
 	cp trail expected
 	symbolize "$work/bin/fixture" "$id"
 	check "-gsplit-dwarf: and the right one is found behind it"
+
+	chmod o+w object/chain.dwo
+	expect_missing "$work/object/chain.dwo"
+	symbolize "$work/bin/fixture" "$id"
+	check "-gsplit-dwarf: a file that everybody may write to is not read"
+	chmod o-w object/chain.dwo
+	if chown 65534 object/chain.dwo 2>/dev/null; then
+		symbolize "$work/bin/fixture" "$id"
+		check "-gsplit-dwarf: nor is one of another user"
+		chown "$(id -u)" object/chain.dwo
+	else
+		skip "-gsplit-dwarf: nor is one of another user" "no right to make one"
+	fi
+
+	info=$(readelf -SW whole.dwo | sed -n 's/.* \.debug_info\.dwo  *PROGBITS *[0-9a-f]* *//p')
+	printf '\004' | dd of=object/chain.dwo bs=1 seek=$((0x${info%% *} + 6)) conv=notrunc \
+		2>/dev/null
+	symbolize "$work/bin/fixture" "$id"
+	check "-gsplit-dwarf: nor is what says that it is a skeleton itself"
+	cp whole.dwo object/chain.dwo
 
 	rm bin/object/chain.dwo
 	damaged whole.dwo object/chain.dwo "$work/bin/fixture" "$id"
@@ -628,6 +671,7 @@ separate_files
 large_files
 libraries
 split_dwarf
+split_inlining
 cc=${TEST_GCC:-$TEST_CLANG}
 cxx=${TEST_GXX:-$TEST_CLANGXX}
 split_files

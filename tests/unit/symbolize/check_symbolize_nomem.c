@@ -201,4 +201,28 @@ TEST(at_any_time_each_allocation_may_fail_with_all_behind_it)
 	fail_each(false, true);
 }
 
+/* The module's file is open, and then the .dwo file can't be, if there is one. */
+TEST(without_descriptors_further_look_ups_take_no_memory)
+{
+	const struct tdt__symbol *symbol;
+	struct tdt__module module;
+	struct rlimit before, none;
+
+	outer();
+	module = self_module(pc);
+	ck_assert_ptr_nonnull(tdt__symbolize(&module, module.start, false));
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	symbol = tdt__symbolize(&module, pc, true);
+	ck_assert_ptr_nonnull(symbol);
+	ck_assert_ptr_eq(tdt__symbolize(&module, pc, true), symbol);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	symbol = tdt__symbolize(&module, pc, true);
+	ck_assert_uint_eq(symbol->n, 2);
+	ck_assert_ptr_eq(tdt__symbolize(&module, pc, true), symbol);
+	free(module.path);
+}
+
 #endif
