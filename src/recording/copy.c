@@ -82,8 +82,11 @@ static bool extend_by_zeros(struct copying *copying, size_t n)
 
 static bool lies_inside(const struct copying *copying, uint64_t offset, uint64_t n)
 {
+	/* What is read, and not the block: that has room which is mapped when a ring needs it. */
+	uint64_t bytes = copying->source->bytes;
+
 	return offset % 8 == 0 && offset <= copying->header.bytes &&
-	       n <= copying->header.bytes - offset;
+	       n <= copying->header.bytes - offset && (bytes == 0 || n <= bytes);
 }
 
 static int begin_copy(struct copying *copying)
@@ -96,7 +99,7 @@ static int begin_copy(struct copying *copying)
 	if (err != 0)
 		return err;
 	if (header->bytes % sizeof(uint64_t) != 0 || header->bytes < sizeof(*header) ||
-	    (copying->source->bytes != 0 && header->bytes > copying->source->bytes))
+	    header->bytes > UINT64_MAX - copying->source->address)
 		return -EINVAL;
 	if (!lies_inside(copying, header->rings, (uint64_t)header->n_rings * header->ring_size))
 		return -EINVAL;

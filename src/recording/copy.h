@@ -21,7 +21,7 @@ struct tdt__recording_source {
 	void *data;
 	uint64_t address; /* of the header in memory; 0: all lies at its offset */
 	/*
-	 * The bytes that can be read in all: a recording that says it has more is damaged.  0:
+	 * The bytes that can be read in all: a recording whose rings have more is damaged.  0:
 	 * unknown, and the recording is trusted.
 	 */
 	uint64_t bytes;
