@@ -22,7 +22,7 @@
 
 /* --- Refusing ----------------------------------------------------------------------- */
 
-static const char *refused_call; /* NULL: none */
+static const char *_Atomic refused_call; /* NULL: none; set last */
 static int refused_with;
 static atomic_int left; /* how often it is refused */
 static pthread_t refused_on;
@@ -30,7 +30,9 @@ static bool refused_anywhere;
 
 static bool refuses(const char *call)
 {
-	if (refused_call == NULL || strcmp(call, refused_call) != 0 ||
+	const char *refused = refused_call;
+
+	if (refused == NULL || strcmp(call, refused) != 0 ||
 	    !(refused_anywhere || pthread_equal(refused_on, pthread_self())))
 		return false;
 	if (atomic_fetch_sub(&left, 1) <= 0)
