@@ -322,5 +322,6 @@ void tdt_hook_adopt(struct tdt_handle *handle, uint64_t id)
 	}
 	if (!ended_early(id))
 		adopt_reported(id, handle);
-	TDT__POKE(handle->record.id, id);
+	/* Release the end of the other record: see tdt__registry_read(). */
+	__atomic_store_n(&handle->record.id, id, __ATOMIC_RELEASE);
 }

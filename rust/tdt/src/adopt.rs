@@ -8,7 +8,7 @@
 
 use std::cell::Cell;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 
 use tdt_sys as sys;
 
@@ -20,7 +20,7 @@ const FIRST_PICKED: u64 = 1 << 48;
 /// Whether hooks were registered.
 static REGISTERED: AtomicBool = AtomicBool::new(false);
 
-/// The id of the task that tokio spawned last.
+/// The greatest id of the tasks that tokio has reported.
 pub(crate) static NEWEST: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
@@ -31,21 +31,20 @@ thread_local! {
     pub(crate) static SPAWNED: Cell<*mut sys::tdt_handle> = const { Cell::new(ptr::null_mut()) };
 }
 
-/// Hooks are registered.  Returns whether these are the first ones.
+/// The first hooks are registered.
 #[cfg(tokio_unstable)]
-pub(crate) fn begin() -> bool {
-    let first = !REGISTERED.swap(true, Relaxed);
-    if first {
-        // SAFETY: it may be called anywhere.  If ids were picked above, it changes nothing.
-        unsafe { sys::tdt_task_id_base(FIRST_PICKED) };
-    }
-    first
+pub(crate) fn begin() {
+    // SAFETY: it may be called anywhere.  If ids were picked above, it changes nothing.
+    unsafe { sys::tdt_task_id_base(FIRST_PICKED) };
+    // Release the base.  Pairs with `newest_task`.
+    REGISTERED.store(true, Release);
 }
 
 /// For a new traced future: the newest task of tokio, which is not this one; or `None` if there are
 /// no hooks.
 pub(crate) fn newest_task() -> Option<u64> {
-    REGISTERED.load(Relaxed).then(|| NEWEST.load(Relaxed))
+    // Acquire: a future that is to get its id later has one above the base until then.
+    REGISTERED.load(Acquire).then(|| NEWEST.load(Relaxed))
 }
 
 /// A traced future is polled for the first time, or dropped before.  `newest` is what was the

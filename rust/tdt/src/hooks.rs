@@ -65,10 +65,14 @@ pub fn register_hooks(builder: &mut Builder) -> io::Result<&mut Builder> {
 
 #[cfg(tokio_unstable)]
 fn begin() {
+    static BEGUN: std::sync::Once = std::sync::Once::new();
+
     crate::dump::listen_once();
-    if crate::adopt::begin() {
+    // A thread that registers hooks at the same time waits: its tasks need this, too.
+    BEGUN.call_once(|| {
+        crate::adopt::begin();
         with_tasks::note_panics();
-    }
+    });
 }
 
 #[cfg(tokio_unstable)]
@@ -185,7 +189,8 @@ mod with_tasks {
     pub fn on_task_spawn(meta: &TaskMeta<'_>) {
         let spawned = SPAWNED.with(|spawned| spawned.replace(ptr::null_mut()));
         report(meta, |attr| {
-            NEWEST.store(attr.id, Relaxed);
+            // Another thread may have reported a newer one.
+            NEWEST.fetch_max(attr.id, Relaxed);
             // SAFETY: the handle is null, or `Spawning` has a reference.  The strings are as long
             // as it is said, here and below.
             unsafe {
