@@ -97,8 +97,10 @@ static inline uint32_t tdt__hash_id(uint64_t id)
 
 static inline uint64_t tdt__hash_bytes(uint64_t hash, const void *bytes, size_t n)
 {
-	for (const unsigned char *at = bytes, *end = at + n; at < end; at++)
-		hash = (hash ^ *at) * UINT64_C(0x100000001b3);
+	const unsigned char *byte = bytes; /* may be NULL if there are none */
+
+	for (size_t i = 0; i < n; i++)
+		hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
 	return hash;
 }
 

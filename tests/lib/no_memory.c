@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * malloc, calloc, realloc and reallocarray that fail when told to.  Only the calling thread is
+ * malloc, strdup, calloc, realloc and reallocarray that fail when told to.  Only the calling thread is
  * concerned.
  */
 
@@ -66,6 +66,17 @@ static UNINSTRUMENTED void *count(void *memory)
 UNINSTRUMENTED void *malloc(size_t size)
 {
 	return fails() ? NULL : count(BELOW(malloc)(size));
+}
+
+/* A sanitizer's would not call this malloc(). */
+UNINSTRUMENTED char *strdup(const char *text)
+{
+	size_t size = strlen(text) + 1;
+	char *copy = malloc(size);
+
+	if (copy != NULL)
+		memcpy(copy, text, size);
+	return copy;
 }
 
 UNINSTRUMENTED void *calloc(size_t n, size_t size)
