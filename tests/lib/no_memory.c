@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * malloc, strdup, calloc, realloc and reallocarray that fail when told to.  Only the calling thread is
- * concerned.
+ * malloc, strdup, calloc, realloc and reallocarray that fail when told to.  Only the calling thread
+ * is concerned.
  */
 
 #include <config.h>
