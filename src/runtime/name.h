@@ -15,15 +15,13 @@
  */
 static inline int tdt__name_set(char **name, const char *text)
 {
-	char *copy = NULL;
+	char *copy;
 
 	if (name == NULL)
 		return tdt__result(-EINVAL);
-	if (text != NULL) {
-		copy = strdup(text);
-		if (copy == NULL)
-			return -ENOMEM;
-	}
+	copy = text != NULL ? strdup(text) : NULL;
+	if (text != NULL && copy == NULL)
+		return -ENOMEM;
 	free(*name);
 	*name = copy;
 	return 0;

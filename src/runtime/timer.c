@@ -199,15 +199,16 @@ TDT__LEAF_POLL(tdt_sleep_ms);
 tdt_poll_t tdt_sleep_ms_poll(void *state, struct tdt_context *cx)
 {
 	struct tdt__timer *timer = state;
+	const bool starts = timer->driver == NULL;
 
 	if (timer->ended)
 		return TDT_PANICKED;
 	if (timer->ms == 0 || has_fired(timer))
 		return end_sleep(timer, TDT_READY);
 	tdt__slot_register(&timer->slot, cx->waker);
-	if (timer->driver == NULL && start_timer(timer, tdt__current.driver) != 0)
+	if (starts && start_timer(timer, tdt__current.driver) != 0)
 		return end_sleep(timer, TDT_PANICKED);
-	if (has_fired(timer)) /* before the waker was registered */
+	if (!starts && has_fired(timer)) /* before the waker was registered */
 		return end_sleep(timer, TDT_READY);
 	if (tdt__driver_stopped(timer->driver))
 		return end_sleep(timer, TDT_PANICKED);

@@ -225,7 +225,10 @@ TEST(who_waits_for_a_name_says_so)
 	answer = (const char *const[]){ "127.0.0.1", NULL };
 	handle = spawn_connect("slow.example");
 	UNTIL(asked == 1);
-	trace = tdt_backtrace(handle);
+	/* The thread of the look-up may be there before the poll that began it has ended. */
+	while ((trace = tdt_backtrace(handle)) != NULL &&
+	       tdt_trace_info(trace)->state == TDT_TASK_RUNNING)
+		tdt_trace_free(trace);
 	ck_assert_ptr_nonnull(trace);
 	text = TEXT_WRITTEN(out, tdt_trace_print(trace, out));
 	ck_assert_msg(strstr(text, "\"looking up slow.example\"") != NULL, "%s", text);

@@ -416,9 +416,8 @@ static void *race_the_driver(void *driver)
 		struct driven *task = driven_new(tdt_sleep_ms(ms == 3 ? HOUR : ms));
 		tdt_poll_t polled = driven_poll(task);
 
-		/* A short time may be up within the first poll. */
-		MUST(polled == TDT_READY ? ms != 3 : polled == TDT_PENDING && ms != 0);
-		if (polled == TDT_PENDING && ms != 3 && rand_r(&seed) % 2 == 0) {
+		MUST(polled == (ms == 0 ? TDT_READY : TDT_PENDING));
+		if (ms % 3 != 0 && rand_r(&seed) % 2 == 0) {
 			driven_wait(task);
 			MUST(driven_poll(task) == TDT_READY);
 		} else if (rand_r(&seed) % 4 == 0) {
