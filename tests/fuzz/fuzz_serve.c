@@ -39,7 +39,8 @@ static void claim_answer(const struct client *client)
 static void take_request(const uint8_t *data, size_t size)
 {
 	static const struct serve_limits limits = { TDT__SECOND, TDT__SECOND };
-	static struct server server = { .limits = &limits, .page = make_page };
+	static const struct serve_names names = { "node7", "node7.example" };
+	static struct server server = { .names = &names, .limits = &limits, .page = make_page };
 	static struct client client;
 
 	client = (struct client){ .connection = -1 };
