@@ -30,7 +30,7 @@ struct metrics_page {
 	struct tdt__durations polls, latencies;
 };
 
-/* What is printed of one process, or of all that use the library. */
+/* The metrics of one process, or of all that use the library. */
 struct metrics_pages {
 	enum metrics_form form;
 	const struct metrics_page *page;

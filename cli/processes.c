@@ -101,7 +101,10 @@ int processes_open(struct outside *outside, pid_t pid, FILE *out)
 	}
 	n = tdt__find(&outside->target, outside->found);
 	other = n != 0 && !outside->found[0].known;
-	/* Those without a task are last but for those that are unknown.  tdt itself has one. */
+	/*
+	 * A copy of the library without a task, as tdt itself has, does not count.  Such copies
+	 * are last but for those whose layout is unknown.
+	 */
 	while (n != 0 && (!outside->found[n - 1].known || outside->found[n - 1].registry.pid == 0))
 		n--;
 	outside->n_found = n;
@@ -168,7 +171,7 @@ void unreadable_note_child(struct unreadable *unreadable, pid_t pid, int status,
 	unreadable_note(unreadable, status == PROCESS_UNREADABLE ? text : reason);
 }
 
-/* What was found: `rows` has a line for each copy of the library (ps_process()). */
+/* The processes that were found: `rows` has a line for each copy of the library (ps_process()). */
 struct process_list {
 	const struct options *options;
 	pid_t pid; /* that is looked at */

@@ -14,7 +14,7 @@
  */
 pid_t *processes_all(size_t *n);
 
-/* What processes_open() returns besides PROGRAM_GOES_ON: exit statuses of a child. */
+/* Exit statuses of a child, which processes_open() returns besides PROGRAM_GOES_ON. */
 enum { PROCESS_UNREADABLE = 1, PROCESS_WITHOUT_LIBRARY = 4 };
 
 /*

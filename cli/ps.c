@@ -114,7 +114,7 @@ static const struct tdt__seen_task *oldest_task(const struct tdt__tasks *tasks)
 	return oldest;
 }
 
-/* What is wrong first of all. */
+/* Add the first of the verdicts. */
 static void add_verdict(struct tdt__string *string, const struct listing *listing)
 {
 	const struct tdt_snapshot *found = &listing->found;

@@ -46,7 +46,7 @@ static void set_setting(struct set_command *command, const char *setting)
 			  setting);
 }
 
-/* What is in force, as the library has answered. */
+/* Print the settings that are in force, as the library has answered. */
 static void print_in_force(const struct set_command *command, uint64_t watch_ns, bool by_program)
 {
 	bool recording = command->ring_size != 0;

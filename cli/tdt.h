@@ -38,7 +38,7 @@ int print_as_tdt_tree(int argc, char **argv);
 
 /* --- Options ---------------------------------------------------------------------------- */
 
-/* What may stand behind the options. */
+/* The arguments that may stand behind the options. */
 enum targets {
 	TARGET_ONE,
 	TARGET_AND_MORE,  /* the target, and arguments, which are left in `*argc` and `*argv` */

@@ -103,7 +103,7 @@ template <typename Initiation> constexpr std::string_view asio_name()
 	return type.substr(0, type.find_first_of("<>, "));
 }
 
-/* What begins an operation, without what redirect_error() and others put around it. */
+/* The type that begins an operation, without the wrapper of redirect_error() and its like. */
 template <typename Initiation> struct asio_begins {
 	using type = Initiation;
 	static const auto &of(const auto &initiation) noexcept { return initiation; }

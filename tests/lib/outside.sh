@@ -28,6 +28,19 @@ stop()
 	wait "$pid"
 }
 
+# serve TARGET|--all: a server of metrics; leaves $server, and the URL in $url.
+serve()
+{
+	: >"$tmp/url"
+	"$tdt" metrics --listen=0 "$1" >"$tmp/url" 2>"$tmp/why" 3>&- &
+	server=$!
+	until grep -q '^serving http://127.0.0.1:[1-9][0-9]*/metrics$' "$tmp/url"; do
+		kill -0 "$server" || return 1
+		sleep 0.1
+	done
+	url=$(sed 's/^serving //' "$tmp/url")
+}
+
 make_core()
 {
 	gdb -nx -batch -ex "generate-core-file $tmp/core" -p "$pid" </dev/null >"$tmp/gdb" 2>&1

@@ -101,19 +101,6 @@ has_histograms()
 
 # --- Serving ---
 
-# serve TARGET: leaves $server, and the URL in $url.
-serve()
-{
-	: >"$tmp/url"
-	"$tdt" metrics --listen=0 "$1" >"$tmp/url" 2>"$tmp/why" 3>&- &
-	server=$!
-	until grep -q '^serving http://127.0.0.1:[1-9][0-9]*/metrics$' "$tmp/url"; do
-		kill -0 "$server" || return 1
-		sleep 0.1
-	done
-	url=$(sed 's/^serving //' "$tmp/url")
-}
-
 # scrape [OPTION...]: leaves the page in $tmp/page.
 scrape()
 {

@@ -104,19 +104,6 @@ timeout 60 "$tdt" metrics --all 1 >"$tmp/listed" 2>"$tmp/why"
 status=$?
 claim "all are no target" test $status = 2
 
-# serve: leaves $server, and the URL in $url.
-serve()
-{
-	: >"$tmp/url"
-	"$tdt" metrics --all --listen=0 >"$tmp/url" 2>"$tmp/why" 3>&- &
-	server=$!
-	until grep -q '^serving http://127.0.0.1:[1-9][0-9]*/metrics$' "$tmp/url"; do
-		kill -0 "$server" || return 1
-		sleep 0.1
-	done
-	url=$(sed 's/^serving //' "$tmp/url")
-}
-
 # scrapes LINE [OPTION...]
 scrapes()
 {
@@ -145,7 +132,7 @@ third_is_found()
 }
 
 if command -v curl >/dev/null; then
-	claim "the page is served" serve
+	claim "the page is served" serve --all
 	claim "tdt itself, which has never traced a task, is not listed" says_not_server
 	claim "with all processes" scrapes "^tdt_up$labels 1\$"
 	claim "a new one is found at the next scrape" third_is_found

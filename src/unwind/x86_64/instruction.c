@@ -99,7 +99,7 @@ static size_t opcode(const unsigned char *code, struct parts *parts)
  *	v        a constant that is as wide as the operands
  *	a        an address
  *	M, Z     operands, and a constant: 1, or z
- *	t, T     operands, and for `test`, which is the first two values of `reg`, a constant: 1, or z
+ *	t, T     operands, and for `test` (the first two values of `reg`) a constant: 1, or z
  */
 static const char one_byte[] = "mmmm1zxxmmmm1zx."
 			       "mmmm1z..mmmm1z.."
