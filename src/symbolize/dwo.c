@@ -62,7 +62,8 @@ struct image {
 
 #define IMAGES_MOST ((size_t)256 << 20) /* of the process: those that are used are never freed */
 
-static size_t images_size; /* with what lies behind the end of each */
+/* With what lies behind the end of each.  Under tdt__symbol_lock. */
+static size_t images_size;
 
 /* Append `size` bytes, which are 0.  NULL: image->error says why not. */
 static char *image_extend(struct image *image, size_t size)
