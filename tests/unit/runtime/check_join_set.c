@@ -257,28 +257,23 @@ TEST(a_runtime_that_is_freed_ends_the_tasks_of_a_set)
 TEST(a_task_depends_on_one_that_it_cannot_do_without, .to = 2)
 {
 	static const char *const poll[] = { "tdt_join_set_wait", "tdt_join_set_next" };
-	struct tdt_handle *waits;
-	struct tdt_trace *trace;
+	struct test_requester asks;
 	const struct tdt_task_info *info;
+	struct tdt_future future;
 
 	go(2);
 	ck_assert_int_eq(tdt_join_set_set_name(set, "requests"), 0);
-	waits =
-	    tdt_rt_spawn(rt, _i == 0 ? tdt_join_set_wait(set) : tdt_join_set_next(set, NULL, NULL),
-			 TDT_TASK_ATTR());
-	ck_assert_ptr_nonnull(waits);
-	trace = tdt_backtrace(waits);
-	ck_assert_ptr_nonnull(trace);
-	info = tdt_trace_info(trace);
+	future = _i == 0 ? tdt_join_set_wait(set) : tdt_join_set_next(set, NULL, NULL);
+	TEST_TASK(waits, &future);
+	test_ask(&asks, waits.handle);
+	ck_assert_uint_eq(test_task_poll(&waits), TDT_PENDING);
+	info = test_answer(&asks);
 	ck_assert_uint_eq(info->n_waits, 1);
 	ck_assert_uint_eq(info->waits[0]->kind, _i == 0 ? TDT_WAIT_TASK : TDT_WAIT_OTHER);
 	ck_assert_int_eq(info->waits[0]->owner != 0, _i == 0);
 	ck_assert_str_eq(info->waits[0]->name, "requests");
-	ck_assert_int_eq(test_nodes_of(trace, poll[_i]), 1);
-	tdt_trace_free(trace);
-	ck_assert_int_eq(tdt_task_abort(waits), 0);
-	await(tdt_join(waits, NULL));
-	tdt_handle_unref(waits);
+	ck_assert_int_eq(test_nodes_of(asks.trace, poll[_i]), 1);
+	test_requester_fini(&asks);
 }
 
 /* --- What is taken over ----------------------------------------------------------- */
