@@ -358,8 +358,6 @@ libtdt_core_la_SOURCES = \
 	src/unwind/unwinder.h \
 	src/unwind/walk.h \
 	src/unwind/walk_rules.h \
-	src/unwind/walk_step.c \
-	src/unwind/walk_step.h \
 	src/watch/epoch.c \
 	src/watch/epoch.h \
 	src/watch/last_trace.c \
@@ -374,6 +372,11 @@ libtdt_core_la_SOURCES += \
 	src/capture/follow.c \
 	src/unwind/rules.c \
 	src/unwind/rules.h
+else
+libtdt_core_la_SOURCES += \
+	tests/lib/step/unwind/walk_rules.h \
+	tests/lib/walk_step.c \
+	tests/lib/walk_step.h
 endif
 if AARCH64
 libtdt_core_la_SOURCES += \

@@ -10,8 +10,6 @@
  * the register or left it unchanged.
  */
 
-#include <config.h>
-
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -27,21 +25,6 @@ struct tdt__stack_copy;
  * what tdt__stack_copy_next() would return.  On failure the walk is unchanged.  Takes
  * tdt__unwind_lock.
  */
-#if TDT_WALK_RULES
 bool tdt__follow(const struct tdt__stack_copy *copy, const uintptr_t *registers,
 		 struct tdt__walk *walk, struct tdt__registers at, struct tdt__frame *frame,
 		 enum tdt__walked *walked);
-#else
-static inline bool tdt__follow(const struct tdt__stack_copy *copy, const uintptr_t *registers,
-			       struct tdt__walk *walk, struct tdt__registers at,
-			       struct tdt__frame *frame, enum tdt__walked *walked)
-{
-	(void)copy;
-	(void)registers;
-	(void)walk;
-	(void)at;
-	(void)frame;
-	(void)walked;
-	return false;
-}
-#endif

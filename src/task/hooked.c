@@ -191,7 +191,6 @@ void tdt_hook_poll_start(const struct tdt_task_attr *attr)
 	poll_start(attr, TDT__OWN_TOP());
 }
 
-#if TDT_WALK_RULES
 /*
  * A walk ends at a CFA, and a base lies anywhere in a frame.  On its thread a runtime polls in the
  * same frame again and again, at one place or two, so the CFA is looked for once.
@@ -230,12 +229,6 @@ __attribute__((noinline)) void tdt_hook_poll_start_at(const struct tdt_task_attr
 
 	poll_start(attr, cfa);
 }
-#else
-void tdt_hook_poll_start_at(const struct tdt_task_attr *attr, uintptr_t base)
-{
-	poll_start(attr, base);
-}
-#endif
 
 void tdt_hook_poll_end(const struct tdt_task_attr *attr)
 {

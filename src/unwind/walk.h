@@ -9,11 +9,9 @@
  * Each word that it reads lies between the first frame's sp and `top`.  So if that range is one
  * readable piece of stack (readable.h), the walk can't fault, whatever the range holds.
  *
- * There are two implementations: walk_rules.h, and walk_step.h, by libunwind's own cursor.  The
- * slow one is the reference with which the tests compare the fast one.
+ * The walk is by rules (walk_rules.h).  `make check-step` has the tests' reference in its place, a
+ * walk by libunwind's own cursor.
  */
-
-#include <config.h>
 
 #include <stdint.h>
 
@@ -57,8 +55,4 @@ static inline TDT__UNINSTRUMENTED uintptr_t tdt__word_at(uintptr_t address)
 	return *(const volatile uintptr_t *)address;
 }
 
-#if TDT_WALK_RULES
 #include "unwind/walk_rules.h"
-#else
-#include "unwind/walk_step.h"
-#endif

@@ -77,6 +77,9 @@ tests_lib_libhelpers_a_SOURCES = \
 if RUNTIME
 tests_lib_libhelpers_a_SOURCES += tests/lib/driven.c
 endif
+if WALK_RULES
+tests_lib_libhelpers_a_SOURCES += tests/lib/walk_step.c tests/lib/walk_step.h
+endif
 tests_lib_libhelpers_a_CPPFLAGS = $(AM_CPPFLAGS) $(tests_plugins_cppflags)
 tests_lib_libhelpers_a_CFLAGS = $(tests_cflags)
 

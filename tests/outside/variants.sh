@@ -130,12 +130,20 @@ for cxx in "$TEST_GXX" "$TEST_CLANGXX"; do
 	done
 done
 
+by_rules()
+{
+	grep -q 'TDT_WALK_RULES 1' "$top_builddir/config.h"
+}
+reference=
+by_rules || reference="-I$top_srcdir/tests/lib/step -I$top_srcdir/tests"
+
 # libtdt itself in the program, compiled with it.
+# shellcheck disable=SC2086 # lists of flags
 build_lto()
 {
 	flags=$($PKG_CONFIG --cflags --libs libunwind-generic libdw zlib) &&
 		"$TEST_GCC" -O2 -g -flto=auto -std=gnu11 -fexceptions -fno-omit-frame-pointer \
-			-w -D_GNU_SOURCE -I"$top_builddir" \
+			-w -D_GNU_SOURCE $reference -I"$top_builddir" \
 			-I"$top_srcdir" -I"$top_srcdir/include" -I"$top_srcdir/src" \
 			"$fixtures/tree_main.c" "$fixtures/tree.c" $(lto_sources) -lgcc_s \
 			$flags -lelf -liberty -o tree
@@ -147,13 +155,13 @@ lto_sources()
 	for source in "$top_srcdir"/src/*.c "$top_srcdir"/src/*/*.c \
 		"$top_srcdir/src/unwind/$machine"/*.[cS] "$top_srcdir"/tree-printer/*.c; do
 		case $source in
-		*/follow.c | */rules.c) grep -q 'TDT_WALK_RULES 1' "$top_builddir/config.h" &&
-			echo "$source" ;;
+		*/follow.c | */rules.c) ! by_rules || echo "$source" ;;
 		*/probes.c) grep -q 'TDT_PROBES 1' "$top_builddir/config.h" && echo "$source" ;;
 		*'*'* | */src/runtime/*) ;;
 		*) echo "$source" ;;
 		esac
 	done
+	by_rules || echo "$top_srcdir/tests/lib/walk_step.c"
 }
 
 if [ "${TDT_TEST_FULL-}" != 1 ]; then

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers unwind/walk_rules, unwind/walk_step, unwind/rules, unwind/unwinder.  On every stack the
- * walk yields what libunwind's own cursor yields, and what walk_step.c yields; and so does a
- * capture, which walks only as far as two leaves differ.
+ * Covers unwind/walk_rules, unwind/rules, unwind/unwinder.  On every stack the walk yields what
+ * libunwind's own cursor yields, and what walk_step.c yields; and so does a capture, which walks
+ * only as far as two leaves differ.
  *
  * The stacks are random trees of calls (always the same ones) of the functions of frames.c, as it
  * was compiled for this program, and in the libraries that TDT_TEST_FRAMES names: walk.sh makes
@@ -23,9 +23,9 @@
 #include "lib/frames.h"
 #include "lib/poll_now.h"
 #include "lib/test.h"
+#include "lib/walk_step.h"
 #include "unwind/registers.h"
 #include "unwind/walk.h"
-#include "unwind/walk_step.h"
 
 #define FRAMES_MAX 512
 #define LEAVES_MAX 128

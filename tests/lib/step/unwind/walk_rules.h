@@ -2,42 +2,12 @@
 #pragma once
 
 /*
- * The walk by libunwind's cursor: the reference with which tests compare the walk by rules.
+ * What --with-walk=step compiles in the place of src/unwind/walk_rules.h: the library's walk is the
+ * tests' reference.
  */
 
-#include <libunwind.h>
+#include "lib/walk_step.h"
 
-#include "symbolize/modules.h"
-#include "unwind/walk.h"
-
-struct tdt__walk_step {
-	struct tdt__modules *modules;
-	struct tdt__registers from; /* what the cursor starts with */
-	struct tdt__registers at;
-	unw_cursor_t cursor;
-	uintptr_t top;
-	uint32_t learns; /* not used: each step takes the lock anyway */
-	uintptr_t low;  /* no word of the stack is read below this address */
-	intptr_t shift; /* see tdt__walk_start_copied() in walk_rules.h */
-	enum tdt_cut cut;
-	bool first;
-};
-
-bool tdt__walk_step_init(struct tdt__walk_step *walk);
-void tdt__walk_step_fini(struct tdt__walk_step *walk);
-void tdt__walk_step_start(struct tdt__walk_step *walk, struct tdt__registers from, uintptr_t top);
-
-/*
- * Make sure that the walk's modules have the module that `pc` lies in now, if there is memory, so
- * that the PC can be named.  Takes tdt__unwind_lock.
- */
-void tdt__walk_step_meet(struct tdt__walk_step *walk, uintptr_t pc);
-
-void tdt__walk_step_start_copied(struct tdt__walk_step *walk, struct tdt__registers from,
-				 uintptr_t top, intptr_t shift);
-enum tdt__walked tdt__walk_step_next(struct tdt__walk_step *walk, struct tdt__frame *frame);
-
-#if !TDT_WALK_RULES
 #define tdt__walk tdt__walk_step
 #define tdt__walk_init tdt__walk_step_init
 #define tdt__walk_fini tdt__walk_step_fini
@@ -95,10 +65,8 @@ static inline void tdt__walk_adopt(struct tdt__walk_step *walk, const struct tdt
  */
 static inline bool tdt__walk_leads_to(const struct tdt__frame *frame,
 				      const struct tdt__frame *caller)
-
 {
 	(void)frame;
 	(void)caller;
 	return false;
 }
-#endif

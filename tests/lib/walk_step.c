@@ -6,12 +6,15 @@
  * information in the modules (pages.h).
  */
 
-#include "unwind/walk_step.h"
+#include <config.h>
+
+#include "lib/walk_step.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "capture/follow.h"
 #include "host/loaded.h"
 #include "host/pages.h"
 #include "host/unloads.h"
@@ -246,3 +249,19 @@ enum tdt__walked tdt__walk_step_next(struct tdt__walk_step *walk, struct tdt__fr
 	pthread_mutex_unlock(&tdt__unwind_lock);
 	return walked;
 }
+
+#if !TDT_WALK_RULES
+/* The cursor itself follows what it can. */
+bool tdt__follow(const struct tdt__stack_copy *copy, const uintptr_t *registers,
+		 struct tdt__walk *walk, struct tdt__registers at, struct tdt__frame *frame,
+		 enum tdt__walked *walked)
+{
+	(void)copy;
+	(void)registers;
+	(void)walk;
+	(void)at;
+	(void)frame;
+	(void)walked;
+	return false;
+}
+#endif
