@@ -6,8 +6,6 @@
 #include "cli/tdt.h"
 #include "reader/dump.h"
 
-#define NAMING_TIME (20 * TDT__SECOND)
-
 struct answer {
 	struct tdt__tasks tasks;
 	struct tdt__findings *findings;

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "cli/answer.h"
 #include "cli/tdt.h"
 #include "cli/last.h"
@@ -44,7 +43,7 @@ static int print_snapshot(FILE *file, void *arg)
 	error = tdt__out_end(&out);
 	return error != 0 ? error
 			  : tdt__snapshot_print_by(printing->snapshot, file, &options,
-						   tdt__clock() + NAMING_TIME);
+						   bound_naming());
 }
 
 static int dump_registry(void *arg, struct outside *outside, size_t registry)

@@ -32,8 +32,8 @@ static void open_files(struct diff_command *command, int argc, char **argv)
 {
 	const struct options *options = &command->options;
 
-	if (options->target != NULL || options->debug_dir != NULL || options->no_request ||
-	    options->ptrace || options->no_symbols)
+	if (options->target != NULL || options->debug_dir != NULL || options->debuginfod ||
+	    options->no_request || options->ptrace || options->no_symbols)
 		bad_usage("options for a process need --after=TIME", "");
 	if (argc != 2)
 		bad_usage("two files are needed, or --after=TIME and a process", "");
@@ -263,8 +263,8 @@ static int compare_moments(const struct diff_command *command, FILE *out,
 		const struct tdt_snapshot *then = &before->answers[i].findings->public,
 					  *now = &after->answers[i].findings->public;
 
-		tdt__snapshot_name(then, tdt__clock() + NAMING_TIME, &unnamed);
-		tdt__snapshot_name(now, tdt__clock() + NAMING_TIME, &unnamed);
+		tdt__snapshot_name(then, bound_naming(), &unnamed);
+		tdt__snapshot_name(now, bound_naming(), &unnamed);
 		status = print_changes(&command->options, out, then, now);
 	}
 	return status == PROGRAM_GOES_ON ? EXIT_SUCCESS : status;

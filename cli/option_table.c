@@ -76,7 +76,9 @@ const struct option_row option_rows[] = {
 	 * read are counted, by the reason. */
 	FLAG(METRICS, "all", all_processes,
 	     "of all processes that use the library and may be read"),
-	/* Read a core file, made by the kernel or by `gcore`(1). */
+	/* Read a core file, made by the kernel or by `gcore`(1).  One that is compressed, as
+	 * systemd-coredump(8) stores it (`coredumpctl info` names the file), is decompressed by
+	 * zstd, xz, lz4 or gzip into a file without a name below `$TMPDIR`, or /var/tmp. */
 	TEXT(SAVED, 0, "core", "FILE", core, "read a core file instead of a process"),
 	/*
 	 * Read the recordings in that directory (`TDT_RECORD_DIR`).  Of several, the newest one of
@@ -96,6 +98,12 @@ const struct option_row option_rows[] = {
 	/* The directory of separate debug files, instead of `/usr/lib/debug`. */
 	TEXT(SAVED | TOP | PROFILE | DIFF, 0, "debug-dir", "DIR", debug_dir,
 	     "separate debug files, instead of /usr/lib/debug"),
+	/* Get debug files that are not found on this machine by `debuginfod`(8) from the servers of
+	 * the variable `DEBUGINFOD_URLS`.  Without this, or `TDT_DEBUGINFOD=1` in the environment,
+	 * names are looked up without a network.  Names whose file takes too long are left out; a
+	 * longer `--timeout` gives the servers more time. */
+	FLAG(SAVED | TOP | PROFILE | DIFF, "debuginfod", debuginfod,
+	     "get debug files that are missing here from the servers of DEBUGINFOD_URLS"),
 
 	/* --- Which tasks --- */
 

@@ -74,6 +74,7 @@ struct options {
 	const char *core;   /* a core file */
 	const char *dir;    /* recordings: a directory or a file */
 	const char *exe, *sysroot, *debug_dir;
+	bool debuginfod; /* ask its servers, too */
 	bool no_files;  /* of modules are opened: not an option of the user's */
 	bool each_process; /* a line for each process is printed.  The same. */
 	unsigned width; /* of the terminal, in columns; 0: there is none.  The same. */

@@ -148,13 +148,19 @@ int compare_tasks(enum task_key key, const struct tdt_task_info *a,
 
 /* --- Options ------------------------------------------------------------------------ */
 
-/* The directory must last as long as the program, as arguments do. */
-static void set_debug_dir(const char *directory)
+/* Where debug files are searched for.  The list must last as long as the program. */
+static void choose_debug_files(const struct options *options)
 {
 	static char list[4096];
 
-	if (snprintf(list, sizeof list, ":.debug:%s", directory) >= (int)sizeof list)
-		bad_usage("too long a path: ", directory);
+	tdt__debugfile_by_environment();
+	if (options->debuginfod && getenv("DEBUGINFOD_URLS") == NULL)
+		bad_usage("--debuginfod needs the servers' URLs in DEBUGINFOD_URLS", "");
+	tdt__debugfile_asks_servers |= options->debuginfod;
+	if (options->debug_dir == NULL)
+		return;
+	if (snprintf(list, sizeof list, ":.debug:%s", options->debug_dir) >= (int)sizeof list)
+		bad_usage("too long a path: ", options->debug_dir);
 	tdt__debugfile_path = list;
 }
 
@@ -183,8 +189,7 @@ void take_target(struct options *options, int *argc, char ***argv, enum targets 
 		bad_usage("more than one target: ", options->targets[1]);
 	if (*argc > 0 && !more)
 		bad_usage("more than one target: ", (*argv)[0]);
-	if (options->debug_dir != NULL)
-		set_debug_dir(options->debug_dir);
+	choose_debug_files(options);
 }
 
 void read_command_line(enum command_number command, struct options *options, int *argc,

@@ -6,14 +6,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/text.h"
 #include "cli/tdt.h"
 #include "recording/summary.h"
 #include "tree-printer/perfetto.h"
 #include "tree-printer/summaries.h"
-
-#define NAMES_TIME (20 * TDT__SECOND) /* less than the child is given */
 
 struct recording_writing {
 	const struct recording_read *read;
@@ -37,7 +34,7 @@ static int put_trace(FILE *out, void *arg)
 {
 	const struct recording_writing *writing = arg;
 	struct tdt__perfetto_modules names = { .modules = writing->read->modules,
-					       .deadline = tdt__clock() + NAMES_TIME };
+					       .deadline = bound_naming() };
 	const struct tdt__perfetto_options options = { .gzip = writing->gzip,
 						       .names = tdt__perfetto_name,
 						       .data = &names };
@@ -61,7 +58,7 @@ static int put_summary(FILE *out, void *arg)
 
 	if (summary != NULL)
 		error = tdt__summary_print(summary, out, writing->print, options->print.full,
-					   writing->read->modules, tdt__clock() + NAMES_TIME);
+					   writing->read->modules, bound_naming());
 	tdt__summary_free(summary);
 	return error;
 }

@@ -21,7 +21,6 @@
 #include "recording/module_table.h"
 #include "recording/process.h"
 #include "recording/read.h"
-#include "symbolize/debugfile.h"
 #include "symbolize/modules.h"
 #include "tree-printer/forms.h"
 #include "tree-printer/terminal.h"
@@ -321,7 +320,6 @@ int recording_read_chosen(const char *path, struct recording_read *read)
 
 	if (status != PROGRAM_GOES_ON)
 		return status;
-	tdt__debugfile_by_environment();
 	recordings_say_chosen(&files);
 	chosen = &files.file[files.chosen].path;
 	status = recording_read(*chosen, read);

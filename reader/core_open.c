@@ -17,6 +17,7 @@
 #include "reader/core.h"
 #include "reader/elf_facts.h"
 #include "reader/target.h"
+#include "reader/unpack.h"
 
 #define MOST_SEGMENTS (1u << 20)
 #define MOST_NOTE_BYTES (UINT64_C(64) << 20)
@@ -268,7 +269,7 @@ static int open_core_file(const char *path, struct tdt__trouble *trouble)
 		return tdt__trouble(trouble, file, "%s is not a regular file", path);
 	if (file < 0)
 		return tdt__trouble(trouble, file, "%s: %s", path, strerror(-file));
-	return file;
+	return tdt__unpack(file, path, trouble);
 }
 
 int tdt__target_open_core(struct tdt__target *target, const char *path,

@@ -60,6 +60,8 @@ libtdt_reader_la_SOURCES = \
 	reader/threads.h \
 	reader/trees.c \
 	reader/trees.h \
+	reader/unpack.c \
+	reader/unpack.h \
 	reader/walk.c \
 	reader/walk.h
 libtdt_reader_la_LIBADD = -lm

@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,13 +20,13 @@
 static char default_path[] = ":.debug:/usr/lib/debug";
 char *tdt__debugfile_path = default_path;
 
-static bool asks_debuginfod;
+bool tdt__debugfile_asks_servers;
 
 void tdt__debugfile_by_environment(void)
 {
 	const char *wanted = secure_getenv("TDT_DEBUGINFOD");
 
-	asks_debuginfod = wanted != NULL && strcmp(wanted, "1") == 0;
+	tdt__debugfile_asks_servers = wanted != NULL && strcmp(wanted, "1") == 0;
 }
 
 static bool same_build_id(int fd, const unsigned char *bits, size_t n)
@@ -191,7 +190,7 @@ int tdt__debugfile_find(Dwfl_Module *elf, void **info, const char *name, Dwarf_A
 			fd = open_beside(elf, real, debuglink, crc, found);
 		free(real);
 	}
-	if (fd < 0 && asks_debuginfod)
+	if (fd < 0 && tdt__debugfile_asks_servers)
 		fd = dwfl_standard_find_debuginfo(elf, info, name, base, path, ".", crc, found);
 	return fd;
 }
@@ -222,7 +221,7 @@ int tdt__debugfile_find_shared(Dwfl_Module *elf, const char *path, Dwarf *dwarf,
 	fd = open_by_build_id(bits, (size_t)n, found);
 	if (fd < 0 && path != NULL)
 		fd = open_shared(path, name, bits, (size_t)n, found);
-	if (fd < 0 && asks_debuginfod)
+	if (fd < 0 && tdt__debugfile_asks_servers)
 		fd = dwfl_standard_find_debuginfo(elf, &none, "", 0, path, ".", 0, found);
 	return fd;
 }

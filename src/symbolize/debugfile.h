@@ -6,6 +6,8 @@
  * the namer only (namer.h).
  */
 
+#include <stdbool.h>
+
 #include <elfutils/libdwfl.h>
 
 /*
@@ -14,6 +16,12 @@
  * another path.
  */
 extern char *tdt__debugfile_path;
+
+/*
+ * Whether the servers of DEBUGINFOD_URLS are asked for files that are not found here.  A program
+ * whose user wants that sets it.
+ */
+extern bool tdt__debugfile_asks_servers;
 
 /*
  * Read from the environment whether the user wants debuginfod.  Call this before the namer starts,

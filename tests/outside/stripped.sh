@@ -16,13 +16,16 @@ program=${top_builddir:?}/tests/outside/.libs/leaves
 test -x "$program" || skip_all "built without a shared library"
 command -v strip >/dev/null || skip_all "there is no strip (Debian: binutils)"
 
+options=
+
 # look LIBRARIES: what the program prints is in $tmp/inside, what tdt prints of it in $tmp/outside.
 look()
 {
 	LD_LIBRARY_PATH=$1
 	export LD_LIBRARY_PATH
 	start "$program" || return
-	env -u LD_LIBRARY_PATH "$tdt" bt --format=folded "$pid" >"$tmp/folded" 2>"$tmp/why"
+	# shellcheck disable=SC2086 # none, or one
+	env -u LD_LIBRARY_PATH "$tdt" bt $options --format=folded "$pid" >"$tmp/folded" 2>"$tmp/why"
 	result=$?
 	cat "$tmp/why"
 	! grep -q 'not permitted' "$tmp/why" || result=0 # what is outside is skipped
@@ -75,4 +78,35 @@ for demo in $demos; do
 	trees "$demo" "$tmp/libs" >"$tmp/$demo.stripped"
 	same "and in the trees of the demo $demo" "$tmp/$demo.whole" "$tmp/$demo.stripped"
 done
+
+# The program's debug file is where a server of debuginfod has it, and nowhere else.
+cp "$program" "$tmp/leaves"
+id=$(readelf -n "$program" | sed -n 's/.*Build ID: //p')
+served=$tmp/server/buildid/$id
+mkdir -p "$served"
+objcopy --only-keep-debug "$program" "$served/debuginfo"
+strip "$tmp/leaves"
+program=$tmp/leaves
+DEBUGINFOD_URLS=file://$tmp/server
+DEBUGINFOD_CACHE_PATH=$tmp/cache
+export DEBUGINFOD_CACHE_PATH
+asked()
+{
+	options=$1
+	look "$top_builddir/.libs"
+}
+if grep -q 'not permitted' "$tmp/why"; then
+	skip "debug files of a server" "reading another process is not permitted here"
+elif ! ls /usr/lib*/libdebuginfod.so.1 /usr/lib*/*/libdebuginfod.so.1 >/dev/null 2>&1; then
+	skip "debug files of a server" "there is no libdebuginfod"
+else
+	claim "the program is stripped, too" asked ""
+	claim "its names are missing" test "$(grep -c '(leaves+0x' "$tmp/outside")" != 0
+	claim "no server was asked" test ! -e "$tmp/cache"
+	claim "with --debuginfod the servers are asked" asked --debuginfod
+	same "and have the names" "$tmp/outside.whole" "$tmp/outside"
+	unset DEBUGINFOD_URLS
+	claim "without a server that is refused" sh -c \
+		"'$tdt' bt --debuginfod 1 2>&1 | grep -q 'needs the servers'"
+fi
 plan

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers reader/target, reader/process, reader/core, reader/core_open, reader/elf_facts.
- * Memory of a process, which is this one, and of core files that the test makes
- * up.
+ * Covers reader/target, reader/process, reader/core, reader/core_open, reader/elf_facts,
+ * reader/unpack.  Memory of a process, which is this one, and of core files that the test makes up.
  */
 
 #include <elf.h>
@@ -501,6 +500,60 @@ TEST(a_core_file_that_was_cut_short_is_read_as_far_as_it_goes)
 				 size < offsetof(struct core_image, files));
 		tdt__target_close(&target);
 	}
+}
+
+static const char *const packers[] = { "zstd", "xz", "lz4", "gzip" };
+
+/* Open the core file as the program compresses it, less some bytes at the end. */
+static int open_packed(const char *packer, off_t less)
+{
+	int plain = memfd_create("core", 0), packed = memfd_create("core.packed", 0), error;
+	char text[64];
+
+	ck_assert(plain >= 0 && packed >= 0);
+	ck_assert_int_eq(write(plain, &core, sizeof core), sizeof core);
+	ck_assert_int_eq(lseek(plain, 0, SEEK_SET), 0);
+	snprintf(text, sizeof text, "%s -c <&%d >&%d", packer, plain, packed);
+	ck_assert_int_eq(system(text), 0);
+	ck_assert_int_eq(ftruncate(packed, lseek(packed, 0, SEEK_END) - less), 0);
+	snprintf(text, sizeof text, "/proc/self/fd/%d", packed);
+	error = tdt__target_open_core(&target, text, &trouble);
+	close(plain);
+	close(packed);
+	return error;
+}
+
+TEST(a_compressed_core_file_is_read, .to = 4)
+{
+	char text[64], got[4];
+
+	NOT_TRIED_IF(is_emulated(), "emulated: programs of this machine are not executed");
+	snprintf(text, sizeof text, "command -v %s >/dev/null", packers[_i]);
+	NOT_TRIED_IF(system(text) != 0, "there is no program of that compression");
+	make_core();
+	ck_assert_int_eq(open_packed(packers[_i], 0), 0);
+	ck_assert(tdt__target_read(&target, CORE_AT + 62, got, 4));
+	ck_assert_int_eq(memcmp(got, "1122", 4), 0);
+	ck_assert_uint_eq(target.core->missing, 0);
+	tdt__target_close(&target);
+}
+
+TEST(a_core_file_that_cannot_be_decompressed_is_refused_with_the_command)
+{
+	NOT_TRIED_IF(is_emulated(), "emulated: programs of this machine are not executed");
+	make_core();
+	ck_assert_int_eq(open_packed("gzip", 9), -EIO);
+	ck_assert_ptr_nonnull(strstr(trouble.text, "it failed"));
+	ck_assert_int_eq(setenv("TMPDIR", "/nowhere", 1), 0);
+	ck_assert_int_eq(open_packed("gzip", 0), -EIO);
+	ck_assert_ptr_nonnull(strstr(trouble.text, strerror(ENOENT)));
+	ck_assert_int_eq(unsetenv("TMPDIR"), 0);
+	ck_assert_int_eq(setenv("PATH", "/nowhere", 1), 0);
+	ck_assert_int_eq(open_packed("/bin/gzip", 0), -EIO);
+	ck_assert_ptr_nonnull(strstr(trouble.text, "gzip could not decompress"));
+	ck_assert_ptr_nonnull(strstr(trouble.text, "it is not installed"));
+	ck_assert_ptr_nonnull(strstr(trouble.text, "gzip -dc FILE >core"));
+	ck_assert_ptr_nonnull(strstr(trouble.text, "coredumpctl"));
 }
 
 TEST(a_core_file_that_was_cut_short_before_its_notes_is_called_truncated)
