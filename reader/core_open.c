@@ -49,8 +49,6 @@ static int core_no_memory(const struct core_opening *opening)
 	return tdt__trouble(opening->trouble, -ENOMEM, "there is not enough memory");
 }
 
-/* --- Notes -------------------------------------------------------------------------- */
-
 static uint64_t note_word(const char *words, size_t index)
 {
 	uint64_t word;
@@ -166,8 +164,6 @@ static int read_core_notes(struct core_opening *opening, const Elf64_Phdr *heade
 	free(notes);
 	return error;
 }
-
-/* --- Segments ----------------------------------------------------------------------- */
 
 /* A file that was cut short has less of a segment than its header says. */
 static void add_segment(struct core_opening *opening, const Elf64_Phdr *header)

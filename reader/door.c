@@ -17,8 +17,6 @@
 
 #include "base/clock.h"
 
-/* --- What is wrong ------------------------------------------------------------------------ */
-
 /* No thread of the process listens.  `door` of the registry says why. */
 static int nobody_listens(const struct tdt__target *target, const struct tdt_registry *registry,
 			  struct tdt__trouble *trouble)
@@ -86,8 +84,6 @@ static int broken_off(struct tdt__trouble *trouble)
 			    "the process has broken off the connection, or has ended");
 }
 
-/* --- The descriptor ----------------------------------------------------------------------- */
-
 /*
  * Whether the process that the registry belongs to is the target.  A child of fork() has its
  * parent's registry and descriptors until it uses the library, and its parent would answer.
@@ -151,8 +147,6 @@ static int take_descriptor(const struct tdt__target *target, const struct tdt_re
 	errno = EBADF;
 	return no_descriptor("pidfd_getfd(2)", target, trouble);
 }
-
-/* --- Messages ----------------------------------------------------------------------------- */
 
 static struct tdt_outside_header begin_request(struct tdt__door *door, uint16_t kind, size_t size)
 {
@@ -291,8 +285,6 @@ int tdt__door_request(struct tdt__door *door, struct tdt_outside_header *header,
 	memcpy(header, door->message, size);
 	return 0;
 }
-
-/* --- Opening ------------------------------------------------------------------------------ */
 
 /* Make a connection through the door `file`.  Returns 0 or a negative errno. */
 static int connect_through(struct tdt__door *door, int file)

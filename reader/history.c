@@ -17,8 +17,6 @@
 #define NOTE_TRIES 10
 #define PANIC_FILE_MAX 4096
 
-/* --- Counters ----------------------------------------------------------------------- */
-
 void tdt__history_counters(const struct tdt__target *target, const struct tdt_registry *registry,
 			   struct tdt_registry_counters *sum)
 {
@@ -60,8 +58,6 @@ void tdt__history_counts(const struct tdt__tasks *tasks, struct tdt_counts *coun
 	counts->ended = counts->spawned > live ? counts->spawned - live : 0;
 }
 
-/* --- Misuse ------------------------------------------------------------------------- */
-
 bool tdt__history_misuse(const struct tdt__tasks *tasks, struct tdt__seen_misuse *seen)
 {
 	struct tdt_misuse *misuse = &seen->misuse;
@@ -76,8 +72,6 @@ bool tdt__history_misuse(const struct tdt__tasks *tasks, struct tdt__seen_misuse
 	misuse->reason = seen->reason;
 	return true;
 }
-
-/* --- Panics ------------------------------------------------------------------------- */
 
 /* Read the note at `address` until it is whole.  False: there is none. */
 static bool read_whole_note(const struct tdt__target *target, uint64_t address, void *note,
@@ -172,8 +166,6 @@ void tdt__history_panics(struct tdt__tree_reader *reader, struct tdt__findings *
 	free(panic);
 }
 
-/* --- Lost wake-ups ------------------------------------------------------------------ */
-
 void tdt__history_losts(const struct tdt__target *target, const struct tdt_registry *registry,
 			uint64_t counted, uint64_t now, struct tdt__losts *losts)
 {
@@ -201,8 +193,6 @@ void tdt__history_lost(struct tdt__tree_reader *reader, struct tdt__findings *fi
 			tdt__findings_add_lone(findings, TDT__LOST_WAKEUP, TDT_ANSWER_LAST,
 					       tdt__past_lost(&view, losts, i));
 }
-
-/* --- Orphaned locks ----------------------------------------------------------------- */
 
 bool tdt__history_ended(void *arg, uint64_t id, struct tdt_registry_holder *ended)
 {

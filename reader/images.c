@@ -24,8 +24,6 @@
 /* In place of a descriptor. */
 enum { NOT_OPENED = -2, NO_FILE = -1 };
 
-/* --- The table ---------------------------------------------------------------------- */
-
 /* A module in memory, for tdt__elf_facts(). */
 struct loaded_image {
 	const struct tdt__target *target;
@@ -122,8 +120,6 @@ void tdt__images_fini(struct tdt__images *images)
 	free(images->file);
 	tdt__modules_unref(images->table);
 }
-
-/* --- Files -------------------------------------------------------------------------- */
 
 static bool read_file_image(void *image, uint64_t offset, void *buffer, size_t size)
 {

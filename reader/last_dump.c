@@ -15,8 +15,6 @@ struct last_trees {
 	struct tdt__stacks *stacks; /* the tree at hand, with room for TDT__TREE_FRAMES_MAX */
 };
 
-/* --- Trees -------------------------------------------------------------------------------- */
-
 /* Add a stack as one leaf.  The tree merges the frames that stacks share. */
 static void append_recorded(struct last_trees *trees, uint32_t number)
 {
@@ -114,8 +112,6 @@ static void collect_last(struct last_trees *trees, struct tdt__findings *finding
 					tdt__child_place(&member->info),
 					answer != TDT_ANSWER_NONE ? stacks : NULL);
 }
-
-/* --- The dump ----------------------------------------------------------------------------- */
 
 static bool note_recorded_process(struct tdt__findings *findings, const struct tdt__tasks *tasks)
 {

@@ -13,8 +13,6 @@
 
 #define POLL_TRIES 3 /* to read the stack of a poll that moves */
 
-/* --- Stacks of polls ---------------------------------------------------------------------- */
-
 static bool polls_still(const struct tdt__tasks *tasks, const struct tdt__seen *seen)
 {
 	struct tdt_task_record now;
@@ -92,8 +90,6 @@ struct tdt__stacks *tdt__live_poll(struct tdt__live_stacks *live, struct tdt__se
 		   : NULL;
 	return from != NULL ? tdt__walk_join(stacks, from) : stacks;
 }
-
-/* --- Stacks of fibers --------------------------------------------------------------------- */
 
 /* A suspended stack, and what must not have changed when it was read. */
 struct suspended {

@@ -22,8 +22,6 @@
 
 #define STATUS_SIZE 8192
 
-/* --- What is wrong ------------------------------------------------------------------ */
-
 /* The text behind `key` ("\nUid:") in /proc/PID/status; "" if it is not there. */
 static const char *status_value(const char *status, const char *key)
 {
@@ -113,8 +111,6 @@ static int no_process(pid_t pid, struct tdt__trouble *trouble)
 			    pid);
 }
 
-/* --- Mappings ----------------------------------------------------------------------- */
-
 /* In /proc/PID/maps, a newline in a path is written as \012. */
 static void unescape_path(char *path)
 {
@@ -179,8 +175,6 @@ static int read_maps(struct tdt__target *target)
 	return error;
 }
 
-/* --- Time --------------------------------------------------------------------------- */
-
 /* The offset of CLOCK_MONOTONIC in a text of time namespaces(7), in nanoseconds. */
 static int64_t monotonic_offset(const char *text)
 {
@@ -227,8 +221,6 @@ static int64_t clock_offset(const struct tdt__target *target)
 	close(self.proc);
 	return offset;
 }
-
-/* --- Opening ------------------------------------------------------------------------ */
 
 /*
  * Read the first module's header: that shows whether memory may be read at all, and whether the

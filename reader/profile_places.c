@@ -13,8 +13,6 @@
 #include "tree/stacks.h"
 #include "tree/trace.h"
 
-/* --- Stacks that read the same ------------------------------------------------------------ */
-
 static uint64_t mix_text(uint64_t hash, const char *text)
 {
 	return text != NULL ? tdt__hash_bytes(hash, text, strlen(text)) : hash;
@@ -60,8 +58,6 @@ static bool same_place(const struct tdt__profile_place *a, const struct tdt__pro
 	return a->group->state == b->group->state && a->group->kind == b->group->kind &&
 	       a->group->name == b->group->name && same_stack(a->leaf, b->leaf);
 }
-
-/* --- Places ------------------------------------------------------------------------------- */
 
 static int merge_place(struct tdt__profile_places *places, const struct tdt__profile_place *place)
 {

@@ -34,8 +34,6 @@ int tdt__trouble(struct tdt__trouble *trouble, int error, const char *format, ..
 	return error;
 }
 
-/* --- Mappings ----------------------------------------------------------------------- */
-
 bool tdt__target_add_mapping(struct tdt__target *target, const struct tdt__mapping *mapping)
 {
 	struct tdt__mapping *added;
@@ -60,8 +58,6 @@ struct tdt__mapping *tdt__target_mapping(const struct tdt__target *target, uint6
 		return NULL;
 	return &target->mapping[n - 1];
 }
-
-/* --- Memory ------------------------------------------------------------------------- */
 
 /* Read from the file that is mapped.  Pages that were written to are not in the file. */
 static size_t read_mapped_file(const struct tdt__target *target, uint64_t address, void *buffer,
@@ -190,8 +186,6 @@ bool tdt__target_string(const struct tdt__target *target, uint64_t address, char
 	string[n] = '\0';
 	return n > 0;
 }
-
-/* --- The rest ----------------------------------------------------------------------- */
 
 ssize_t tdt__target_proc_text(const struct tdt__target *target, const char *name, char *text,
 			      size_t size)

@@ -23,8 +23,6 @@
 
 #define RED_ZONE 128 /* bytes below the stack pointer that are in use on x86-64 */
 
-/* --- Copying ------------------------------------------------------------------------------ */
-
 /* What is looked for: the stack of a poll whose own frames begin at `top`. */
 struct stack_wanted {
 	const struct tdt__target *target;
@@ -71,8 +69,6 @@ static int copy_stack(const struct stack_wanted *wanted, struct tdt__stack *stac
 	stack->copy = NULL;
 	return -ENODATA;
 }
-
-/* --- Threads of /proc --------------------------------------------------------------------- */
 
 /* The id of a thread in its own PID namespace.  0: unknown. */
 static uint32_t own_id(const struct tdt__target *target, const char *task)
@@ -175,8 +171,6 @@ static int copy_blocked(const struct stack_wanted *wanted, uint32_t thread, cons
 	stack->copy = NULL;
 	return -EAGAIN;
 }
-
-/* --- Samples ------------------------------------------------------------------------------ */
 
 #define SAMPLE_NS 20000		/* of the thread's own time */
 #define SAMPLE_WAIT_MS 100	/* how long to wait for a thread that may be about to block */
@@ -287,8 +281,6 @@ static int sample_thread(const struct stack_wanted *wanted, uint32_t thread,
 	return error;
 }
 
-/* --- Stops -------------------------------------------------------------------------------- */
-
 static int copy_stopped(const struct stack_wanted *wanted, uint32_t thread,
 			struct tdt__stack *stack, struct tdt__sampling *sampling)
 {
@@ -305,8 +297,6 @@ static int copy_stopped(const struct stack_wanted *wanted, uint32_t thread,
 	tdt__thread_resume(&stopped);
 	return error;
 }
-
-/* --- All of them -------------------------------------------------------------------------- */
 
 /*
  * The thread whose stack has `top`: its stack pointer is the next one below.  A debugger that is in

@@ -73,8 +73,6 @@ static int read_trees(const struct tdt__tree_reader *reader, const struct tdt__s
 	return again.published == head->published && again.room == head->room ? 0 : -EAGAIN;
 }
 
-/* --- From entries to stacks --------------------------------------------------------- */
-
 /* Whether the parents lead from each entry to the top: they could form a ring. */
 static bool leads_to_top(const struct tdt_registry_entry *entry, uint32_t n)
 {

@@ -26,8 +26,6 @@
 
 #include "base/text.h"
 
-/* --- Packages ------------------------------------------------------------------------------ */
-
 /* Returns what follows `components` more components of `path`; NULL: there are not so many. */
 static const char *skip_components(const char *path, int components)
 {
@@ -181,8 +179,6 @@ bool tdt__same_package(struct tdt__package a, struct tdt__package b)
 	return a.n == b.n && (a.n == 0 || memcmp(a.name, b.name, a.n) == 0);
 }
 
-/* --- Languages ----------------------------------------------------------------------------- */
-
 /* The libraries that the standard libraries are made of. */
 static bool is_language_module(const char *module)
 {
@@ -213,8 +209,6 @@ bool tdt__clones_waker(const struct tdt_frame *frame)
 {
 	return frame->file != NULL && strstr(frame->file, "/core/src/task/wake.rs") != NULL;
 }
-
-/* --- tdt ------------------------------------------------------------------------------------ */
 
 bool tdt__is_plumbing(const struct tdt_frame *frame)
 {

@@ -60,8 +60,6 @@ enum { BEGINS = 1, GOES_ON = 2 };
  */
 #define SEQUENCE 11735
 
-/* --- The way out --- */
-
 static void write_raw(struct tdt__packets *packets, const void *bytes, size_t n)
 {
 	if (packets->error != 0 || n == 0)
@@ -112,8 +110,6 @@ static void put_bytes(struct tdt__packets *packets, const void *bytes, size_t n)
 		memcpy(packets->buffer + packets->used, from, n);
 	packets->used += n;
 }
-
-/* --- Packets --- */
 
 /*
  * Write a packet: its first fields, which are in `packet`, what is new in the interned data, and
@@ -300,8 +296,6 @@ int tdt__packets_end(struct tdt__packets *packets)
 	return packets->error;
 }
 
-/* --- Texts --- */
-
 uint32_t tdt__packets_intern(struct tdt__packets *packets, enum tdt__interned field,
 			     const char *text, size_t n)
 {
@@ -332,8 +326,6 @@ uint32_t tdt__packets_name(struct tdt__packets *packets, enum tdt__interned fiel
 	tdt__string_free(&escaped);
 	return iid;
 }
-
-/* --- Annotations --- */
 
 void tdt__packets_annotate_named(struct tdt__string *annotations, uint32_t name, uint64_t value)
 {

@@ -28,8 +28,6 @@ _Static_assert(offsetof(struct tdt_leaf, n) == 4 && offsetof(struct tdt_leaf, fr
 #define LIST_SLICE 16u   /* frames that are read at a time */
 #define TEXTS_SIZE 1024u /* bytes that are read at a time; half of it is more than a string */
 
-/* --- Frames --------------------------------------------------------------------------- */
-
 /*
  * A piece of the host's memory.  Strings lie next to each other, so that one piece often has the
  * next string, too.
@@ -132,8 +130,6 @@ static void add_listed(struct tdt__capture *capture, const struct tdt_leaf *leaf
 	}
 	tdt__capture_end(capture, last > 0 ? TDT_CUT_LIMIT : TDT_CUT_NOT);
 }
-
-/* --- Lists ----------------------------------------------------------------------------- */
 
 /* Record that the task waits, and that it is not known where. */
 static void record_unknown(struct tdt__capture *capture, const char *frame)

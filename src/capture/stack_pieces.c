@@ -17,8 +17,6 @@
 
 #define LEVELS_MAX 1024 /* so many entered stacks are looked at, each entered from the next outer */
 
-/* --- Finding the stacks ------------------------------------------------------------ */
-
 /*
  * Find the innermost entered stack that `sp` is on, from `entered` outwards, and copy its struct to
  * `*found`.  It may not be the first one, because a thread enters a stack before it switches to the
@@ -154,8 +152,6 @@ int tdt__pieces_plan(struct tdt__pieces *pieces, struct tdt__registers at, uintp
 	return 0;
 }
 
-/* --- Copying the pieces ---------------------------------------------------------------- */
-
 int tdt__pieces_read(struct tdt__pieces *pieces, unsigned char *bytes, tdt__pieces_read_fn *read)
 {
 	pieces->bytes = bytes;
@@ -200,8 +196,6 @@ int tdt__pieces_dup(struct tdt__pieces *to, const struct tdt__pieces *from)
 	}
 	return 0;
 }
-
-/* --- Walking the pieces ----------------------------------------------------------------- */
 
 static void walk(const struct tdt__pieces *pieces, struct tdt__capture *capture)
 {

@@ -38,8 +38,6 @@ union message {
 
 _Static_assert(sizeof(union message) == TDT__REQUEST_MAX, "any request fits");
 
-/* --- What each kind does ------------------------------------------------- */
-
 /*
  * Each function checks the fields behind the header of a request, does what it wants, and writes
  * the fields of the answer.  It returns 0 or a positive errno, with which the request is refused.
@@ -166,8 +164,6 @@ static int do_hello(struct tdt__connection *connection, union message *message, 
 	memcpy(message->hello.library, tdt__registry.library, sizeof message->hello.library);
 	return 0;
 }
-
-/* --- Checking and answering ---------------------------------------------- */
 
 /* By kind.  Without a function, the kind is unknown. */
 static const struct message_kind {

@@ -15,8 +15,6 @@
 
 pthread_mutex_t tdt__door_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* --- Opening and closing ------------------------------------------------- */
-
 #define FIRST_NUMBER 3 /* those before it are the standard streams */
 
 /*
@@ -83,8 +81,6 @@ void tdt__door_socket_close(struct tdt__door_socket *socket)
 		close(socket->fd);
 	socket->open = false;
 }
-
-/* --- Receiving ----------------------------------------------------------- */
 
 static ssize_t receive_ours(const struct tdt__door_socket *socket, struct msghdr *header)
 {
@@ -153,8 +149,6 @@ ssize_t tdt__door_socket_receive_socket(const struct tdt__door_socket *socket, v
 		take_brought(&header, brought);
 	return n;
 }
-
-/* --- Sending ------------------------------------------------------------- */
 
 /* Wait until the socket can send.  False: the deadline has passed. */
 static bool wait_to_send(const struct tdt__door_socket *socket, uint64_t deadline)

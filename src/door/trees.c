@@ -54,8 +54,6 @@ static void sending_fini(struct sending *sending)
 	free(sending->message);
 }
 
-/* --- The list ------------------------------------------------------------ */
-
 static size_t tasks_most(const struct tdt_outside_trees *wanted)
 {
 	return wanted->most != 0 ? wanted->most : TASKS_MOST;
@@ -116,8 +114,6 @@ static void list_wanted(struct sending *sending)
 			list_task(sending, task);
 	}
 }
-
-/* --- Answers ------------------------------------------------------------- */
 
 static tdt_poll_t outcome_of_state(enum tdt_task_state state)
 {

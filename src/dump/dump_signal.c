@@ -359,8 +359,6 @@ int tdt_recorder_on_signal(int signo, const char *path,
 			  : act_on_signal(&actions[SNAPSHOT], signo, path, ours.since_ns);
 }
 
-/* --- The environment ---------------------------------------------------------------- */
-
 /* The path is copied, because the program may overwrite its environment. */
 static void choose_by_variable(struct action *action)
 {

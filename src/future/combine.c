@@ -133,8 +133,6 @@ struct tdt_future tdt_select(const struct tdt_future *futures, size_t n, size_t 
 	return (struct tdt_future){ combined, tdt_select_poll, drop_combined };
 }
 
-/* --- A select that keeps its losers ------------------------------------------------ */
-
 struct keeping {
 	struct tdt_future *futures; /* the caller's; NULL: it has ended */
 	size_t n, *winner;	    /* `winner` may be NULL */

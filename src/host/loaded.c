@@ -25,8 +25,6 @@ bool tdt__is_loaded(uintptr_t address)
 	return _dl_find_object((void *)address, &found) == 0;
 }
 
-/* --- What memory says of a module ------------------------------------------ */
-
 static size_t padded(size_t size, size_t align)
 {
 	return (size + align - 1) & ~(align - 1);
@@ -196,8 +194,6 @@ static int describe_module(struct tdt__module *module, const struct dl_find_obje
 	errno = saved;
 	return module->path != NULL ? 0 : -ENOMEM;
 }
-
-/* --- Adding a module to a table ---------------------------------------------- */
 
 static bool is_same_module(const struct tdt__module *module, const struct dl_find_object *found)
 {

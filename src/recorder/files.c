@@ -20,8 +20,6 @@
 #include "base/write_signals.h"
 #include "recording/process.h"
 
-/* --- The files of a directory ---------------------------------------------- */
-
 struct found {
 	char name[48];
 	uint64_t bytes; /* that it takes */
@@ -118,8 +116,6 @@ static bool room_in_dir(int dir, uint64_t dir_size, uint64_t more)
 	return all <= dir_size;
 }
 
-/* --- The file of this process ---------------------------------------------- */
-
 /*
  * Create the file.  One of that name was left by this process, which has begun another block; or by
  * a process with the same id, which was started at the same time after an earlier boot.
@@ -185,8 +181,6 @@ int tdt__record_file_make(struct tdt__record_file *file, const char *dir, uint64
 	}
 	return error;
 }
-
-/* --- What is kept open ------------------------------------------------------ */
 
 static bool is_that_file(int descriptor, dev_t device, ino_t inode)
 {

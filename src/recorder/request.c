@@ -15,8 +15,6 @@
 
 #include "base/write_signals.h"
 
-/* --- The directory ------------------------------------------------------------------------- */
-
 static int check_dir(const char *path)
 {
 	struct stat about;
@@ -63,8 +61,6 @@ int tdt__record_dir(char path[PATH_MAX], const char *dir)
 		error = access(path, F_OK) == 0 ? 0 : -errno; /* a read-only file system */
 	return error == 0 ? check_dir(path) : error;
 }
-
-/* --- Standard error ------------------------------------------------------------------------ */
 
 /* Standard error at the start.  Written only before main(), or while dlopen() loads libtdt. */
 static struct stat first_stderr;

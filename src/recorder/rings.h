@@ -109,8 +109,6 @@ void tdt__rings_abandon(void);
  */
 void tdt__ring_missed(uint32_t events, uint32_t polls);
 
-/* --- Writing --------------------------------------------------------------- */
-
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first word has `kind` at its end");
 
 /* The first word is put together here: the fields are narrow, and reading them as one is slow. */

@@ -12,8 +12,6 @@
 
 #define STACK_UNIT 8u
 
-/* --- The table ------------------------------------------------------------- */
-
 static uint64_t stack_hash(const uint64_t *pc, uint32_t n, uint8_t cut)
 {
 	uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ cut;
@@ -112,8 +110,6 @@ uint32_t tdt__stack_number(struct tdt_recording_stacks *table, const uint64_t *p
 					    __ATOMIC_ACQUIRE));
 	return number;
 }
-
-/* --- Events ---------------------------------------------------------------- */
 
 uint32_t tdt__stack_number_of(struct tdt_recording *block, const struct tdt__stacks *stacks,
 			      uint32_t index)

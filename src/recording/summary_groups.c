@@ -21,8 +21,6 @@ enum {
 
 #define LATENCY_MAX ((UINT64_C(1) << LATENCY_BITS) - 1)
 
-/* ---- Families ---- */
-
 /* A text that all tasks of the family have, and no others. */
 static void family_key(char key[FAMILY_KEY], const struct tdt__recorded_task *task)
 {
@@ -69,8 +67,6 @@ static uint32_t family_of(struct tdt__summary_groups *groups, uint32_t task)
 		groups->family_of[task] = family + 1;
 	return family;
 }
-
-/* ---- Latencies ---- */
 
 int tdt__summary_groups_add_latency(struct tdt__summary_groups *groups, uint32_t task, uint64_t at,
 			    uint64_t ns)
@@ -140,8 +136,6 @@ int tdt__summary_groups_find_quantiles(struct tdt__summary_groups *groups)
 	}
 	return 0;
 }
-
-/* ---- Waits ---- */
 
 /* Whether it makes a difference which object of its kind is waited for. */
 static bool tells_object(const struct tdt_wait *wait)

@@ -9,8 +9,6 @@
 
 #include "base/array.h"
 
-/* --- Events -------------------------------------------------------------------------------- */
-
 static struct tdt_event *new_slot(struct tdt__supplement *supplement)
 {
 	if (tdt__array_grow(&supplement->slot, supplement->n, &supplement->room,
@@ -47,8 +45,6 @@ void tdt__supplement_clock(struct tdt__supplement *supplement, uint64_t ticks, u
 
 	tdt__supplement_add(supplement, &event, (const char *)&real, sizeof real);
 }
-
-/* --- The copy ------------------------------------------------------------------------------ */
 
 static struct tdt_recording_ring *ring_of_copy(const void *copy, uint32_t index)
 {
@@ -95,8 +91,6 @@ int tdt__supplement_append(struct tdt__supplement *supplement, void **copy, size
 	*supplement = (struct tdt__supplement){ 0 };
 	return error;
 }
-
-/* --- The code that it names ---------------------------------------------------------------- */
 
 static void visit_poll_functions(const struct tdt_recording *copy, tdt__visit_code_fn *visit,
 				 void *data)

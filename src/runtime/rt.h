@@ -57,8 +57,6 @@ static inline bool tdt__rt_is_here(const struct tdt_rt *rt)
 void tdt__rt_ref(struct tdt_rt *rt);
 void tdt__rt_unref(struct tdt_rt *rt);
 
-/* --- Threads ---------------------------------------------------------------------- */
-
 /*
  * What a thread knows of its runtime: a worker, a thread in tdt_rt_block_on(), a blocking thread
  * (`rt` alone), or a watchdog (`deals` alone).  On other threads all members are NULL.

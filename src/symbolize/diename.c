@@ -224,8 +224,6 @@ static const char *qualified_name(const Dwarf_Die *function, const char *name, i
 		   : name;
 }
 
-/* --- Bodies of Rust's async functions, blocks and closures --------------------------------- */
-
 /*
  * Whether a part of a path is an async body or its type, in the debug information of any version of
  * rustc: {async_fn#0}, {async_block_env#1}.
@@ -347,8 +345,6 @@ static bool may_be_async(const char *name)
 	return strstr(name, "{{closure}}") != NULL || strstr(name, "{closure#") != NULL ||
 	       strstr(name, "{async_") != NULL;
 }
-
-/* --- All names ----------------------------------------------------------------------------- */
 
 static const char *name_of(Dwarf_Die *function, int nesting)
 {

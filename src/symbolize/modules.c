@@ -8,8 +8,6 @@
 
 #include "base/refs.h"
 
-/* --- Paths ------------------------------------------------------------------- */
-
 const char *tdt__module_path(const struct tdt__module *module)
 {
 	char *_Atomic *whole = (char *_Atomic *)(uintptr_t)&module->whole;
@@ -31,8 +29,6 @@ const char *tdt__module_path(const struct tdt__module *module)
 	free(found);
 	return others;
 }
-
-/* --- Tables -------------------------------------------------------------------- */
 
 static struct tdt__modules *table_new(uint64_t unloads, size_t room)
 {

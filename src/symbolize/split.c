@@ -13,8 +13,6 @@
 
 #include "symbolize/dwo.h"
 
-/* --- The file ---------------------------------------------------------------------- */
-
 bool tdt__split_is_skeleton(Dwarf_Die *unit)
 {
 	return dwarf_hasattr(unit, DW_AT_dwo_name) || dwarf_hasattr(unit, DW_AT_GNU_dwo_name);
@@ -177,8 +175,6 @@ int tdt__split_open(struct tdt__split **opened, const struct tdt__debuginfo *inf
 	*opened = split;
 	return 0;
 }
-
-/* --- Addresses and ranges ---------------------------------------------------------- */
 
 static uint64_t take_fixed(struct tdt__split_bytes *bytes, size_t n)
 {

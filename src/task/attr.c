@@ -12,8 +12,6 @@
 #include "base/index.h"
 #include "base/name.h"
 
-/* --- Names ------------------------------------------------------------------ */
-
 /* Whether the byte belongs to a word.  All characters beyond ASCII do. */
 static bool is_word(char byte)
 {
@@ -71,8 +69,6 @@ size_t tdt__attr_name(const struct tdt_task_attr *attr, const char **name)
 	*name = attr->name;
 	return length != 0 ? tdt__name_kept(attr->name, length) : default_name(attr, name);
 }
-
-/* --- Files ------------------------------------------------------------------ */
 
 struct stored_file {
 	struct stored_file *next; /* in the bucket; the struct is constant once it is there */

@@ -20,8 +20,6 @@
 #include "task/waits.h"
 #include "tree/futurelocks.h"
 
-/* --- Workers ---------------------------------------------------------------- */
-
 /*
  * Fire a probe of workers.  This may be the first call in the process.  In a child of fork()
  * tdt__probes_forked() has to look at sites that were hit, and tdt__start() sees to that.
@@ -72,8 +70,6 @@ void tdt_worker_now(uint64_t monotonic_ns)
 	tdt__thread.now = monotonic_ns;
 }
 
-/* --- Tasks and leaves ------------------------------------------------------- */
-
 /* False: nothing is news of this wake-up. */
 static bool note_woken_task(struct tdt_handle *handle)
 {
@@ -115,8 +111,6 @@ const struct tdt_waker *tdt_waker_beneath(const struct tdt_waker *waker)
 {
 	return waker != NULL ? tdt__waker_beneath(waker) : NULL;
 }
-
-/* --- What a leaf waits for -------------------------------------------------- */
 
 /* Note the wait in the capture of a poll.  `handed`: as in a struct tdt_lock. */
 static __attribute__((noinline, cold)) void capture_wait(struct tdt__capture *capture,
@@ -167,8 +161,6 @@ void tdt_leaf_waits_on_lock(const struct tdt_lock *lock, const char *name)
 		report_wait(TDT_WAIT_MUTEX, lock, TDT__PEEK(lock->owner), name,
 			    TDT__PEEK(lock->handed));
 }
-
-/* --- Locks ------------------------------------------------------------------ */
 
 /*
  * A reader copies the struct twice, and uses it if both copies are the same (tree/futurelocks.h).

@@ -16,8 +16,6 @@
 #include "task/request.h"
 #include "task/waits.h"
 
-/* --- Requests --------------------------------------------------------------------------- */
-
 /*
  * So often the list of a task is read that goes on and waits again all the time.  Between two tries
  * the requests are listed, and the task's owner answers them if it comes by.
@@ -45,8 +43,6 @@ bool tdt__leaf_answer(struct tdt_handle *task)
 	errno = saved;
 	return answered;
 }
-
-/* --- Lists ------------------------------------------------------------------------------ */
 
 /* No list is in force any more. */
 void tdt__leaf_go_on(struct tdt_handle *task)

@@ -36,8 +36,6 @@ atomic_uint tdt__lost_open;
 static _Atomic uint64_t open_number[TDT__LOST];
 static _Atomic uint64_t numbers; /* how many were given; relaxed: they only have to differ */
 
-/* --- While the task is polled ------------------------------------------------- */
-
 static void watch_progress(const struct tdt_handle *task)
 {
 	tdt__thread.suspect = task;
@@ -101,8 +99,6 @@ void tdt__suspect_wakes(const struct tdt_handle *woken)
 	if (polls_suspect() && woken != tdt__thread.suspect)
 		tdt__thread.wakes = true;
 }
-
-/* --- Suspicions ------------------------------------------------------------------ */
 
 /* Whoever has true closes the suspicion. */
 static bool close_number(int i, uint64_t number)
@@ -318,8 +314,6 @@ void tdt__lost_wake(const struct tdt_handle *task)
 			take_back(i, number);
 	}
 }
-
-/* --- Reading --------------------------------------------------------------------- */
 
 void tdt__losts_here(struct tdt__losts *losts, uint64_t now)
 {

@@ -25,8 +25,6 @@
 
 static _Atomic uint64_t panics; /* how many there were; relaxed: the numbers only have to differ */
 
-/* --- Writing ------------------------------------------------------------------ */
-
 /* Without a capture, the task's last watched tree says where it waited before. */
 static void fill_tree(struct tdt_registry_panic *panic, const struct tdt_handle *task,
 		      const struct tdt__capture *capture)
@@ -67,8 +65,6 @@ void tdt__panic_note(const struct tdt_handle *task, const struct tdt__capture *c
 	fill_tree(&ours, task, capture);
 	tdt__note_write((struct tdt__note *)(void *)panic, (const void *)&ours, sizeof ours);
 }
-
-/* --- Reading ------------------------------------------------------------------ */
 
 static struct tdt__stacks *stacks_here(void *arg, const struct tdt_registry_tree *tree,
 				       const struct tdt_registry_entry *entry, uint32_t room)

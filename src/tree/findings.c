@@ -101,8 +101,6 @@ void tdt__findings_add_lone(struct tdt__findings *findings, enum tdt__lone kind,
 	publish_lones(findings);
 }
 
-/* --- The list ------------------------------------------------------------------ */
-
 /* Polls that run come first, then the tasks that could run, then the others. */
 static unsigned rank_of(const struct tdt_task_info *info)
 {
@@ -166,8 +164,6 @@ bool tdt__findings_sort(struct tdt__findings *findings)
 	sort_list(findings);
 	return true;
 }
-
-/* --- The result ---------------------------------------------------------------------- */
 
 /* Leave out the tasks that had ended, and sort the others by what is known now. */
 static void sort_again(struct tdt__findings *findings)

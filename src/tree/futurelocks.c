@@ -50,8 +50,6 @@ void tdt__lock_renew(struct tdt__lock_places *places, struct tdt_wait *wait, uin
 	wait->handed_ns = lock->owner != 0 ? tdt__handed_ns(lock->handed, places->now) : 0;
 }
 
-/* --- Futurelocks ---------------------------------------------------------------------- */
-
 /* The members by their ids, once they are needed. */
 struct by_id {
 	struct tdt__lock_places *places;

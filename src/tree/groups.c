@@ -40,8 +40,6 @@ void tdt__groups_fini(struct tdt__groups *groups)
 	tdt__index_fini(&groups->index);
 }
 
-/* --- What is alike --------------------------------------------------------- */
-
 static bool is_astray(const struct tdt__stacks *stacks)
 {
 	return atomic_load_explicit(&stacks->astray, memory_order_relaxed);
@@ -81,8 +79,6 @@ static bool same_trees(const struct tdt__stacks *a, const struct tdt__stacks *b)
 			return false;
 	return true;
 }
-
-/* --- The table --------------------------------------------------------------- */
 
 /*
  * Make room for one more group.  If memory runs out, an array that has grown already does no harm.

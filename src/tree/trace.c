@@ -53,8 +53,6 @@ static void tree_free(struct tdt__tree *tree)
 	free(named_of(tree));
 }
 
-/* --- With stacks --------------------------------------------------------------- */
-
 struct tdt_trace *tdt__trace_bare(struct tdt__stacks *stacks)
 {
 	struct tdt_trace *trace = stacks != NULL ? calloc(1, sizeof *trace) : NULL;
@@ -269,8 +267,6 @@ size_t tdt_trace_stack(const struct tdt_trace *trace, uint32_t index, uint64_t *
 	return trace->stacks != NULL ? stack_of(trace->stacks, index, pcs, max, cut) : 0;
 }
 
-/* --- Built ------------------------------------------------------------------ */
-
 static int read_info(struct tdt_task_info *ours, const struct tdt_task_info *info)
 {
 	int err = info == NULL ? -EINVAL : tdt__options_read(ours, sizeof(*ours), info);
@@ -352,8 +348,6 @@ const struct tdt_node *tdt_trace_add(struct tdt_trace *trace, const struct tdt_n
 	 */
 	return tdt__tree_add(tree, (struct tdt_node *)(uintptr_t)parent, &ours, leaves, true);
 }
-
-/* --- Both --------------------------------------------------------------------- */
 
 /* The task's info with names; NULL: no names were looked up yet, or the trace was built. */
 static const struct tdt_task_info *named_info(const struct tdt_trace *trace)

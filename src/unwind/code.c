@@ -25,8 +25,6 @@ uintptr_t tdt__code_through_plt(uintptr_t target)
 	return tdt__peek(&pointer, slot, sizeof pointer) == sizeof pointer ? pointer : 0;
 }
 
-/* --- A function, instruction by instruction --------------------------------------------- */
-
 #define CHUNK ((size_t)1024)
 
 struct sweep {
@@ -95,8 +93,6 @@ void tdt__code_jumps(uintptr_t start, uintptr_t end, struct tdt__jumps *jumps)
 	if (sweep.at < end)
 		jumps->all = false;
 }
-
-/* --- The size of a frame ------------------------------------------------------------------ */
 
 /*
  * The depth of the stack at each place in the code: how far the stack pointer is below its value at

@@ -138,8 +138,6 @@ static struct tdt__rule mend(struct tdt__rule rule)
 	return rule;
 }
 
-/* --- The table ---------------------------------------------------------- */
-
 #define FIRST_BITS 10
 
 /* The newest table.  The variable holds a reference.  Protected by tdt__unwind_lock. */

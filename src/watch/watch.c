@@ -35,8 +35,6 @@ static uint32_t taken;                                    /* captures made befor
 static bool ticking;                                      /* there is a ticker */
 static bool called; /* tdt_watch() was called: the environment no longer counts */
 
-/* --- The ticker --------------------------------------------------------------- */
-
 #define CLONES 1024 /* counted clones that the pool holds after each tick */
 
 /* So many things are made before the lock is given up: fork() waits for it. */
@@ -169,8 +167,6 @@ static void *tdt_watch_ticker(void *arg)
 	return NULL;
 }
 
-/* --- Starting and stopping ------------------------------------------------------- */
-
 /* The shorter of two intervals, of which 0 is none. */
 static uint64_t shorter(uint64_t a, uint64_t b)
 {
@@ -249,8 +245,6 @@ void tdt__watch_forked(void)
 	TDT__POKE(tdt__registry.watch_ns, 0);
 	tdt__epoch_set(0);
 }
-
-/* --- The environment ---------------------------------------------------------------- */
 
 int64_t tdt__watch_parse(const char *text)
 {
