@@ -137,14 +137,12 @@ listed()
 	! test -s "$tmp/unlisted"
 }
 
-# with_rules PHASE CLAIM...: as claim; but walks by libunwind's cursor (--with-walk=step) make calls
-# in polls.
+# with_rules CLAIM...: as claim; but walks by libunwind's cursor (--with-walk=step) make other calls.
 with_rules()
 {
-	if test "$1" = Polls && ! grep -q 'TDT_WALK_RULES 1' "$top_builddir/config.h"; then
-		skip "$2" "walks are not by rules"
+	if ! grep -q 'TDT_WALK_RULES 1' "$top_builddir/config.h"; then
+		skip "$1" "walks are not by rules"
 	else
-		shift
 		claim "$@"
 	fi
 }
@@ -166,7 +164,7 @@ fi
 claim "what comes with loading is in the manual" listed Loading
 while test -n "$phases"; do
 	phase=${phases%%|*}
-	with_rules "$phase" "what comes with $phase is in the manual" listed "$phase"
+	with_rules "what comes with $phase is in the manual" listed "$phase"
 	case $phases in *"|"*) phases=${phases#*|} ;; *) phases= ;; esac
 done
 for pair in 'First use|membarrier' 'Polls that learn|process_vm_readv' 'Requests|membarrier' \

@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Linking libtdt leaves a C program the C++ unwinder it had: a plugin throws by libgcc's, not by
-# libunwind's.
+# Linking libtdt leaves a C program the C++ unwinder it had: a plugin throws by libgcc's.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 

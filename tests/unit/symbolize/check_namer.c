@@ -16,7 +16,7 @@
 #include "symbolize/modules.h"
 #include "symbolize/namer.h"
 #include "symbolize/symbolize.h"
-#include "unwind/unwinder.h"
+#include "unwind/lock.h"
 
 #define SECOND UINT64_C(1000000000)
 #define LONG (600 * SECOND)
