@@ -26,7 +26,6 @@
  * no more of them than cost 0.5 % of a CPU (tdt/watch.h).
  */
 #define WATCH_EACH UINT64_C(10000000)
-#define PROFILE_NAMES (20 * TDT__SECOND)
 #define MORE_TIME (120 * TDT__SECOND) /* that there are besides the time of the profile */
 
 static void choose_form(struct options *options)
@@ -212,8 +211,7 @@ static int print_profile(FILE *out, void *arg)
 {
 	struct profile_result *result = arg;
 	struct tdt__profile_places places;
-	int error = tdt__profile_places_find(&places, &result->profile->sum,
-					     tdt__clock() + PROFILE_NAMES);
+	int error = tdt__profile_places_find(&places, &result->profile->sum, bound_naming());
 
 	if (error != 0)
 		return error;

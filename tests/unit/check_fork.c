@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Covers fork, host/start.  Children of fork() trace and request as usual, though they are forked
- * while other threads capture and symbolize: in the child all our locks and libdw's are free, and the barrier works.
+ * while other threads capture and symbolize: in the child all our locks and libdw's are free, and
+ * the barrier works.
  */
 
 #include "host/loaded.h"
