@@ -209,6 +209,22 @@ else
 	skip "joined with a trace of the scheduler it is one timeline" "there is no protoc"
 fi
 
+# The same as plain text of ftrace, which is in microseconds, beside the trace in one tar file.
+cat >"$tmp/sched.txt" <<'END'
+# tracer: nop
+#
+#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION
+#              | |         |   |||||     |         |
+          <idle>-0       [000] d..2.     6.100002: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=worker 1 next_pid=4243 next_prio=120
+        worker 1-4243    [000] d..2.     6.100004: sched_switch: prev_comm=worker 1 prev_pid=4243 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
+END
+cp "$tmp/story" "$tmp/app.pftrace"
+tar -C "$tmp" -cf "$tmp/both.tar" app.pftrace sched.txt
+ask "$tmp/both.tar" <"$tmp/queries" >"$tmp/got"
+cat "$tmp/node" >&2
+echo 'both: conn 7 | 0 | 2000 | 0' >"$tmp/expected"
+same "with the text of ftrace in a tar file it is one timeline" "$tmp/expected" "$tmp/got"
+
 # --- Recorded programs ---
 
 # What a program records in $tmp/rings becomes $tmp/trace.
