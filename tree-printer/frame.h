@@ -3,7 +3,6 @@
 
 /* The text of one frame: its name and its place. */
 
-#include <tdt/print.h>
 #include <tdt/tree.h>
 
 #include "strings.h"

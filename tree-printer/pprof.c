@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include <zlib.h>
 

@@ -8,7 +8,6 @@
 #include "capture/capture.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include <tdt/integrate/stack.h>
 

@@ -31,7 +31,6 @@
 #include <stdint.h>
 
 #include <tdt/future.h>
-#include <tdt/layout/registry.h>
 
 struct tdt_handle;
 struct tdt__request;

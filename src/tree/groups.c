@@ -4,7 +4,6 @@
 #include "tree/groups.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "symbolize/modules.h"
 #include "tree/stacks.h"
