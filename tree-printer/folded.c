@@ -38,8 +38,12 @@ static void count(struct tdt__out *out, struct tdt__string *string, uint64_t lea
 	string->n = n;
 }
 
-void tdt__print_stacks(struct tdt__out *out, const struct tdt__string *task, uint64_t tasks,
-		       const struct tdt_node *root, const struct tdt_print_options *options)
+/*
+ * Print the stacks of a tree that `tasks` tasks share.  `task` is the first frame of each stack,
+ * already escaped.
+ */
+static void print_stacks(struct tdt__out *out, const struct tdt__string *task, uint64_t tasks,
+			 const struct tdt_node *root, const struct tdt_print_options *options)
 {
 	struct tdt__string string = { .options = options }; /* from the task to the current row */
 	struct tdt__view view;
@@ -101,7 +105,7 @@ void tdt__print_folded(struct tdt__out *out, const struct tdt_trace *trace,
 	struct tdt__string name = { .options = options };
 
 	first_frame(&name, &one);
-	tdt__print_stacks(out, &name, 1, root, options);
+	print_stacks(out, &name, 1, root, options);
 	tdt__string_free(&name);
 }
 
@@ -118,7 +122,7 @@ void tdt__dump_folded(struct tdt__out *out, const struct tdt__dump *dump)
 		if (root == NULL)
 			continue;
 		first_frame(&name, group);
-		tdt__print_stacks(out, &name, group->n, root, dump->options);
+		print_stacks(out, &name, group->n, root, dump->options);
 		if (name.failed)
 			tdt__string_free(&name);
 	}

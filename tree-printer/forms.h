@@ -57,13 +57,6 @@ void tdt__print_tree(struct tdt__out *out, const struct tdt__string *head,
 		     const struct tdt_node *root, struct tdt__frames *frames,
 		     struct tdt__reading *reading);
 
-/*
- * Print the stacks of a tree as folded stacks, counted for `tasks` tasks that share the tree.
- * `task` is the first frame of each stack, already escaped.
- */
-void tdt__print_stacks(struct tdt__out *out, const struct tdt__string *task, uint64_t tasks,
-		       const struct tdt_node *root, const struct tdt_print_options *options);
-
 /* Begin a document with the schema's version; and end it. */
 struct tdt__json tdt__json_document(struct tdt__out *out);
 void tdt__json_finish(struct tdt__json *json);

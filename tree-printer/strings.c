@@ -224,7 +224,7 @@ void tdt__out_fail(struct tdt__out *out, int error)
 		out->error = error;
 }
 
-void tdt__out_flush(struct tdt__out *out)
+static void flush_out(struct tdt__out *out)
 {
 	write_out(out, out->buffer, out->used);
 	out->used = 0;
@@ -233,7 +233,7 @@ void tdt__out_flush(struct tdt__out *out)
 static void add_bytes(struct tdt__out *out, const void *bytes, size_t n)
 {
 	if (n > sizeof(out->buffer) - out->used)
-		tdt__out_flush(out);
+		flush_out(out);
 	if (n > sizeof(out->buffer)) {
 		write_out(out, bytes, n);
 		return;
@@ -280,7 +280,7 @@ void tdt__out_take(struct tdt__out *out, struct tdt__string *string)
 
 int tdt__out_end(struct tdt__out *out)
 {
-	tdt__out_flush(out);
+	flush_out(out);
 	errno = 0;
 	if (out->file != NULL && fflush(out->file) != 0)
 		tdt__out_fail(out, errno == 0 ? -EIO : -errno);

@@ -83,7 +83,6 @@ struct tdt__out {
 void tdt__out_add(struct tdt__out *out, const void *bytes, size_t n);
 /* Add the string, and empty it.  Nothing is added of a string that failed: see `no_memory`. */
 void tdt__out_take(struct tdt__out *out, struct tdt__string *string);
-void tdt__out_flush(struct tdt__out *out);
 /* Keep an error of what is written, as if it were of the stream: nothing more is written. */
 void tdt__out_fail(struct tdt__out *out, int error);
 

@@ -255,30 +255,22 @@ static int find_entry(struct function_cfi *entry, uintptr_t pc)
 	return pc >= entry->start && pc < entry->end ? 0 : -ENOENT;
 }
 
+/*
+ * The PC may lie in a module that no table has (modules.h), and that may be unloaded unnoticed.  So
+ * pages that were cached before are not used, and none is left in the cache.
+ */
 uintptr_t tdt__cfi_function(uintptr_t pc, uintptr_t *end)
 {
-	struct function_cfi entry;
-
-	if (find_entry(&entry, pc) != 0)
-		return 0;
-	*end = entry.end;
-	return entry.start;
-}
-
-/*
- * A module that no table has may be unloaded unnoticed.  So pages that were cached before are not
- * used, and none is left in the cache.
- */
-uintptr_t tdt__cfi_function_anywhere(uintptr_t pc, uintptr_t *end)
-{
-	uintptr_t start;
+	struct function_cfi entry = { .start = 0 };
+	int error;
 
 	pthread_mutex_lock(&tdt__unwind_lock);
 	tdt__pages_forget();
-	start = tdt__cfi_function(pc, end);
+	error = find_entry(&entry, pc);
 	tdt__pages_forget();
 	pthread_mutex_unlock(&tdt__unwind_lock);
-	return start;
+	*end = error == 0 ? entry.end : 0;
+	return error == 0 ? entry.start : 0;
 }
 
 /* --- Running the instructions -------------------------------------------------------------- */
