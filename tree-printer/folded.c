@@ -42,8 +42,8 @@ static void count(struct tdt__out *out, struct tdt__string *string, uint64_t lea
  * Print the stacks of a tree that `tasks` tasks share.  `task` is the first frame of each stack,
  * already escaped.
  */
-static void print_stacks(struct tdt__out *out, const struct tdt__string *task, uint64_t tasks,
-			 const struct tdt_node *root, const struct tdt_print_options *options)
+static void folded_stacks(struct tdt__out *out, const struct tdt__string *task, uint64_t tasks,
+			  const struct tdt_node *root, const struct tdt_print_options *options)
 {
 	struct tdt__string string = { .options = options }; /* from the task to the current row */
 	struct tdt__view view;
@@ -105,7 +105,7 @@ void tdt__print_folded(struct tdt__out *out, const struct tdt_trace *trace,
 	struct tdt__string name = { .options = options };
 
 	first_frame(&name, &one);
-	print_stacks(out, &name, 1, root, options);
+	folded_stacks(out, &name, 1, root, options);
 	tdt__string_free(&name);
 }
 
@@ -122,7 +122,7 @@ void tdt__dump_folded(struct tdt__out *out, const struct tdt__dump *dump)
 		if (root == NULL)
 			continue;
 		first_frame(&name, group);
-		print_stacks(out, &name, group->n, root, dump->options);
+		folded_stacks(out, &name, group->n, root, dump->options);
 		if (name.failed)
 			tdt__string_free(&name);
 	}
