@@ -107,7 +107,7 @@ int tdt__unpack(int file, const char *path, struct tdt__trouble *trouble)
 		close(unpacked);
 	return tdt__trouble(trouble, -EIO,
 			    "%s is compressed, and %s could not decompress it below $TMPDIR or "
-			    "/var/tmp: %s.  %s -dc FILE >core or coredumpctl -o core dump PID make a "
-			    "file for --core=core",
+			    "/var/tmp: %s.  %s -dc FILE >core or coredumpctl -o core dump PID "
+			    "make a file for --core=core",
 			    path, program, why, program);
 }

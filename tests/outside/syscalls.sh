@@ -137,7 +137,8 @@ listed()
 	! test -s "$tmp/unlisted"
 }
 
-# with_rules CLAIM...: as claim; but walks by libunwind's cursor (--with-walk=step) make other calls.
+# with_rules CLAIM...: as claim; but walks by libunwind's cursor (--with-walk=step) make other
+# calls.
 with_rules()
 {
 	if ! grep -q 'TDT_WALK_RULES 1' "$top_builddir/config.h"; then

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers unwind/walk_rules, unwind/rules, unwind/unwinder.  On every stack the walk yields what
+ * Covers unwind/walk_rules, unwind/rules, unwind/cfi.  On every stack the walk yields what
  * libunwind's own cursor yields, and what walk_step.c yields; and so does a capture, which walks
  * only as far as two leaves differ.
  *
