@@ -16,16 +16,13 @@ program=${top_builddir:?}/tests/outside/.libs/leaves
 test -x "$program" || skip_all "built without a shared library"
 command -v strip >/dev/null || skip_all "there is no strip (Debian: binutils)"
 
-options=
-
 # look LIBRARIES: what the program prints is in $tmp/inside, what tdt prints of it in $tmp/outside.
 look()
 {
 	LD_LIBRARY_PATH=$1
 	export LD_LIBRARY_PATH
 	start "$program" || return
-	# shellcheck disable=SC2086 # none, or one
-	env -u LD_LIBRARY_PATH "$tdt" bt $options --format=folded "$pid" >"$tmp/folded" 2>"$tmp/why"
+	env -u LD_LIBRARY_PATH "$tdt" bt --format=folded "$pid" >"$tmp/folded" 2>"$tmp/why"
 	result=$?
 	cat "$tmp/why"
 	! grep -q 'not permitted' "$tmp/why" || result=0 # what is outside is skipped
@@ -79,34 +76,42 @@ for demo in $demos; do
 	same "and in the trees of the demo $demo" "$tmp/$demo.whole" "$tmp/$demo.stripped"
 done
 
-# The program's debug file is where a server of debuginfod has it, and nowhere else.
-cp "$program" "$tmp/leaves"
-id=$(readelf -n "$program" | sed -n 's/.*Build ID: //p')
+# The debug file of a program is where a server of debuginfod has it, and nowhere else.
+bank=$top_builddir/tests/outside/.libs/outside_bank
+id=$(readelf -n "$bank" | sed -n 's/.*Build ID: //p')
 served=$tmp/server/buildid/$id
 mkdir -p "$served"
-objcopy --only-keep-debug "$program" "$served/debuginfo"
-strip "$tmp/leaves"
-program=$tmp/leaves
+objcopy --only-keep-debug "$bank" "$served/debuginfo"
+strip -o "$tmp/bank" "$bank"
 DEBUGINFOD_URLS=file://$tmp/server
 DEBUGINFOD_CACHE_PATH=$tmp/cache
 export DEBUGINFOD_CACHE_PATH
-asked()
+
+# waiting OPTION...: where the tasks of the program wait.
+waiting()
 {
-	options=$1
-	look "$top_builddir/.libs"
+	env -u LD_LIBRARY_PATH "$tdt" bt --format=folded "$@" "$pid" 2>"$tmp/why" |
+		grep tdt_mutex_lock
 }
-if grep -q 'not permitted' "$tmp/why"; then
+
+LD_LIBRARY_PATH=$top_builddir/.libs
+export LD_LIBRARY_PATH
+start "$tmp/bank" 2 rests
+if ! may_read; then
 	skip "debug files of a server" "reading another process is not permitted here"
-elif ! ls /usr/lib*/libdebuginfod.so.1 /usr/lib*/*/libdebuginfod.so.1 >/dev/null 2>&1; then
+elif ! find /usr/lib* -name libdebuginfod.so.1 | grep -q .; then
 	skip "debug files of a server" "there is no libdebuginfod"
 else
-	claim "the program is stripped, too" asked ""
-	claim "its names are missing" test "$(grep -c '(leaves+0x' "$tmp/outside")" != 0
-	claim "no server was asked" test ! -e "$tmp/cache"
-	claim "with --debuginfod the servers are asked" asked --debuginfod
-	same "and have the names" "$tmp/outside.whole" "$tmp/outside"
+	waiting >"$tmp/got"
+	claim "without its debug file a program has no names" \
+		grep -q '^tasks;bank+0x[0-9a-f]*;tdt_mutex_lock 2$' "$tmp/got"
+	claim "and no server was asked" test ! -e "$tmp/cache"
+	waiting --debuginfod >"$tmp/got"
+	echo 'tasks;transfer_poll;tdt_mutex_lock 2' >"$tmp/expected"
+	same "with --debuginfod the server has them" "$tmp/expected" "$tmp/got"
 	unset DEBUGINFOD_URLS
 	claim "without a server that is refused" sh -c \
 		"'$tdt' bt --debuginfod 1 2>&1 | grep -q 'needs the servers'"
 fi
+stop
 plan
