@@ -177,5 +177,5 @@ for pair in 'First use|membarrier' 'Polls that learn|process_vm_readv' 'Requests
 	'Recording|fallocate' 'fork|tgkill'; do
 	claim "${pair%%|*} has ${pair#*|}" made "${pair%%|*}" "${pair#*|}"
 done
-with_rules Polls "a poll makes no call" test "$(grep -c '^Polls|' "$tmp/seen")" = 0
+with_rules "a poll makes no call" test "$(grep -c '^Polls|' "$tmp/seen")" = 0
 plan

@@ -142,6 +142,9 @@ trees took"' - "$tdt" bt --verbose "$pid"
 		skip "the trees of a core file" "gdb made none: $(tail -n 1 "$tmp/gdb")"
 	else
 		as_own "a core file" "--core=$tmp/core"
+		gzip -1 <"$tmp/core" >"$tmp/core.gz"
+		as_own "a compressed core file" "--core=$tmp/core.gz"
+		rm "$tmp/core.gz"
 		claim "that a wait is longer may be known of a core file" \
 			exits 1 --waiting-longer=1ms "--core=$tmp/core" 6
 		claim "that it is not is unknown" exits 3 --waiting-longer=1h "--core=$tmp/core" 6
