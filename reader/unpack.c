@@ -78,16 +78,19 @@ static int start_program(const char *program, int from, int to, pid_t *child)
 /* Decompress one file to the other.  Returns NULL, or what went wrong. */
 static const char *run_program(const char *program, int from, int to)
 {
-	int error, status;
+	int error, status = 0;
 	pid_t child;
 
 	if (to < 0)
 		return strerror(errno);
 	error = start_program(program, from, to, &child);
-	if (error != 0)
-		return error == ENOENT ? "it is not installed" : strerror(error);
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+	if (error != 0 && error != ENOENT)
+		return strerror(error);
+	while (error == 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
+	/* Where vfork() is a fork(), as under valgrind, the child says by 127 that it is missing. */
+	if (error != 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 127))
+		return "it is not installed";
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? NULL : "it failed";
 }
 
