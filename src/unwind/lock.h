@@ -7,6 +7,6 @@
 
 /*
  * Protects the newest tables of modules and rules, and the cache of pages.h.  Polling threads take
- * this lock too, to learn a new PC: that takes 1 to 2 us, and more for the first PC in a module.
+ * this lock too, to learn a new PC: that takes some 7 us, and more for the first PC in a module.
  */
 extern pthread_mutex_t tdt__unwind_lock;

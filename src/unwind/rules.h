@@ -111,7 +111,7 @@ static inline struct tdt__rule tdt__rules_find(const struct tdt__rules *rules, u
 }
 
 /*
- * Learn the rule for code at `pc`.  Takes tdt__unwind_lock, and 1 to 2 us for a PC that is new.
+ * Learn the rule for code at `pc`.  Takes tdt__unwind_lock, and some 7 us for a PC that is new.
  * `*rules` is exchanged for the newest table: the caller's reference moves to that one.
  * TDT__CFA_NONE: there was no memory for this.
  */
