@@ -192,7 +192,7 @@ says_no_check()
 {
 	! "$MAKE" check >/dev/null 2>said && grep '^make check' said >told
 	cat >expected <<'END'
-make check needs Check and libunwind, so nothing is built: install them (Debian: check libunwind-dev; Fedora: check-devel libunwind-devel; Alpine: check-dev libunwind-dev), and run make again
+make check needs Check, so nothing is built: install it (Debian: check; Fedora: check-devel; Alpine: check-dev), and run make again
 END
 	diff -u expected told
 }
