@@ -110,7 +110,7 @@ static struct function function_of(struct search *search, uintptr_t pc)
 		return *function;
 	search->functions[pc % CACHED].pc = pc;
 	*function = (struct function){ 0, 0 };
-	function->start = tdt__cfi_function(pc, &function->end);
+	function->start = tdt__cfi_function_anywhere(pc, &function->end);
 	if (function->end - function->start > CODE)
 		*function = (struct function){ 0, 0 };
 	return *function;

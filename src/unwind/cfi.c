@@ -255,22 +255,30 @@ static int find_entry(struct function_cfi *entry, uintptr_t pc)
 	return pc >= entry->start && pc < entry->end ? 0 : -ENOENT;
 }
 
-/*
- * The PC may lie in a module that no table has (modules.h), and that may be unloaded unnoticed.  So
- * pages that were cached before are not used, and none is left in the cache.
- */
 uintptr_t tdt__cfi_function(uintptr_t pc, uintptr_t *end)
 {
-	struct function_cfi entry = { .start = 0 };
-	int error;
+	struct function_cfi entry;
+
+	if (find_entry(&entry, pc) != 0)
+		return 0;
+	*end = entry.end;
+	return entry.start;
+}
+
+/*
+ * A module that no table has may be unloaded unnoticed.  So pages that were cached before are not
+ * used, and none is left in the cache.
+ */
+uintptr_t tdt__cfi_function_anywhere(uintptr_t pc, uintptr_t *end)
+{
+	uintptr_t start;
 
 	pthread_mutex_lock(&tdt__unwind_lock);
 	tdt__pages_forget();
-	error = find_entry(&entry, pc);
+	start = tdt__cfi_function(pc, end);
 	tdt__pages_forget();
 	pthread_mutex_unlock(&tdt__unwind_lock);
-	*end = error == 0 ? entry.end : 0;
-	return error == 0 ? entry.start : 0;
+	return start;
 }
 
 /* --- Running the instructions -------------------------------------------------------------- */

@@ -43,9 +43,12 @@ struct tdt__cfi_row {
 
 /*
  * Return where the function (or part of a function) that contains the instruction at `pc` begins;
- * `*end` is where it ends.  0: there is no unwind information.  Takes tdt__unwind_lock.
+ * `*end` is where it ends.  0: there is no unwind information.
  */
 uintptr_t tdt__cfi_function(uintptr_t pc, uintptr_t *end);
+
+/* The same of code in a module that no table may have (modules.h).  Takes tdt__unwind_lock. */
+uintptr_t tdt__cfi_function_anywhere(uintptr_t pc, uintptr_t *end);
 
 /*
  * Find the row for code at `pc`.  Returns 0, -ENOENT (there is no information) or -ENOTSUP (the
