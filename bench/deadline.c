@@ -27,7 +27,7 @@
 #include "../src/host/loaded.h"
 #include "../src/symbolize/modules.h"
 #include "../src/symbolize/namer.h"
-#include "../src/unwind/lock.h"
+#include "../src/unwind/unwinder.h"
 #include "report.h"
 
 #define MS INT64_C(1000000)

@@ -10,6 +10,7 @@ libbench_la_CFLAGS = $(AM_CFLAGS) $(ONCE_CFLAGS) $(JANSSON_CFLAGS)
 libbench_la_LIBADD = $(JANSSON_LIBS)
 
 BENCHES = \
+	bench/capture \
 	bench/coroutine \
 	bench/fiber \
 	bench/perfetto \
@@ -19,9 +20,6 @@ BENCHES = \
 	bench/running \
 	bench/snapshot \
 	bench/symbols
-if HAVE_CHECK
-BENCHES += bench/capture
-endif
 if HAVE_COROUTINES
 BENCHES += bench/coro
 endif
@@ -50,7 +48,7 @@ CLEANFILES += $(EXTRA_PROGRAMS) bench/last.json bench/previous.json
 # libgcc_s first: libunwind has an _Unwind_Backtrace(), too.
 bench_capture_SOURCES = bench/capture.c
 bench_capture_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer $(LIBUNWIND_CFLAGS)
-bench_capture_LDADD = -lgcc_s libbench.la libtdt-core.la $(LIBUNWIND_LIBS) -lpthread
+bench_capture_LDADD = -lgcc_s libbench.la libtdt-core.la -lpthread
 
 bench_compare_SOURCES = bench/compare.c
 bench_compare_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)

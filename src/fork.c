@@ -33,7 +33,7 @@
 #include "task/lost.h"
 #include "task/panic_hooks.h"
 #include "task/request.h"
-#include "unwind/lock.h"
+#include "unwind/unwinder.h"
 #include "watch/watch.h"
 
 /*

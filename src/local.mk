@@ -353,8 +353,9 @@ libtdt_core_la_SOURCES = \
 	src/unwind/code.h \
 	src/unwind/instruction.h \
 	src/unwind/interrupted.h \
-	src/unwind/lock.h \
 	src/unwind/registers.h \
+	src/unwind/unwinder.c \
+	src/unwind/unwinder.h \
 	src/unwind/walk.h \
 	src/unwind/walk_rules.h \
 	src/watch/epoch.c \
@@ -392,13 +393,14 @@ libtdt_core_la_SOURCES += \
 	src/unwind/x86_64/instruction.c \
 	src/unwind/x86_64/interrupted.h \
 	src/unwind/x86_64/left.h \
+	src/unwind/x86_64/libunwind.c \
 	src/unwind/x86_64/registers.h \
 	src/unwind/x86_64/step.h \
 	src/unwind/x86_64/switch.S
 endif
-libtdt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(ONCE_CFLAGS) \
+libtdt_core_la_CFLAGS = $(AM_CFLAGS) $(LIB_CFLAGS) $(ONCE_CFLAGS) $(LIBUNWIND_CFLAGS) \
 	$(LIBDW_CFLAGS) $(ZLIB_CFLAGS)
-libtdt_core_la_LIBADD = $(PROBES_LA) $(WALK_LIBS) $(LIBDW_LIBS) -lelf \
+libtdt_core_la_LIBADD = $(PROBES_LA) $(UNWIND_LIBS) $(LIBDW_LIBS) -lelf \
 	$(ZLIB_LIBS) $(IBERTY_LIBS) -lpthread
 
 # The names of system calls, of the system it is built for.

@@ -34,8 +34,8 @@
 
 #include "capture/stack_copy.h"
 #include "host/loaded.h"
-#include "unwind/cfi.h"
 #include "unwind/code.h"
+#include "unwind/unwinder.h"
 
 /* The limits of the search.  To look for a call takes one or two system calls. */
 #define PLACES 1024		    /* so many places are looked at for a call */
@@ -110,7 +110,7 @@ static struct function function_of(struct search *search, uintptr_t pc)
 		return *function;
 	search->functions[pc % CACHED].pc = pc;
 	*function = (struct function){ 0, 0 };
-	function->start = tdt__cfi_function_anywhere(pc, &function->end);
+	function->start = tdt__unwinder_function(pc, &function->end);
 	if (function->end - function->start > CODE)
 		*function = (struct function){ 0, 0 };
 	return *function;

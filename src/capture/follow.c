@@ -5,7 +5,7 @@
 
 #include "capture/stack_copy.h"
 #include "unwind/cfi.h"
-#include "unwind/lock.h"
+#include "unwind/unwinder.h"
 
 #define STEPS_AGAIN 1000 /* the most frames that are stepped through again to reach one frame */
 

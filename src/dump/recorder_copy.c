@@ -24,7 +24,7 @@
 #include "registry/registry.h"
 #include "registry/task_info.h"
 #include "symbolize/modules.h"
-#include "unwind/lock.h"
+#include "unwind/unwinder.h"
 
 /* The modules that were met so far, and the events about them and about tasks. */
 struct copy_supplement {

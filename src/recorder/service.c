@@ -25,7 +25,7 @@
 #include "registry/registry.h"
 #include "registry/task_info.h"
 #include "symbolize/modules.h"
-#include "unwind/lock.h"
+#include "unwind/unwinder.h"
 #include "watch/watch.h"
 
 /* --- Events ---------------------------------------------------------------- */

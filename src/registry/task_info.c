@@ -20,7 +20,7 @@
 #include "registry/owners.h"
 #include "symbolize/modules.h"
 #include "symbolize/namer.h"
-#include "unwind/lock.h"
+#include "unwind/unwinder.h"
 
 _Static_assert(TDT__NAME_MAX == TDT_TASK_NAME_MAX && TDT__NAME_MAX == TDT_WAIT_NAME_MAX,
 	       "names fit");

@@ -13,9 +13,6 @@
 #include <string.h>
 
 #include "host/pages.h"
-#include "unwind/lock.h"
-
-pthread_mutex_t tdt__unwind_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* --- Reading ----------------------------------------------------------------------- */
 
@@ -214,10 +211,7 @@ static uintptr_t search_table(uintptr_t head, uintptr_t pc)
 	uintptr_t table = head + 12;
 	uint32_t low = 0, high;
 
-	/*
-	 * The form that all linkers write: version 1, a length of 4 bytes, and a table of pairs of
-	 * 4-byte numbers that are relative to the head.
-	 */
+	/* The form that all linkers write: see unwinder.c. */
 	if ((read_number(&reader, 8) & 0xffff00ff) != 0x3b030001)
 		return 0;
 	reader.at = head + 8;
@@ -263,22 +257,6 @@ uintptr_t tdt__cfi_function(uintptr_t pc, uintptr_t *end)
 		return 0;
 	*end = entry.end;
 	return entry.start;
-}
-
-/*
- * A module that no table has may be unloaded unnoticed.  So pages that were cached before are not
- * used, and none is left in the cache.
- */
-uintptr_t tdt__cfi_function_anywhere(uintptr_t pc, uintptr_t *end)
-{
-	uintptr_t start;
-
-	pthread_mutex_lock(&tdt__unwind_lock);
-	tdt__pages_forget();
-	start = tdt__cfi_function(pc, end);
-	tdt__pages_forget();
-	pthread_mutex_unlock(&tdt__unwind_lock);
-	return start;
 }
 
 /* --- Running the instructions -------------------------------------------------------------- */

@@ -6,8 +6,7 @@
  *
  * A row is one of the table that the information describes (DWARF 5, 6.4).
  *
- * The caller of each function holds tdt__unwind_lock, unless it says otherwise.  The module is read
- * by pages.h.
+ * The caller of each function holds tdt__unwind_lock.  The module is read by pages.h.
  */
 
 #include <stdbool.h>
@@ -46,9 +45,6 @@ struct tdt__cfi_row {
  * `*end` is where it ends.  0: there is no unwind information.
  */
 uintptr_t tdt__cfi_function(uintptr_t pc, uintptr_t *end);
-
-/* The same of code in a module that no table may have (modules.h).  Takes tdt__unwind_lock. */
-uintptr_t tdt__cfi_function_anywhere(uintptr_t pc, uintptr_t *end);
 
 /*
  * Find the row for code at `pc`.  Returns 0, -ENOENT (there is no information) or -ENOTSUP (the

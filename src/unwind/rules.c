@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The table of rules, and learning them. */
+/*
+ * The table of rules, and learning them.  On x86-64 libunwind is asked first.  It refuses some
+ * unwind information, and sometimes its answer does not fit any rule; then the information itself
+ * is read (cfi.h).  On aarch64 that is always done, because libunwind's answer does not say from
+ * which register the CFA is computed.
+ */
 
 #include "unwind/rules.h"
 
@@ -13,7 +18,7 @@
 #include "host/pages.h"
 #include "host/unloads.h"
 #include "unwind/cfi.h"
-#include "unwind/lock.h"
+#include "unwind/unwinder.h"
 
 static bool fits(intptr_t value, int32_t *narrow)
 {
@@ -195,6 +200,8 @@ static bool make_first_rules(void)
 {
 	struct tdt__modules *none;
 
+	if (!tdt__libunwind_begin())
+		return false;
 	if (current != NULL)
 		return true;
 	/* This call takes a while, so it is made here, and not in the poll that will be walked. */
@@ -292,7 +299,10 @@ static struct tdt__rule find_or_query(uintptr_t pc)
 	 */
 	if (error != 0)
 		return (struct tdt__rule){ 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME };
-	rule = mend(read_information(pc));
+	rule = tdt__rule_by_libunwind(pc);
+	if (rule.cfa_kind == TDT__CFA_UNKNOWN)
+		rule = read_information(pc);
+	rule = mend(rule);
 	if (make_rule_room())
 		rules_insert(current, pc, rule);
 	return rule;

@@ -3,7 +3,7 @@
 
 /*
  * Rules: how to step from the frame of one PC to its caller.  A rule is learned once for each PC,
- * from unwind information (cfi.h); later look-ups take some nanoseconds.
+ * from libunwind or from unwind information (cfi.h); later look-ups take some nanoseconds.
  *
  * On x86-64, nearly every frame that a compiler makes fits one form: the CFA is rsp (or rbp) plus a
  * constant, the return address lies just below the CFA, and the caller's rbp is in memory at a
@@ -109,6 +109,26 @@ static inline struct tdt__rule tdt__rules_find(const struct tdt__rules *rules, u
 			return entry->rule;
 	}
 }
+
+/*
+ * The rule that libunwind's answer for code at `pc` gives; TDT__CFA_UNKNOWN: none.  Before the
+ * first one, tdt__libunwind_begin(); false: no memory.  The caller holds tdt__unwind_lock.
+ */
+#if defined(__x86_64__)
+bool tdt__libunwind_begin(void);
+struct tdt__rule tdt__rule_by_libunwind(uintptr_t pc);
+#else
+static inline bool tdt__libunwind_begin(void)
+{
+	return true;
+}
+
+static inline struct tdt__rule tdt__rule_by_libunwind(uintptr_t pc)
+{
+	(void)pc;
+	return (struct tdt__rule){ 0, 0, TDT__CFA_UNKNOWN, TDT__FP_SAME };
+}
+#endif
 
 /*
  * Learn the rule for code at `pc`.  Takes tdt__unwind_lock, and some 7 us for a PC that is new.

@@ -81,7 +81,7 @@ if WALK_RULES
 tests_lib_libhelpers_a_SOURCES += tests/lib/walk_step.c tests/lib/walk_step.h
 endif
 tests_lib_libhelpers_a_CPPFLAGS = $(AM_CPPFLAGS) $(tests_plugins_cppflags)
-tests_lib_libhelpers_a_CFLAGS = $(tests_cflags) $(LIBUNWIND_CFLAGS)
+tests_lib_libhelpers_a_CFLAGS = $(tests_cflags)
 
 # Functions of the C library that tests have fail or wait.  The linker would take these for every
 # suite: a suite that wants them names the archive, in front of the others.

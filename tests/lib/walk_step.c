@@ -10,9 +10,7 @@
 
 #include "lib/walk_step.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -20,23 +18,8 @@
 #include "host/loaded.h"
 #include "host/pages.h"
 #include "host/unloads.h"
-#include "unwind/lock.h"
 #include "unwind/registers.h"
-
-#if defined(__x86_64__)
-#define UNW_PC UNW_X86_64_RIP
-#define UNW_SP UNW_X86_64_RSP
-#define UNW_FP UNW_X86_64_RBP
-#else
-#define UNW_PC UNW_AARCH64_PC
-#define UNW_SP UNW_AARCH64_SP
-#define UNW_FP UNW_AARCH64_X29
-#endif
-
-static int read_unwind_word(uintptr_t address, unw_word_t *value)
-{
-	return tdt__pages_copy(value, address, sizeof *value) == sizeof *value ? 0 : -UNW_EINVAL;
-}
+#include "unwind/unwinder.h"
 
 /* A word at any address: unwind information does not align its words. */
 struct word {
@@ -52,7 +35,7 @@ access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *value, int wr
 	if (write)
 		return -UNW_EINVAL;
 	if (address < walk->low || address > walk->top + TDT__TOP_RECORD - sizeof *value)
-		return read_unwind_word(address, value);
+		return tdt__unwinder_word(address, value);
 	address += (uintptr_t)walk->shift;
 	*value = ((const volatile struct word *)address)->value;
 	return 0;
@@ -67,93 +50,18 @@ static int access_reg(unw_addr_space_t space, unw_regnum_t number, unw_word_t *v
 	if (write)
 		return -UNW_EREADONLYREG;
 	switch (number) {
-	case UNW_PC:
+	case TDT__UNW_PC:
 		*value = walk->from.pc;
 		return 0;
-	case UNW_SP:
+	case TDT__UNW_SP:
 		*value = walk->from.sp;
 		return 0;
-	case UNW_FP:
+	case TDT__UNW_FP:
 		*value = walk->from.fp;
 		return 0;
 	default:
 		return -UNW_EBADREG;
 	}
-}
-
-/* libunwind exports this function, but declares it in a private header. */
-extern int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t space, unw_word_t ip,
-					      unw_dyn_info_t *table, unw_proc_info_t *info,
-					      int need_unwind_info, void *data);
-
-/* The head of .eh_frame_hdr. */
-struct head {
-	uint8_t version;
-	uint8_t pointer; /* the encoding (DW_EH_PE_*) of the pointer to .eh_frame */
-	uint8_t length;  /* the encoding of the table's length */
-	uint8_t table;   /* the encoding of the table */
-};
-
-/*
- * Whether the form is the one that all linkers write: version 1, a length of 4 bytes, and a table
- * of pairs of 4-byte numbers that are relative to the head.
- */
-static int is_usual(struct head head)
-{
-	return head.version == 1 && head.length == 0x03 && head.table == 0x3b;
-}
-
-static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t *info,
-			  int need_unwind_info, void *data)
-{
-	unw_dyn_info_t table = { .format = UNW_INFO_FORMAT_REMOTE_TABLE };
-	struct dl_find_object found;
-	unw_word_t words[2];
-	uint32_t length;
-	uintptr_t start;
-	struct head head;
-
-	if (_dl_find_object((void *)ip, &found) != 0 || found.dlfo_eh_frame == NULL)
-		return -UNW_ENOINFO;
-	start = (uintptr_t)found.dlfo_eh_frame;
-	if (read_unwind_word(start, &words[0]) != 0 ||
-	    read_unwind_word(start + 8, &words[1]) != 0)
-		return -UNW_ENOINFO;
-	memcpy(&head, &words[0], sizeof head);
-	memcpy(&length, &words[1], sizeof length);
-	if (!is_usual(head))
-		return -UNW_ENOINFO;
-	table.start_ip = (unw_word_t)found.dlfo_map_start;
-	table.end_ip = (unw_word_t)found.dlfo_map_end;
-	table.u.rti.segbase = start;
-	table.u.rti.table_data = start + 12;
-	table.u.rti.table_len = (unw_word_t)length * 8 / sizeof(unw_word_t);
-	return UNW_OBJ(dwarf_search_unwind_table)(space, ip, &table, info, need_unwind_info, data);
-}
-
-static unw_addr_space_t new_space(void)
-{
-	unw_accessors_t accessors = { 0 };
-	unw_addr_space_t space = unw_create_addr_space(&accessors, 0);
-
-	if (space == NULL)
-		return NULL;
-	/* This call makes libunwind initialize itself, and with that its local accessors. */
-	unw_set_caching_policy(space, UNW_CACHE_GLOBAL);
-	accessors = *unw_get_accessors(unw_local_addr_space);
-	accessors.find_proc_info = find_proc_info;
-	accessors.access_mem = access_mem;
-	accessors.access_reg = access_reg;
-	*unw_get_accessors(space) = accessors;
-	return space;
-}
-
-static bool has_information(unw_cursor_t *cursor)
-{
-	unw_proc_info_t info;
-
-	/* For an unknown PC libunwind returns success too, with a function of one byte. */
-	return unw_get_proc_info(cursor, &info) == 0 && info.end_ip - info.start_ip > 1;
 }
 
 #define KNOWN 1024
@@ -172,7 +80,7 @@ static bool knows(struct tdt__walk_step *walk, uintptr_t pc)
 
 	if (*place == pc)
 		return true;
-	if (!has_information(&walk->cursor))
+	if (!tdt__unwinder_knows(&walk->cursor))
 		return false;
 	*place = pc;
 	return true;
@@ -192,7 +100,7 @@ static void forget_libunwind(void)
 static bool make_first_modules(void)
 {
 	if (walk_space == NULL)
-		walk_space = new_space();
+		walk_space = tdt__unwinder_new(access_mem, access_reg, UNW_CACHE_GLOBAL);
 	if (current_modules == NULL)
 		current_modules = tdt__modules_new(0);
 	return walk_space != NULL && current_modules != NULL;
@@ -326,7 +234,7 @@ static enum tdt__walked step_cursor(struct tdt__walk_step *walk, struct tdt__fra
 		return TDT__WALK_TOP;
 	if (more == 0 || unw_get_reg(&walk->cursor, UNW_REG_IP, &pc) < 0)
 		return cut(walk, TDT_CUT_STACK);
-	if (unw_get_reg(&walk->cursor, UNW_FP, &fp) < 0)
+	if (unw_get_reg(&walk->cursor, TDT__UNW_FP, &fp) < 0)
 		fp = 0;
 	*at = (struct tdt__registers){ .pc = pc, .sp = sp, .fp = fp };
 	return TDT__WALK_FRAME;

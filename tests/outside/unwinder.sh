@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Linking libtdt leaves a C program the C++ unwinder it had: a plugin throws by libgcc's.
+# Linking libtdt leaves a C program the C++ unwinder it had: a plugin throws by libgcc's, not by
+# libunwind's.
 # shellcheck source=tests/lib/tap.sh
 . "${top_srcdir:?}/tests/lib/tap.sh"
 

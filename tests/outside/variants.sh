@@ -135,17 +135,13 @@ by_rules()
 	grep -q 'TDT_WALK_RULES 1' "$top_builddir/config.h"
 }
 reference=
-modules="libdw zlib"
-by_rules || {
-	reference="-I$top_srcdir/tests/lib/step -I$top_srcdir/tests"
-	modules="libunwind-generic $modules"
-}
+by_rules || reference="-I$top_srcdir/tests/lib/step -I$top_srcdir/tests"
 
 # libtdt itself in the program, compiled with it.
 # shellcheck disable=SC2086 # lists of flags
 build_lto()
 {
-	flags=$($PKG_CONFIG --cflags --libs $modules) &&
+	flags=$($PKG_CONFIG --cflags --libs libunwind-generic libdw zlib) &&
 		"$TEST_GCC" -O2 -g -flto=auto -std=gnu11 -fexceptions -fno-omit-frame-pointer \
 			-w -D_GNU_SOURCE $reference -I"$top_builddir" \
 			-I"$top_srcdir" -I"$top_srcdir/include" -I"$top_srcdir/src" \

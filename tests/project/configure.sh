@@ -94,13 +94,13 @@ refuses "all that is missing is named at once, with its packages" \
 	PKG_CONFIG="$tmp/pkg-config" $no_headers <<'END'
 configure: error: these are missing:
   sys/sdt.h (Debian: systemtap-sdt-dev; Fedora: systemtap-sdt-devel; Alpine: none, so configure with --disable-probes)
+  libunwind-generic >= 1.6 (Debian: libunwind-dev; Fedora: libunwind-devel; Alpine: libunwind-dev)
   libdw >= 0.186 (Debian: libdw-dev; Fedora: elfutils-devel; Alpine: elfutils-dev)
   zlib (Debian: zlib1g-dev; Fedora: zlib-devel; Alpine: zlib-dev)
   jansson >= 2.13 (Debian: libjansson-dev; Fedora: jansson-devel; Alpine: jansson-dev)
   ncursesw >= 6.1 (Debian: libncurses-dev; Fedora: ncurses-devel; Alpine: ncurses-dev)
   libiberty (Debian: libiberty-dev; Fedora: binutils-devel; Alpine: binutils-dev)
   check >= 0.15, for make check only (Debian: check; Fedora: check-devel; Alpine: check-dev)
-  libunwind-generic >= 1.6, for make check only (Debian: libunwind-dev; Fedora: libunwind-devel; Alpine: libunwind-dev)
 END
 
 # docs/install.md has the same packages.

@@ -102,8 +102,10 @@ claim_exports()
 
 claim_exports libtdt src/libtdt.map TDT_0.1 tdt.3
 
-# It exports the C++ unwinder too, and would get in its way.
-claim "libtdt needs no libunwind" fails grep unwind "$tmp/needed"
+# libunwind exports the C++ unwinder too, and must not get in its way.
+grep -E "^lib(gcc_s|unwind)[.-]" "$tmp/needed" | sed "s/[.-].*//" | uniq >"$tmp/unwinders"
+printf 'libgcc_s\nlibunwind\n' >"$tmp/expected"
+same "libgcc_s is needed before libunwind" "$tmp/expected" "$tmp/unwinders"
 claim "libtdt needs no runtime" fails grep -E 'libtdt-rt' "$tmp/needed"
 claim "libtdt needs no library for JSON" fails grep jansson "$tmp/needed"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Covers fork, host/start.  Children of fork() trace and request as usual, though they are forked
- * while other threads capture and symbolize: in the child all our locks and libdw's are free, and
- * the barrier works.
+ * while other threads capture and symbolize: in the child all our locks, libunwind's and libdw's
+ * are free, and the barrier works.
  */
 
 #include "host/loaded.h"
@@ -11,7 +11,7 @@
 #include "lib/test.h"
 #include "symbolize/modules.h"
 #include "symbolize/namer.h"
-#include "unwind/lock.h"
+#include "unwind/unwinder.h"
 
 #define CHILDREN (test_in_full() ? 200 : 40)
 #define CAPTURERS 2

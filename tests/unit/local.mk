@@ -326,7 +326,7 @@ tests_unit_unwind_check_walk_CPPFLAGS = $(AM_CPPFLAGS) $(LIBUNWIND_CFLAGS)
 tests_unit_unwind_check_walk_CFLAGS = $(tests_cflags) -fno-omit-frame-pointer
 tests_unit_unwind_check_walk_LDADD = \
 	tests/lib/libframes_plain.la tests/lib/libframes_with_fp.la \
-	tests/lib/libframes_without_fp.la $(on_core) $(LIBUNWIND_LIBS)
+	tests/lib/libframes_without_fp.la $(on_core)
 
 # src/registry/
 
@@ -400,7 +400,7 @@ tests_unit_task_check_reported_LDADD = $(tests_memory) $(on_core)
 tests_unit_task_check_join_LDADD = $(tests_memory) $(on_lib)
 tests_unit_task_check_kept_naive_SOURCES = tests/unit/task/check_kept.c src/task/wrapper.c
 tests_unit_task_check_kept_naive_CFLAGS = \
-	$(tests_cflags) $(LIB_CFLAGS) \
+	$(tests_cflags) $(LIB_CFLAGS) $(LIBUNWIND_CFLAGS) \
 	-include $(srcdir)/tests/lib/naive_kept.h
 tests_unit_task_check_leaf_LDADD = $(tests_memory) $(on_core)
 tests_unit_task_check_leaves_LDADD = $(on_lib)
@@ -411,7 +411,7 @@ tests_unit_task_check_misuse_tls_SOURCES = \
 	tests/unit/task/check_misuse.c \
 	src/future/coroutine.c src/task/request.c src/task/wrapper.c
 tests_unit_task_check_misuse_tls_CFLAGS = \
-	$(tests_cflags) $(LIB_CFLAGS) -mno-tls-direct-seg-refs
+	$(tests_cflags) $(LIB_CFLAGS) $(LIBUNWIND_CFLAGS) -mno-tls-direct-seg-refs
 tests_unit_task_check_panics_LDADD = $(tests_memory) $(on_core)
 tests_unit_task_check_tasks_LDADD = $(on_lib)
 tests_unit_task_check_traced_LDADD = $(on_lib)

@@ -42,7 +42,9 @@ pub(super) fn build() {
     if probes {
         println!("cargo:rustc-link-lib=static=tdt_probes");
     }
-    for library in ["dw", "elf", "z", "iberty", "pthread"] {
+    // Rust's own unwinder has to come before libunwind's, which has the same functions.
+    println!("cargo:rustc-link-lib=dylib=gcc_s");
+    for library in [generic_unwinder(), "unwind", "dw", "elf", "z", "iberty", "pthread"] {
         println!("cargo:rustc-link-lib={library}");
     }
     println!("cargo:include={}", source.join("include").display());
@@ -151,6 +153,15 @@ fn system_calls() -> String {
         }
     }
     table
+}
+
+/// The library of libunwind that has what depends on the machine.
+fn generic_unwinder() -> &'static str {
+    match &*variable("CARGO_CFG_TARGET_ARCH") {
+        "x86_64" => "unwind-x86_64",
+        "aarch64" => "unwind-aarch64",
+        _ => "unwind-generic",
+    }
 }
 
 fn write(file: &Path, text: &str) {

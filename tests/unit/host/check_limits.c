@@ -1007,7 +1007,7 @@ TEST(a_reader_that_dies_at_any_message_leaves_nothing_behind)
 	for (int i = 0; i < 2 * MESSAGES; i++) {
 		let_reader_die(door, i / 2, i % 2 == 1);
 		UNTIL(wants_nothing());
-		UNTIL(descriptors_of_host() <= n + 2); /* libunwind's pipe, with --with-walk=step */
+		UNTIL(descriptors_of_host() <= n + 2); /* the pipe of libunwind */
 		UNTIL(ASAN || TSAN || is_back(&before));
 	}
 	close(door);

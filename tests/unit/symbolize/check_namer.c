@@ -16,7 +16,7 @@
 #include "symbolize/modules.h"
 #include "symbolize/namer.h"
 #include "symbolize/symbolize.h"
-#include "unwind/lock.h"
+#include "unwind/unwinder.h"
 
 #define SECOND UINT64_C(1000000000)
 #define LONG (600 * SECOND)

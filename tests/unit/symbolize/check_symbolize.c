@@ -21,7 +21,7 @@
 #include "symbolize/namer.h"
 #include "symbolize/ranges.h"
 #include "symbolize/symbolize.h"
-#include "unwind/lock.h"
+#include "unwind/unwinder.h"
 
 static const struct trail *trail;
 static uintptr_t pc;

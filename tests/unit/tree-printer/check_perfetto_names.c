@@ -9,7 +9,7 @@
 #include "lib/test.h"
 #include "symbolize/modules.h"
 #include "tree-printer/perfetto.h"
-#include "unwind/lock.h"
+#include "unwind/unwinder.h"
 
 static struct tdt__perfetto_modules names;
 static uintptr_t inlined_pc, plain_pc;
