@@ -148,7 +148,8 @@ static double server_ms(void)
 				   &time[0], &time[1], &time[2], &time[3]) != 4)
 		die(path);
 	fclose(file);
-	return (double)(time[0] + time[1] + time[2] + time[3]) * 1000 / (double)sysconf(_SC_CLK_TCK);
+	return (double)(time[0] + time[1] + time[2] + time[3]) * 1000 /
+	       (double)sysconf(_SC_CLK_TCK);
 }
 
 /* Returns how many processes with so many tasks are in the page. */
@@ -179,7 +180,7 @@ int main(int argc, char **argv)
 	struct figure *cost, *share, *wall;
 	unsigned port;
 
-	report_start(argc, argv, "What does a page of the metrics of 200 processes cost?", "ms", 20);
+	report_start(argc, argv, "What does a page of 200 processes cost?", "ms", 20);
 	cost = figure("CPU time of a page", NULL);
 	share = figure("  of one CPU, every 15 s", NULL);
 	wall = figure("time until it is there", NULL);

@@ -27,14 +27,6 @@ struct metered_process *metered_add(struct metered *metered, pid_t pid)
 	return process;
 }
 
-void metered_keep(struct metered *metered, pid_t pid, bool seen)
-{
-	struct metered_process *process = metered_find(metered, pid);
-
-	if (process != NULL)
-		process->seen = seen;
-}
-
 void metered_forget_others(struct metered *metered)
 {
 	size_t n = 0;

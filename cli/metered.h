@@ -7,7 +7,7 @@
 
 struct metered_process {
 	pid_t pid; /* 0: the target of the options */
-	bool seen; /* since the others were forgotten */
+	bool seen; /* since the others were forgotten: it lives, and may use the library */
 	struct scrape_totals totals;
 };
 
@@ -22,9 +22,6 @@ struct metered_process *metered_find(const struct metered *metered, pid_t pid);
 
 /* The same, and adds it if it is unknown.  NULL: no memory. */
 struct metered_process *metered_add(struct metered *metered, pid_t pid);
-
-/* Say of a process, if it is known, whether it was seen: it lives, and may use the library. */
-void metered_keep(struct metered *metered, pid_t pid, bool seen);
 
 /* Forget those that were not seen.  Those that were have to be seen again. */
 void metered_forget_others(struct metered *metered);

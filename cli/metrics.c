@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/clock.h"
 #include "cli/metered.h"
 #include "cli/metrics_profile.h"
@@ -36,129 +35,118 @@ static struct scrape scrape_of(const struct meter *meter, pid_t pid)
 	return scrape;
 }
 
-/* Write all of the scrape for the parent, or why there is none. */
-static int scrape_and_write(FILE *out, const struct meter *meter, pid_t pid)
+/* A piece_fn: write all of the scrape for the parent, or why there is none. */
+static int scrape_one(FILE *out, void *arg, size_t i)
 {
-	struct scrape scrape = scrape_of(meter, pid);
-	int status = scrape_process(&scrape, out);
+	const struct meter *meter = arg;
+	struct scrape scrape = scrape_of(meter, meter->pids[i]);
+	int status = meter->quiet ? apart_silence() : 0;
 
+	if (status == 0)
+		status = scrape_process(&scrape, out);
 	if (status == EXIT_SUCCESS && fwrite(&scrape, sizeof scrape, 1, out) != 1)
 		return -errno;
 	return status;
 }
 
-/* An apart_fn. */
-static int scrape_target(FILE *out, void *arg)
-{
-	const struct meter *meter = arg;
-	int error = meter->quiet ? apart_silence() : 0;
-
-	return error != 0 ? error : scrape_and_write(out, meter, 0);
-}
-
-/* A piece_fn. */
-static int scrape_one_of_all(FILE *out, void *arg, size_t i)
-{
-	const struct meter *meter = arg;
-
-	return scrape_and_write(out, meter, meter->pids[i]);
-}
-
-/* Take over what a child has written, into `page`, too.  False: there is no memory. */
-static bool take_scrape(struct meter *meter, const char *text, size_t length,
-			struct metrics_page *page)
+/* The process, after the page was taken over that a child has written.  NULL: there is none. */
+static struct metered_process *take_page(struct meter *meter, const struct work_piece *piece,
+					 struct metrics_page *page)
 {
 	struct metered_process *process;
 	struct scrape scrape;
 
-	if (length != sizeof scrape)
-		return false;
-	memcpy(&scrape, text, sizeof scrape);
+	if (piece->length != sizeof scrape)
+		return NULL;
+	memcpy(&scrape, piece->text, sizeof scrape);
 	process = metered_add(&meter->metered, scrape.pid);
-	if (process == NULL)
-		return false;
-	process->totals = scrape.totals;
-	*page = scrape.page;
-	return true;
+	if (process != NULL) {
+		process->totals = scrape.totals;
+		*page = scrape.page;
+	}
+	return process;
+}
+
+/* Take over what the pieces have found: the pages, of which there may be `n`. */
+static void take_pages(struct meter *meter, const struct work_piece *piece, size_t n,
+		       struct metrics_page *page, struct metrics_pages *pages,
+		       struct unreadable *unreadable)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct metered_process *process = metered_find(&meter->metered, meter->pids[i]);
+
+		if (piece[i].status == EXIT_SUCCESS) {
+			process = take_page(meter, &piece[i], &page[pages->n]);
+			pages->n += process != NULL;
+		}
+		if (process != NULL)
+			process->seen = piece[i].status != PROCESS_WITHOUT_LIBRARY;
+		unreadable_note_piece(unreadable, meter->pids[i], &piece[i]);
+	}
+	metered_forget_others(&meter->metered);
 }
 
 #define TIMEOUT_OF_SCRAPE 10 /* seconds; Prometheus waits for so long */
 #define TIMEOUT_OF_ALL 8     /* processes: the last one may take a second more */
 
-/* Take over what the pieces have found.  Returns 0 or -ENOMEM. */
-static int take_pieces(struct meter *meter, const struct piece *piece, size_t n,
-		       struct metrics_pages *pages, struct unreadable *unreadable)
+/* Print the pages of `n` processes. */
+static int print_pages(FILE *out, struct meter *meter, const struct work_piece *piece, size_t n)
 {
-	struct metrics_page *page = NULL;
-	size_t room = 0;
+	struct unreadable unreadable = { 0 };
+	struct metrics_page *page = calloc(n + 1, sizeof *page);
+	struct metrics_pages pages = { .form = meter->form, .page = page };
+	int error = -ENOMEM;
 
-	for (size_t i = 0; i < n; i++) {
-		if (piece[i].status == EXIT_SUCCESS) {
-			if (!tdt__array_grow(&page, pages->n, &room, sizeof *page) ||
-			    !take_scrape(meter, piece[i].text, piece[i].length, &page[pages->n])) {
-				free(page);
-				return -ENOMEM;
-			}
-			pages->n++;
-		}
-		unreadable_note_piece(unreadable, meter->pids[i], &piece[i]);
-		metered_keep(&meter->metered, meter->pids[i],
-			     piece[i].status != PROCESS_WITHOUT_LIBRARY);
+	if (page != NULL && piece != NULL) {
+		take_pages(meter, piece, n, page, &pages, &unreadable);
+		if (meter->all)
+			pages.unreadable = &unreadable;
+		else
+			pages.n = 1; /* one that cannot be read has a page, too */
+		error = metrics_page_print(out, &pages);
 	}
-	metered_forget_others(&meter->metered);
-	pages->page = page;
-	return 0;
+	free(unreadable.reason);
+	free(page);
+	return error;
 }
 
 /* The pages of all processes that use the library. */
 static int print_all_processes(FILE *out, struct meter *meter)
 {
-	unsigned usual = meter->once ? BOUND_SECONDS : TIMEOUT_OF_ALL;
-	struct unreadable unreadable = { 0 };
-	struct metrics_pages pages = { .form = meter->form, .unreadable = &unreadable };
 	size_t n;
 	pid_t *pids = processes_all(&n);
-	struct piece *piece = NULL;
-	int error = -ENOMEM;
+	struct work_piece *piece = NULL;
+	int error;
 
 	meter->pids = pids;
+	meter->quiet = true;
 	if (pids != NULL)
-		piece = processes_do(n, scrape_one_of_all, meter, meter->options, usual);
-	if (piece != NULL)
-		error = take_pieces(meter, piece, n, &pages, &unreadable);
-	if (error == 0)
-		error = metrics_page_print(out, &pages);
+		piece = processes_do(n, scrape_one, meter, meter->options,
+				     meter->once ? BOUND_SECONDS : TIMEOUT_OF_ALL);
+	error = print_pages(out, meter, piece, n);
 	pieces_free(piece, n);
-	free((void *)(uintptr_t)pages.page);
-	free(unreadable.reason);
 	free(pids);
 	return error;
 }
 
-/*
- * Write the page of the process, or of a process that cannot be read.  Such a process may come
- * back, so only the first of several failures is reported.
- */
+/* A process that cannot be read may come back: only the first of several failures is reported. */
 static int print_target(FILE *out, struct meter *meter)
 {
-	struct metrics_page page = { .up = false };
-	const struct metrics_pages pages = { .form = meter->form, .page = &page, .n = 1 };
-	const char *why = "";
-	char *text = NULL;
-	size_t length = 0;
-	FILE *scraped = open_memstream(&text, &length);
-	int status;
+	static const pid_t target[1];
+	const uint64_t time = timeout_seconds(meter->options, TIMEOUT_OF_SCRAPE) *
+			      (uint64_t)TDT__SECOND;
+	const struct piece_limits limits = { time, time };
+	struct work_piece *piece;
+	int error;
 
-	if (scraped == NULL)
-		return -ENOMEM;
-	status = do_apart(scraped, scrape_target, meter,
-			  timeout_seconds(meter->options, TIMEOUT_OF_SCRAPE), &why);
-	fclose(scraped);
-	if (status == -ECANCELED && !meter->quiet)
-		report_reading(why);
-	meter->quiet = status != EXIT_SUCCESS || !take_scrape(meter, text, length, &page);
-	free(text);
-	return metrics_page_print(out, &pages);
+	meter->pids = target;
+	piece = pieces_do(1, scrape_one, meter, &limits);
+	if (piece != NULL && piece->status == -ECANCELED && !meter->quiet)
+		report_reading(piece->why);
+	meter->quiet = piece == NULL || piece->status != EXIT_SUCCESS;
+	error = print_pages(out, meter, piece, 1);
+	pieces_free(piece, 1);
+	return error;
 }
 
 static int make_page(void *arg, bool open_metrics, char **text, size_t *length)

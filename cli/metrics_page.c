@@ -294,7 +294,7 @@ static void put_unreadable(FILE *out, const struct unreadable *unreadable)
 	}
 }
 
-static void print_text(FILE *out, const struct metrics_pages *pages)
+static void print_samples(FILE *out, const struct metrics_pages *pages)
 {
 	static const struct metric up = { .name = "tdt_up",
 					  .help = "1 if the process was read, 0 otherwise." };
@@ -335,7 +335,7 @@ static void json_durations(struct tdt__json *json, const char *key,
 	tdt__json_end(json, '}');
 }
 
-static void group_members(struct tdt__json *json, const struct metrics_group *group)
+static void metrics_group_members(struct tdt__json *json, const struct metrics_group *group)
 {
 	tdt__json_string(json, "name", group->name);
 	tdt__json_string(json, "wait", group->wait);
@@ -370,7 +370,8 @@ static int print_json_page(FILE *file, const struct metrics_page *page)
 	tdt__json_u64(&json, "futurelocks", page->futurelocks);
 	tdt__json_u64(&json, "orphaned_locks", page->orphans);
 	if (page->grouped) {
-		TDT__JSON_LIST(&json, "groups", page->group, page->n_groups, group_members, &json);
+		TDT__JSON_LIST(&json, "groups", page->group, page->n_groups, metrics_group_members,
+			       &json);
 		tdt__json_u64(&json, "other_tasks", page->other_tasks);
 	}
 	tdt__json_known_u64(&json, "recorded_ns", page->recorded_ns);
@@ -388,7 +389,7 @@ int metrics_page_print(FILE *out, const struct metrics_pages *pages)
 	int error = 0;
 
 	if (pages->form != METRICS_JSON)
-		print_text(out, pages);
+		print_samples(out, pages);
 	for (size_t i = 0; i < pages->n && pages->form == METRICS_JSON && error == 0; i++)
 		error = print_json_page(out, &pages->page[i]);
 	return error;

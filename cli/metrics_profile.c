@@ -54,6 +54,7 @@ int metrics_profile_start(const struct options *server, const char *query, struc
 	struct options options = { .target = server->target,
 				   .print.format = PROFILE_PPROF,
 				   .print.color = TDT_PRINT_NO,
+				   .print.utf8 = TDT_PRINT_NO,
 				   .frequency = 19,
 				   .states = (1u << TDT__PROFILE_STATES) - 1,
 				   .passive = true };

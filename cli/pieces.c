@@ -44,10 +44,11 @@ struct crew {
 	size_t n;
 	piece_fn *work;
 	void *arg;
-	struct piece *piece;
+	struct work_piece *piece;
 	const struct piece_limits *limits;
 	uint64_t deadline;
 	uint32_t self; /* in a child: its number */
+	int error; /* why no other child could be started */
 	bool alive[CREW_MAX];
 	struct apart apart[CREW_MAX];
 };
@@ -57,7 +58,7 @@ static int do_pieces(FILE *out, void *arg)
 {
 	struct crew *crew = arg;
 	struct crew_board *board = crew->board;
-	int error = apart_silence();
+	int error = 0;
 	size_t i;
 
 	while (error == 0 && (i = atomic_fetch_add(&board->next, 1)) < crew->n) {
@@ -89,16 +90,18 @@ static void start_child(struct crew *crew)
 	crew->self = i;
 	crew->board->child[i].since = tdt__clock();
 	crew->board->child[i].piece = NO_PIECE;
-	crew->alive[i] = apart_start(&crew->apart[i], do_pieces, crew,
-				     (unsigned)(crew->limits->all_ns / TDT__SECOND) + 2) == 0;
+	crew->error = apart_start(&crew->apart[i], do_pieces, crew,
+				  (unsigned)(crew->limits->all_ns / TDT__SECOND) + 2);
+	crew->alive[i] = crew->error == 0;
 }
 
-static void read_text(struct piece *piece, int file, const struct result *result)
+static void read_written(struct work_piece *piece, int file, const struct result *result)
 {
 	size_t length = (size_t)(result->to - result->from);
 
 	piece->text = length != 0 ? calloc(length + 1, 1) : NULL;
-	if (piece->text != NULL && pread(file, piece->text, length, result->from) == (ssize_t)length)
+	if (piece->text != NULL &&
+	    pread(file, piece->text, length, result->from) == (ssize_t)length)
 		piece->length = length;
 }
 
@@ -115,13 +118,11 @@ static void end_child(struct crew *crew, uint32_t number, bool too_long)
 		if (!result->done || result->child != number)
 			continue;
 		crew->piece[i].status = result->status;
-		read_text(&crew->piece[i], crew->apart[number].file, result);
+		read_written(&crew->piece[i], crew->apart[number].file, result);
 		result->done = false; /* the number may be that of another child next */
 	}
-	if (last < crew->n)
-		crew->piece[last] = (struct piece){ .status = status, .why = why };
-	else if (status != 0)
-		crew->board->next = crew->n; /* children cannot work here */
+	if (last < crew->n && crew->piece[last].status == -ETIME)
+		crew->piece[last] = (struct work_piece){ .status = status, .why = why };
 	close(crew->apart[number].file);
 	crew->alive[number] = false;
 }
@@ -164,7 +165,7 @@ static bool look_at_children(struct crew *crew)
 	return moves;
 }
 
-static bool has_children(const struct crew *crew)
+static bool crew_works(const struct crew *crew)
 {
 	for (size_t i = 0; i < CREW_MAX; i++)
 		if (crew->alive[i])
@@ -175,12 +176,13 @@ static bool has_children(const struct crew *crew)
 static void lead(struct crew *crew)
 {
 	start_child(crew);
-	while (has_children(crew))
+	while (crew_works(crew))
 		if (!look_at_children(crew) && crew->board->next < crew->n)
 			start_child(crew);
 }
 
-struct piece *pieces_do(size_t n, piece_fn *work, void *arg, const struct piece_limits *limits)
+struct work_piece *pieces_do(size_t n, piece_fn *work, void *arg,
+			     const struct piece_limits *limits)
 {
 	size_t size = sizeof(struct crew_board) + n * sizeof(struct result);
 	struct crew crew = { .n = n, .work = work, .arg = arg, .limits = limits };
@@ -194,11 +196,14 @@ struct piece *pieces_do(size_t n, piece_fn *work, void *arg, const struct piece_
 		crew.piece[i].status = -ETIME;
 	if (crew.piece != NULL)
 		lead(&crew);
+	for (size_t i = 0; crew.piece != NULL && i < n && crew.error != 0; i++)
+		if (crew.piece[i].status == -ETIME)
+			crew.piece[i].status = crew.error;
 	munmap(crew.board, size);
 	return crew.piece;
 }
 
-void pieces_free(struct piece *piece, size_t n)
+void pieces_free(struct work_piece *piece, size_t n)
 {
 	for (size_t i = 0; piece != NULL && i < n; i++)
 		free(piece[i].text);

@@ -12,10 +12,10 @@
 
 #include "cli/apart.h"
 
-/* Does piece `i`: as apart_fn.  What it writes to standard error is not shown. */
+/* Does piece `i`: as apart_fn. */
 typedef int piece_fn(FILE *out, void *arg, size_t i);
 
-struct piece {
+struct work_piece {
 	int status;      /* what the work has returned; -ECANCELED: see apart.h;
 			    -ETIME: there was no time to begin it */
 	const char *why; /* of -ECANCELED */
@@ -32,5 +32,6 @@ struct piece_limits {
  * Do `n` pieces.  Returns an array that the caller frees with pieces_free().  NULL and errno: there
  * is no memory.
  */
-struct piece *pieces_do(size_t n, piece_fn *work, void *arg, const struct piece_limits *limits);
-void pieces_free(struct piece *piece, size_t n);
+struct work_piece *pieces_do(size_t n, piece_fn *work, void *arg,
+			     const struct piece_limits *limits);
+void pieces_free(struct work_piece *piece, size_t n);

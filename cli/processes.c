@@ -150,7 +150,7 @@ void unreadable_note(struct unreadable *unreadable, const char *reason)
 	unreadable->reason[i].n++;
 }
 
-struct piece *processes_do(size_t n, piece_fn *work, void *arg, const struct options *options,
+struct work_piece *processes_do(size_t n, piece_fn *work, void *arg, const struct options *options,
 			   unsigned seconds)
 {
 	const struct piece_limits limits = {
@@ -161,7 +161,8 @@ struct piece *processes_do(size_t n, piece_fn *work, void *arg, const struct opt
 	return pieces_do(n, work, arg, &limits);
 }
 
-void unreadable_note_piece(struct unreadable *unreadable, pid_t pid, const struct piece *piece)
+void unreadable_note_piece(struct unreadable *unreadable, pid_t pid,
+			   const struct work_piece *piece)
 {
 	char reason[64];
 
@@ -192,8 +193,10 @@ static int look_at_one(FILE *out, void *arg, size_t number)
 	const struct process_list *list = arg;
 	struct options options = *list->options;
 	struct outside outside;
-	int status = processes_open(&outside, list->pids[number], out);
+	int status = apart_silence();
 
+	if (status == 0)
+		status = processes_open(&outside, list->pids[number], out);
 	if (status != PROGRAM_GOES_ON)
 		return status;
 	options.each_process = true;
@@ -204,7 +207,7 @@ static int look_at_one(FILE *out, void *arg, size_t number)
 	return status == EXIT_SUCCESS ? status : TDT_TROUBLE;
 }
 
-static void list_one(struct process_list *list, pid_t pid, const struct piece *piece)
+static void list_one(struct process_list *list, pid_t pid, const struct work_piece *piece)
 {
 	if (piece->status == EXIT_SUCCESS) {
 		list->processes++;
@@ -287,7 +290,7 @@ int processes_list(const struct options *options)
 {
 	struct process_list list = { .options = options };
 	struct tdt__out out = { .file = stdout };
-	struct piece *piece;
+	struct work_piece *piece;
 	size_t n;
 	pid_t *pids;
 	int status;

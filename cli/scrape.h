@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #pragma once
 
-/* One reading of the metrics of a process, for which the caller is a child with limits (apart.h). */
+/* One reading of the metrics of a process, in a child with limits (apart.h). */
 
 #include <stdio.h>
 

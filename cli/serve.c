@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * A server in one thread: it waits for all clients at once, and while it serves, no call blocks but
- * that which makes the page.  The resolver is asked before.  Children that make profiles have copies
- * of all connections, so a connection is shut down before it is closed.
+ * that which makes the page.  The resolver is asked before.  Children that make profiles have
+ * copies of all connections, so a connection is shut down before it is closed.
  */
 
 #include "cli/serve.h"
@@ -263,7 +263,7 @@ static bool has_line_of_request(const char *request, const char *method)
 	       tdt__starts_with(request + end, " HTTP/1.");
 }
 
-static bool leads_to(const char *path, const char *page)
+static bool is_path(const char *path, const char *page)
 {
 	size_t length = strcspn(path, "? ");
 
@@ -379,9 +379,9 @@ static void answer_request(struct server *server, struct client *client)
 		set_refusal(client, "403 Forbidden",
 			    ": Host is neither an address, nor localhost, nor this machine's "
 			    "own name, short or whole");
-	else if (leads_to(path, "/metrics"))
+	else if (is_path(path, "/metrics"))
 		set_page(server, client, get);
-	else if (!leads_to(path, "/debug/pprof/tasks"))
+	else if (!is_path(path, "/debug/pprof/tasks"))
 		set_refusal(client, "404 Not Found", "");
 	else if (head)
 		set_refusal(client, "405 Method Not Allowed", "");
@@ -447,12 +447,12 @@ static void serve_client(struct server *server, struct client *client, short eve
 }
 
 /* What is waited for: the listener, what each client is to do, and the end of one that awaits. */
-struct awaited {
+struct serve_events {
 	struct pollfd listener, client[MOST_CLIENTS], end[MOST_CLIENTS];
 };
 
 /* Returns for how many milliseconds to wait; -1: for ever. */
-static int list_events(const struct server *server, struct awaited *event)
+static int list_events(const struct server *server, struct serve_events *event)
 {
 	uint64_t now = tdt__clock(), first = UINT64_MAX;
 
@@ -476,7 +476,7 @@ static int list_events(const struct server *server, struct awaited *event)
 
 static int serve_once(struct server *server)
 {
-	struct awaited event;
+	struct serve_events event;
 	int most_ms = list_events(server, &event);
 
 	if (poll(&event.listener, sizeof event / sizeof event.listener, most_ms) < 0)

@@ -27,8 +27,8 @@
 typedef int serve_fn(void *arg, bool open_metrics, char **text, size_t *length);
 
 /*
- * Start to make the profile that `query` asks for, as "seconds=5", up to a space or the end: start a
- * child that writes it.  Returns for how many seconds the child may last, or a negative errno:
+ * Start to make the profile that `query` asks for, as "seconds=5", up to a space or the end: start
+ * a child that writes it.  Returns for how many seconds the child may last, or a negative errno:
  * -EINVAL, if the query is not understood; -EPERM, if there are no profiles.
  */
 typedef int serve_start_fn(void *arg, const char *query, struct apart *apart);

@@ -309,7 +309,7 @@ static int prove_cycles(struct collecting *collecting, struct tdt__cycles *cycle
 }
 
 /* Find the rings, of a recording by the records alone. */
-static int find_rings(struct tdt__cycles *cycles, struct tdt__tasks *tasks)
+static int find_task_rings(struct tdt__cycles *cycles, struct tdt__tasks *tasks)
 {
 	static const struct tdt__answers none;
 	struct tdt__sampling sampling = { 0 };
@@ -332,7 +332,7 @@ int tdt__outside_found(struct tdt__outside_found *found, struct tdt__tasks *task
 {
 	*found = (struct tdt__outside_found){ .live.size = sizeof found->live };
 	found->infos = tdt__tasks_live(tasks, &found->live.n);
-	if (found->infos == NULL || find_rings(&found->cycles, tasks) != 0)
+	if (found->infos == NULL || find_task_rings(&found->cycles, tasks) != 0)
 		return -ENOMEM;
 	found->live.tasks = found->infos;
 	found->group = &found->live;

@@ -21,7 +21,7 @@ struct tdt__findings *tdt__outside_dump(struct tdt__tasks *tasks,
 					const struct tdt__answers *answers,
 					struct tdt__sampling *sampling);
 
-/* What is found without a dump: the live tasks, as one group, their rings, and what else is wrong. */
+/* What is found without a dump: the live tasks, as one group, their rings, what else is wrong. */
 struct tdt__outside_found {
 	struct tdt_snapshot snapshot;
 

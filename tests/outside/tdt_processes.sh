@@ -192,7 +192,8 @@ else
 	$as_nobody "$tdt" metrics --all >"$tmp/listed"
 	claim "and in the page" also '^tdt_processes_unreadable\{reason=".*id #.*"\} [1-9]'
 	# What share/systemd/tdt-metrics.service gives.
-	cap="--inh-caps=-all,+sys_ptrace --ambient-caps=-all,+sys_ptrace --bounding-set=-all,+sys_ptrace"
+	only=-all,+sys_ptrace
+	cap="--inh-caps=$only --ambient-caps=$only --bounding-set=$only"
 	# shellcheck disable=SC2086 # the options
 	if $as_nobody $cap --no-new-privs true; then
 		$as_nobody $cap --no-new-privs "$tdt" metrics --all >"$tmp/listed"

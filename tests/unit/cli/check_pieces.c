@@ -37,7 +37,7 @@ CASE(pieces, .setup = set_up, .timeout = 120)
 
 TEST(each_piece_is_done_once_and_what_it_says_is_its_own)
 {
-	struct piece *piece = pieces_do(MANY, say_number, NULL, &limits);
+	struct work_piece *piece = pieces_do(MANY, say_number, NULL, &limits);
 	char text[32];
 
 	ck_assert_ptr_nonnull(piece);
@@ -54,7 +54,7 @@ TEST(each_piece_is_done_once_and_what_it_says_is_its_own)
 
 TEST(no_pieces_are_done_at_once)
 {
-	struct piece *piece = pieces_do(0, say_number, NULL, &limits);
+	struct work_piece *piece = pieces_do(0, say_number, NULL, &limits);
 
 	ck_assert_ptr_nonnull(piece);
 	pieces_free(piece, 0);
@@ -75,7 +75,7 @@ static int fail_sometimes(FILE *out, void *arg, size_t i)
 
 TEST(a_piece_that_fails_or_crashes_is_reported_and_no_other)
 {
-	struct piece *piece = pieces_do(7, fail_sometimes, NULL, &limits);
+	struct work_piece *piece = pieces_do(7, fail_sometimes, NULL, &limits);
 
 	ck_assert_ptr_nonnull(piece);
 	for (size_t i = 0; i < 7; i++) {
@@ -101,7 +101,7 @@ static int wait_for_others(FILE *out, void *arg, size_t i)
 
 TEST(a_piece_that_stalls_holds_up_no_other)
 {
-	struct piece *piece = pieces_do(MANY, wait_for_others, NULL, &limits);
+	struct work_piece *piece = pieces_do(MANY, wait_for_others, NULL, &limits);
 
 	ck_assert_ptr_nonnull(piece);
 	for (size_t i = 0; i < MANY; i++)
@@ -121,7 +121,7 @@ static int last_for_ever(FILE *out, void *arg, size_t i)
 TEST(a_piece_without_an_end_is_ended_and_the_rest_is_begun)
 {
 	size_t last = CROWD - 1;
-	struct piece *piece;
+	struct work_piece *piece;
 
 	limits.each_ns = TDT__SECOND / 2;
 	piece = pieces_do(CROWD, last_for_ever, &last, &limits);
@@ -137,7 +137,7 @@ TEST(a_piece_without_an_end_is_ended_and_the_rest_is_begun)
 TEST(what_there_is_no_time_for_is_not_begun)
 {
 	size_t last = CROWD - 1;
-	struct piece *piece;
+	struct work_piece *piece;
 
 	limits.all_ns = TDT__SECOND / 2;
 	piece = pieces_do(CROWD, last_for_ever, &last, &limits);
