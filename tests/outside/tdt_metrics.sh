@@ -131,7 +131,7 @@ is_profile()
 {
 	profile "$1" && [ "$code" = 200 ] || return
 	captures=$("$tdt" metrics "$pid" | sed -n 's/^tdt_captures_total //p')
-	zcat <"$tmp/page" | strings | grep -qx waiting && [ "$captures" = "$captures_before" ]
+	zcat <"$tmp/page" | grep -aq waiting && [ "$captures" = "$captures_before" ]
 }
 
 is_read_by_go()
