@@ -67,7 +67,7 @@ static struct metered_process *take_page(struct meter *meter, const struct work_
 	return process;
 }
 
-/* Take over what the pieces have found: the pages, of which there may be `n`. */
+/* Take over what the pieces have found. */
 static void take_pages(struct meter *meter, const struct work_piece *piece, size_t n,
 		       struct metrics_page *page, struct metrics_pages *pages,
 		       struct unreadable *unreadable)
@@ -93,16 +93,20 @@ static void take_pages(struct meter *meter, const struct work_piece *piece, size
 static int print_pages(FILE *out, struct meter *meter, const struct work_piece *piece, size_t n)
 {
 	struct unreadable unreadable = { 0 };
-	struct metrics_page *page = calloc(n + 1, sizeof *page);
-	struct metrics_pages pages = { .form = meter->form, .page = page };
+	struct metrics_pages pages = { .form = meter->form };
+	struct metrics_page *page;
+	size_t most = 1; /* a target that cannot be read has a page, too */
 	int error = -ENOMEM;
 
+	for (size_t i = 0; piece != NULL && i < n; i++)
+		most += piece[i].status == EXIT_SUCCESS;
+	pages.page = page = calloc(most, sizeof *page);
 	if (page != NULL && piece != NULL) {
 		take_pages(meter, piece, n, page, &pages, &unreadable);
 		if (meter->all)
 			pages.unreadable = &unreadable;
 		else
-			pages.n = 1; /* one that cannot be read has a page, too */
+			pages.n = 1;
 		error = metrics_page_print(out, &pages);
 	}
 	free(unreadable.reason);
