@@ -447,25 +447,24 @@ static void serve_client(struct server *server, struct client *client, short eve
 }
 
 /* What is waited for: the listener, what each client is to do, and the end of one that awaits. */
-struct serve_events {
-	struct pollfd listener, client[MOST_CLIENTS], end[MOST_CLIENTS];
-};
+#define EVENTS (1 + 2 * MOST_CLIENTS)
 
 /* Returns for how many milliseconds to wait; -1: for ever. */
-static int list_events(const struct server *server, struct serve_events *event)
+static int list_events(const struct server *server, struct pollfd event[EVENTS])
 {
 	uint64_t now = tdt__clock(), first = UINT64_MAX;
 
-	event->listener = (struct pollfd){ .fd = server->listener, .events = POLLIN };
+	event[0] = (struct pollfd){ .fd = server->listener, .events = POLLIN };
 	for (size_t i = 0; i < MOST_CLIENTS; i++) {
 		const struct client *client = &server->client[i];
 
-		event->client[i] = (struct pollfd){
+		event[1 + i] = (struct pollfd){
 			.fd = client->awaits ? client->profile.pipe : client->connection,
 			.events = client->answer != NULL ? POLLOUT : POLLIN,
 		};
-		event->end[i] = (struct pollfd){ .fd = client->awaits ? client->connection : -1,
-						 .events = POLLRDHUP };
+		event[1 + MOST_CLIENTS + i] = (struct pollfd){
+			.fd = client->awaits ? client->connection : -1, .events = POLLRDHUP
+		};
 		if (client->connection >= 0 && client->until < first)
 			first = client->until;
 	}
@@ -476,16 +475,16 @@ static int list_events(const struct server *server, struct serve_events *event)
 
 static int serve_once(struct server *server)
 {
-	struct serve_events event;
-	int most_ms = list_events(server, &event);
+	struct pollfd event[EVENTS];
+	int most_ms = list_events(server, event);
 
-	if (poll(&event.listener, sizeof event / sizeof event.listener, most_ms) < 0)
+	if (poll(event, EVENTS, most_ms) < 0)
 		return errno == EINTR ? 0 : -errno;
 	for (size_t i = 0; i < MOST_CLIENTS; i++)
 		if (server->client[i].connection >= 0)
-			serve_client(server, &server->client[i], event.client[i].revents,
-				     event.end[i].revents != 0);
-	if (event.listener.revents != 0)
+			serve_client(server, &server->client[i], event[1 + i].revents,
+				     event[1 + MOST_CLIENTS + i].revents != 0);
+	if (event[0].revents != 0)
 		accept_client(server);
 	return 0;
 }

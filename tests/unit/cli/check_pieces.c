@@ -12,7 +12,7 @@
 
 #define MINUTE (60 * (uint64_t)TDT__SECOND)
 #define MANY 100
-#define CROWD 40 /* more than there are children at a time */
+#define CROWD 20 /* more than there are children at a time */
 
 static struct piece_limits limits;
 static atomic_uint *shared; /* how often each piece was begun, and behind that, how many ended */

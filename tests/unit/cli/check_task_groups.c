@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers cli/task_groups, facts/family.  Made-up tasks, and how metrics count them. */
 
+#include <stdarg.h>
+
 #include "cli/task_groups.h"
 #include "lib/test.h"
 
@@ -17,11 +19,14 @@ static struct task_groups groups;
 static struct metrics_page page;
 
 /* The next task, which waits for something that is not known. */
-static struct tdt_task_info *add_task(const char *format, unsigned number)
+__attribute__((format(printf, 1, 2))) static struct tdt_task_info *add_task(const char *format, ...)
 {
 	struct tdt_task_info *info = &seen[tasks.n].member.info;
+	va_list values;
 
-	snprintf(names[tasks.n], sizeof names[0], format, number);
+	va_start(values, format);
+	vsnprintf(names[tasks.n], sizeof names[0], format, values);
+	va_end(values);
 	*info = (struct tdt_task_info){ .state = TDT_TASK_WAITING, .name = names[tasks.n] };
 	tasks.n++;
 	return info;
@@ -63,7 +68,7 @@ TEST(names_differ_but_for_their_numbers)
 	for (unsigned i = 0; i < 3; i++)
 		waits_for(add_task("session %u", i), io);
 	add_task("session %u", 7);
-	add_task("accept", 0);
+	add_task("accept");
 	count();
 	ck_assert_uint_eq(page.n_groups, 4);
 	is_group(0, "session #", "mutex", 5);
@@ -75,11 +80,11 @@ TEST(names_differ_but_for_their_numbers)
 
 TEST(a_task_without_a_name_is_named_after_the_place_where_it_was_spawned)
 {
-	struct tdt_task_info *info = add_task("", 0);
+	struct tdt_task_info *info = add_task("%s", "");
 
 	info->file = "/src/app/main.c";
 	info->line = 12;
-	add_task("", 0)->name = NULL;
+	add_task("%s", "")->name = NULL;
 	count();
 	is_group(0, "", "unknown", 1);
 	is_group(1, "spawned at main.c:12", "unknown", 1);
@@ -88,13 +93,13 @@ TEST(a_task_without_a_name_is_named_after_the_place_where_it_was_spawned)
 /* So that the sum is that of tdt_tasks. */
 TEST(tasks_that_do_not_wait_count_and_those_that_have_ended_do_not)
 {
-	struct tdt_task_info *info = add_task("a", 0);
+	struct tdt_task_info *info = add_task("a");
 
 	info->state = TDT_TASK_RUNNABLE;
 	waits_for(info, mutex); /* an old wait of a task that was woken */
-	add_task("a", 0)->state = TDT_TASK_RUNNING;
-	add_task("a", 0)->state = TDT_TASK_UNKNOWN;
-	add_task("a", 0)->state = TDT_TASK_READY;
+	add_task("a")->state = TDT_TASK_RUNNING;
+	add_task("a")->state = TDT_TASK_UNKNOWN;
+	add_task("a")->state = TDT_TASK_READY;
 	seen[3].outcome = "ready";
 	count();
 	ck_assert_uint_eq(page.n_groups, 1);
@@ -106,7 +111,7 @@ TEST(there_are_only_so_many_groups_and_the_rest_is_counted)
 	uint64_t sum;
 
 	for (unsigned i = 0; i < TASKS / 2; i++) {
-		add_task("one", 0);
+		add_task("one");
 		names[i][0] = (char)('a' + i % 10);
 		names[i][1] = (char)('a' + i / 10);
 	}
@@ -124,9 +129,9 @@ TEST(there_are_only_so_many_groups_and_the_rest_is_counted)
 /* Two labels of one text would make the page unreadable. */
 TEST(names_that_read_alike_as_labels_are_one_group)
 {
-	add_task("bad\n", 0);
-	add_task("bad\x1b", 0);
-	add_task("bad\xff", 0);
+	add_task("bad\n");
+	add_task("bad\x1b");
+	add_task("bad\xff");
 	count();
 	ck_assert_uint_eq(page.n_groups, 1);
 	is_group(0, "bad?", "unknown", 3);
@@ -135,8 +140,8 @@ TEST(names_that_read_alike_as_labels_are_one_group)
 TEST(without_memory_tasks_are_among_the_rest)
 {
 	NEEDS_FAILING_MEMORY();
-	add_task("a", 0);
-	add_task("b", 0);
+	add_task("a");
+	add_task("b");
 	no_memory_begin(0);
 	task_groups_count(&groups, &tasks);
 	no_memory_end();
