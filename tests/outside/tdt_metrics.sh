@@ -106,7 +106,8 @@ has_groups()
 	"$tdt" metrics --names "$pid" >"$tmp/page" && grep '^tdt_task_group' "$tmp/page" >"$tmp/got"
 	cat "$tmp/got"
 	awk '/^tdt_tasks{/ { sum += $2 } /^tdt_task_group{/ { sum -= $NF; n++ }
-		END { exit sum != 0 || n == 0 }' "$tmp/page" && grep -q '^tdt_task_group{name=".*",wait="task"} 2$' "$tmp/got" &&
+		END { exit sum != 0 || n == 0 }' "$tmp/page" &&
+		grep -q '^tdt_task_group{name=".*",wait="task"} 2$' "$tmp/got" &&
 		grep -q '^tdt_task_group{name="other"} 0$' "$tmp/got"
 }
 
