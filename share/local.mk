@@ -12,4 +12,4 @@ EXTRA_DIST += tests/outside/alerts.yml share/systemd/tdt-metrics.service.in
 CLEANFILES += $(systemd_DATA)
 share/systemd/tdt-metrics.service: $(srcdir)/share/systemd/tdt-metrics.service.in
 	$(AM_V_GEN)$(MKDIR_P) share/systemd && \
-		sed 's|@bindir@|$(bindir)|' '$(srcdir)/$@.in' >$@.tmp && mv $@.tmp $@
+		sed 's|[@]bindir[@]|$(bindir)|' '$(srcdir)/$@.in' >$@.tmp && mv $@.tmp $@

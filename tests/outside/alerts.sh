@@ -46,17 +46,19 @@ fails_without_one()
 	! test_rules "$tmp/wrong.yml"
 }
 
-# The unit runs the tdt that is installed.
+# The unit runs the tdt that is installed, which is not there yet.
 verify_unit()
 {
-	sed "s|@bindir@/tdt|$(command -v true)|" \
-		"$top_srcdir/share/systemd/tdt-metrics.service.in" >"$tmp/tdt-metrics.service"
+	sed "s|^ExecStart=[^ ]*|ExecStart=$(command -v true)|" \
+		"${top_builddir:?}/share/systemd/tdt-metrics.service" >"$tmp/tdt-metrics.service"
 	systemd-analyze verify --man=no "$tmp/tdt-metrics.service" >"$tmp/verified" 2>&1
 	verified=$?
 	cat "$tmp/verified"
 	[ $verified = 0 ] && ! grep -q 'tdt-metrics.service' "$tmp/verified"
 }
 
+claim "the unit runs the tdt that is installed" grep -q '^ExecStart=/[a-z].*/tdt metrics ' \
+	"$top_builddir/share/systemd/tdt-metrics.service"
 claim "alerts read metrics that there are" knows "$rules"
 claim "so does the dashboard" knows "$board"
 claim "each alert is tested" all_are_tested
