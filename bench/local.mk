@@ -13,6 +13,7 @@ BENCHES = \
 	bench/capture \
 	bench/coroutine \
 	bench/fiber \
+	bench/fleet \
 	bench/perfetto \
 	bench/probes \
 	bench/reader \
@@ -123,6 +124,12 @@ bench_outside_SOURCES = bench/outside.c
 bench_outside_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
 bench_outside_LDADD = libbench.la libtdt-rt-core.la libtdt-reader.la libtdt-core.la -lpthread -ldl
 EXTRA_bench_outside_DEPENDENCIES = tdt
+
+# Runs the program tdt.
+bench_fleet_SOURCES = bench/fleet.c
+bench_fleet_CFLAGS = $(AM_CFLAGS)
+bench_fleet_LDADD = libbench.la libtdt-core.la -lpthread -ldl
+EXTRA_bench_fleet_DEPENDENCIES = tdt
 
 bench_probes_SOURCES = bench/probes.c
 bench_probes_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer $(NOP5_CFLAGS)

@@ -90,14 +90,15 @@ static void request_trees(struct question *question, const struct tdt__task_choi
 /* The ids of the tasks whose rings are unproven.  Returns 0 or -ENOMEM. */
 static int unproven_ids(struct tdt__task_choice *choice, uint64_t **ids, struct tdt__tasks *tasks)
 {
-	struct tdt__cycles cycles = { 0 };
-	int error = tdt__outside_cycles(&cycles, tasks);
+	struct tdt__outside_found found;
+	int error = tdt__outside_found(&found, tasks);
+	const struct tdt_snapshot *snapshot = &found.snapshot;
 
 	*ids = error == 0 ? malloc((tasks->n + 1) * sizeof **ids) : NULL;
-	for (size_t i = 0; i < cycles.n && *ids != NULL; i++)
-		for (size_t k = 0; k < cycles.cycle[i].n && cycles.cycle[i].unproven; k++)
-			(*ids)[choice->n_ids++] = cycles.cycle[i].tasks[k]->id;
-	tdt__cycles_fini(&cycles);
+	for (size_t i = 0; i < snapshot->n_cycles && *ids != NULL; i++)
+		for (size_t k = 0; k < snapshot->cycles[i]->n && snapshot->cycles[i]->unproven; k++)
+			(*ids)[choice->n_ids++] = snapshot->cycles[i]->tasks[k]->id;
+	tdt__outside_found_fini(&found);
 	choice->ids = *ids;
 	return *ids != NULL ? 0 : -ENOMEM;
 }

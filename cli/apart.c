@@ -27,6 +27,11 @@ static void set_limits(unsigned seconds)
 	bound_limit(RLIMIT_CORE, 0);
 }
 
+int apart_silence(void)
+{
+	return freopen("/dev/null", "w", stderr) != NULL ? 0 : -errno;
+}
+
 /* The exit status is what `work` returns, so that it needs no other way. */
 static void __attribute__((noreturn))
 be_child(apart_fn *work, void *arg, unsigned seconds, int file)

@@ -22,6 +22,9 @@ typedef int apart_fn(FILE *out, void *arg);
  */
 int do_apart(FILE *out, apart_fn *work, void *arg, unsigned seconds, const char **why);
 
+/* In a child: report nothing.  Returns 0 or a negative errno. */
+int apart_silence(void);
+
 /* The same in two steps, for a caller that has something else to do meanwhile. */
 struct apart {
 	pid_t child;

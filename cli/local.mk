@@ -36,9 +36,13 @@ tdt_SOURCES = \
 	cli/bound.c \
 	cli/bound.h \
 	cli/bt.c \
+	cli/metered.c \
+	cli/metered.h \
 	cli/metrics.c \
 	cli/metrics_page.c \
 	cli/metrics_page.h \
+	cli/metrics_profile.c \
+	cli/metrics_profile.h \
 	cli/compare.c \
 	cli/compare.h \
 	cli/diff.c \
@@ -47,6 +51,8 @@ tdt_SOURCES = \
 	cli/last.h \
 	cli/named.c \
 	cli/outside.c \
+	cli/pieces.c \
+	cli/pieces.h \
 	cli/print.c \
 	cli/processes.c \
 	cli/processes.h \
@@ -62,11 +68,15 @@ tdt_SOURCES = \
 	cli/record_write.c \
 	cli/recordings.c \
 	cli/recordings.h \
+	cli/scrape.c \
+	cli/scrape.h \
 	cli/stacks.c \
 	cli/stacks.h \
 	cli/serve.c \
 	cli/serve.h \
 	cli/set.c \
+	cli/task_groups.c \
+	cli/task_groups.h \
 	cli/tdt.c \
 	cli/tdt.h \
 	cli/text_table.c \

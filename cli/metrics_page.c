@@ -8,8 +8,11 @@
 #include "cli/metrics_page.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/text.h"
+#include "tree-printer/forms.h"
 #include "tree-printer/strings.h"
 
 /* Seconds have a point, whatever the locale is. */
@@ -45,6 +48,8 @@ static const struct metric metrics[] = {
 	       deadlocks),
 	METRIC("tdt_rings_unproven", "Rings that are deadlocks unless a task has a silent leaf.",
 	       GAUGE, unproven),
+	METRIC("tdt_futurelocks", "Locks that tasks wait for, and whose owners do not take them.",
+	       GAUGE, futurelocks),
 	METRIC("tdt_orphaned_locks", "Locks that tasks wait for, and whose owners have ended.",
 	       GAUGE, orphans),
 };
@@ -67,23 +72,33 @@ static void put_head_of_seconds(FILE *out, const struct metrics_pages *pages,
 		fprintf(out, "# UNIT %s seconds\n", metric->name);
 }
 
-/*
- * A value of a label has few escapes: what does harm, as the end of a line, and what is no UTF-8
- * become question marks.
- */
-static void put_label(FILE *out, const char *name, const char *value)
+void metrics_clean(char *to, size_t room, const char *text)
 {
 	uint32_t code;
 
-	fprintf(out, "%s=\"", name);
-	for (size_t n; *value != '\0'; value += n != 0 ? n : 1) {
-		n = tdt__utf8_decode(value, &code);
-		if (n == 0 || tdt__is_harmful(code))
-			putc('?', out);
-		else
-			fprintf(out, "%s%.*s", code == '"' || code == '\\' ? "\\" : "", (int)n,
-				value);
+	while (*text != '\0') {
+		size_t n = tdt__utf8_decode(text, &code);
+		bool good = n != 0 && !tdt__is_harmful(code);
+		size_t length = good ? n : 1;
+
+		if (length >= room)
+			break;
+		memcpy(to, good ? text : "?", length);
+		to += length;
+		room -= length;
+		text += n != 0 ? n : 1;
 	}
+	*to = '\0';
+}
+
+static void put_label(FILE *out, const char *name, const char *value)
+{
+	char clean[512];
+
+	metrics_clean(clean, sizeof clean, value);
+	fprintf(out, "%s=\"", name);
+	for (const char *c = clean; *c != '\0'; c++)
+		fprintf(out, "%s%c", *c == '"' || *c == '\\' ? "\\" : "", *c);
 	putc('"', out);
 }
 
@@ -92,7 +107,7 @@ static void put_sample(FILE *out, const struct metrics_page *page, const struct 
 		       const char *suffix, const char *more)
 {
 	fprintf(out, "%s%s", metric->name, suffix);
-	if (page->program != NULL) {
+	if (page->pid != 0) {
 		putc('{', out);
 		put_label(out, "program", page->program);
 		fprintf(out, ",pid=\"%" PRIu32 "\"%s%s}", page->pid, more[0] != '\0' ? "," : "",
@@ -150,6 +165,51 @@ static void put_states(FILE *out, const struct metrics_pages *pages)
 		fprintf(out, "%" PRIu64 "\n", page->counts.runnable);
 		put_sample(out, page, &tasks, "", "state=\"polling\"");
 		fprintf(out, "%" PRIu64 "\n", page->counts.running);
+	}
+}
+
+static void put_group(FILE *out, const struct metrics_page *page, const struct metric *metric,
+		      const struct metrics_group *group)
+{
+	char *labels = NULL;
+	size_t n;
+	FILE *more = open_memstream(&labels, &n);
+
+	if (more == NULL)
+		return;
+	put_label(more, "name", group->name);
+	if (group->wait[0] != '\0') {
+		putc(',', more);
+		put_label(more, "wait", group->wait);
+	}
+	if (fclose(more) == 0) {
+		put_sample(out, page, metric, "", labels);
+		fprintf(out, "%" PRIu64 "\n", group->n);
+	}
+	free(labels);
+}
+
+/* The tasks of all other groups have no label of what they wait for, as no real group has. */
+static void put_groups(FILE *out, const struct metrics_pages *pages)
+{
+	static const struct metric groups = {
+		.name = "tdt_task_group",
+		.help = "Tasks that have not ended, by name and kind of wait: the largest groups."
+	};
+	bool any = false;
+
+	for (size_t i = 0; i < pages->n; i++) {
+		const struct metrics_page *page = &pages->page[i];
+		const struct metrics_group other = { .name = "other", .n = page->other_tasks };
+
+		if (!page->up || !page->grouped)
+			continue;
+		if (!any)
+			put_head(out, &groups, "", "gauge");
+		any = true;
+		for (size_t k = 0; k < page->n_groups; k++)
+			put_group(out, page, &groups, &page->group[k]);
+		put_group(out, page, &groups, &other);
 	}
 }
 
@@ -234,7 +294,7 @@ static void put_unreadable(FILE *out, const struct unreadable *unreadable)
 	}
 }
 
-void metrics_page_print(FILE *out, const struct metrics_pages *pages)
+static void print_samples(FILE *out, const struct metrics_pages *pages)
 {
 	static const struct metric up = { .name = "tdt_up",
 					  .help = "1 if the process was read, 0 otherwise." };
@@ -248,6 +308,7 @@ void metrics_page_print(FILE *out, const struct metrics_pages *pages)
 	}
 	if (any) {
 		put_states(out, pages);
+		put_groups(out, pages);
 		for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
 			put_metric(out, pages, &metrics[i]);
 		put_recorded(out, pages);
@@ -256,4 +317,80 @@ void metrics_page_print(FILE *out, const struct metrics_pages *pages)
 		put_unreadable(out, pages->unreadable);
 	if (pages->form == METRICS_OPENMETRICS)
 		fputs("# EOF\n", out);
+}
+
+static void json_durations(struct tdt__json *json, const char *key,
+			   const struct tdt__durations *durations)
+{
+	tdt__json_begin(json, key, '{');
+	tdt__json_begin(json, "bounds_ns", '[');
+	for (size_t i = 0; i < TDT__DURATION_BOUNDS; i++)
+		tdt__json_u64(json, NULL, tdt__duration_bound[i]);
+	tdt__json_end(json, ']');
+	tdt__json_begin(json, "counts", '[');
+	for (size_t i = 0; i <= TDT__DURATION_BOUNDS; i++)
+		tdt__json_u64(json, NULL, durations->n[i]);
+	tdt__json_end(json, ']');
+	tdt__json_u64(json, "sum_ns", durations->sum);
+	tdt__json_end(json, '}');
+}
+
+static void metrics_group_members(struct tdt__json *json, const struct metrics_group *group)
+{
+	tdt__json_string(json, "name", group->name);
+	tdt__json_string(json, "wait", group->wait);
+	tdt__json_u64(json, "tasks", group->n);
+}
+
+static int print_json_page(FILE *file, const struct metrics_page *page)
+{
+	const struct tdt_counts *counts = &page->counts;
+	struct tdt__out out = { .file = file };
+	struct tdt__json json = tdt__json_document(&out);
+
+	tdt__json_begin(&json, "metrics", '{');
+	tdt__json_known_u64(&json, "pid", page->pid);
+	if (page->pid != 0)
+		tdt__json_string(&json, "program", page->program);
+	tdt__json_u64(&json, "waiting", counts->waiting);
+	tdt__json_u64(&json, "runnable", counts->runnable);
+	tdt__json_u64(&json, "polling", counts->running);
+	tdt__json_u64(&json, "spawned", counts->spawned);
+	tdt__json_u64(&json, "panicked", counts->panicked);
+	tdt__json_u64(&json, "polls", counts->polls);
+	tdt__json_u64(&json, "captures", counts->captures);
+	tdt__json_u64(&json, "dumps", counts->dumps);
+	tdt__json_known_u64(&json, "held", counts->held);
+	tdt__json_u64(&json, "lost_wakeups", counts->lost_wakeups);
+	tdt__json_known_u64(&json, "since_real_ns", page->since);
+	tdt__json_u64(&json, "longest_poll_ns", counts->longest_poll_ns);
+	tdt__json_u64(&json, "longest_wait_ns", counts->longest_wait_ns);
+	tdt__json_u64(&json, "deadlocks", page->deadlocks);
+	tdt__json_u64(&json, "unproven", page->unproven);
+	tdt__json_u64(&json, "futurelocks", page->futurelocks);
+	tdt__json_u64(&json, "orphaned_locks", page->orphans);
+	if (page->grouped) {
+		TDT__JSON_LIST(&json, "groups", page->group, page->n_groups, metrics_group_members,
+			       &json);
+		tdt__json_u64(&json, "other_tasks", page->other_tasks);
+	}
+	tdt__json_known_u64(&json, "recorded_ns", page->recorded_ns);
+	if (page->recorded) {
+		json_durations(&json, "poll", &page->polls);
+		json_durations(&json, "wake_to_poll", &page->latencies);
+	}
+	tdt__json_end(&json, '}');
+	tdt__json_finish(&json);
+	return tdt__out_end(&out);
+}
+
+int metrics_page_print(FILE *out, const struct metrics_pages *pages)
+{
+	int error = 0;
+
+	if (pages->form != METRICS_JSON)
+		print_samples(out, pages);
+	for (size_t i = 0; i < pages->n && pages->form == METRICS_JSON && error == 0; i++)
+		error = print_json_page(out, &pages->page[i]);
+	return error;
 }

@@ -76,6 +76,14 @@ const struct option_row option_rows[] = {
 	 * read are counted, by the reason. */
 	FLAG(METRICS, "all", all_processes,
 	     "of all processes that use the library and may be read"),
+	/*
+	 * Also count tasks by name and by what they wait for: `tdt_task_group`.  Numbers in names
+	 * are replaced by `#`, and of each process the 20 largest groups are counted, the rest as
+	 * `other`.  A task without a name has the place where it was spawned.  With `--listen`,
+	 * profiles are served, too.
+	 */
+	FLAG(METRICS, "names", groups,
+	     "also count tasks by name and wait, and serve profiles at /debug/pprof/tasks"),
 	/* Read a core file, made by the kernel or by `gcore`(1).  One that is compressed, as
 	 * systemd-coredump(8) stores it (`coredumpctl info` names the file), is decompressed by
 	 * zstd, xz, lz4 or gzip into a file without a name below `$TMPDIR`, or /var/tmp. */

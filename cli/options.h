@@ -102,7 +102,8 @@ struct options {
 	uint64_t after, duration, last, watch; /* times */
 	uint64_t frequency, rows, depth, since;
 	const char *output, *listen, *perfetto;
-	bool all_processes;
+	bool all_processes, groups;
+	bool passive; /* a profile makes no request, and no watch: not an option of the user's */
 	bool summary;
 };
 

@@ -14,13 +14,12 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "cli/ps.h"
 #include "cli/text_table.h"
 #include "tree-printer/forms.h"
 #include "tree-printer/words.h"
-
-#define LOOK_SECONDS 2 /* at one process */
 
 #define KERNEL_THREAD 0x200000u /* PF_KTHREAD of the kernel */
 
@@ -151,47 +150,55 @@ void unreadable_note(struct unreadable *unreadable, const char *reason)
 	unreadable->reason[i].n++;
 }
 
-void unreadable_note_late(struct unreadable *unreadable, pid_t pid)
+struct work_piece *processes_do(size_t n, piece_fn *work, void *arg, const struct options *options,
+			   unsigned seconds)
 {
-	char reason[64];
+	const struct piece_limits limits = {
+		.each_ns = 2 * TDT__SECOND,
+		.all_ns = timeout_seconds(options, seconds) * (uint64_t)TDT__SECOND
+	};
 
-	snprintf(reason, sizeof reason, "there was no time to read process %d", (int)pid);
-	unreadable_note(unreadable, reason);
+	return pieces_do(n, work, arg, &limits);
 }
 
-void unreadable_note_child(struct unreadable *unreadable, pid_t pid, int status, const char *text,
-			   const char *why)
+void unreadable_note_piece(struct unreadable *unreadable, pid_t pid,
+			   const struct work_piece *piece)
 {
 	char reason[64];
 
-	if (status == EXIT_SUCCESS || status == PROCESS_WITHOUT_LIBRARY)
+	if (piece->status == EXIT_SUCCESS || piece->status == PROCESS_WITHOUT_LIBRARY)
 		return;
-	snprintf(reason, sizeof reason, "reading process %d %s", (int)pid,
-		 status == -ECANCELED ? why : "failed");
-	unreadable_note(unreadable, status == PROCESS_UNREADABLE ? text : reason);
+	if (piece->status == -ETIME)
+		snprintf(reason, sizeof reason, "there was no time to read process %d", (int)pid);
+	else
+		snprintf(reason, sizeof reason, "reading process %d %s", (int)pid,
+			 piece->status == -ECANCELED ? piece->why : "failed");
+	unreadable_note(unreadable, piece->status == PROCESS_UNREADABLE && piece->text != NULL
+					? piece->text
+					: reason);
 }
 
 /* The processes that were found: `rows` has a line for each copy of the library (ps_process()). */
 struct process_list {
 	const struct options *options;
-	pid_t pid; /* that is looked at */
-	size_t processes;
+	const pid_t *pids;
+	size_t processes; /* that were read */
 	struct tdt__string rows;
 	struct unreadable unreadable;
 };
 
-/* An apart_fn: write the lines of one process. */
-static int look_at_one(FILE *out, void *arg)
+/* A piece_fn: write the lines of one process. */
+static int look_at_one(FILE *out, void *arg, size_t number)
 {
 	const struct process_list *list = arg;
 	struct options options = *list->options;
 	struct outside outside;
-	int status = processes_open(&outside, list->pid, out);
+	int status = apart_silence();
 
+	if (status == 0)
+		status = processes_open(&outside, list->pids[number], out);
 	if (status != PROGRAM_GOES_ON)
 		return status;
-	if (freopen("/dev/null", "w", stderr) == NULL)
-		return -errno;
 	options.each_process = true;
 	status = EXIT_SUCCESS;
 	for (size_t i = 0; i < outside.n_found && status == EXIT_SUCCESS; i++)
@@ -200,25 +207,14 @@ static int look_at_one(FILE *out, void *arg)
 	return status == EXIT_SUCCESS ? status : TDT_TROUBLE;
 }
 
-static void look_at_pid(struct process_list *list, pid_t pid)
+static void list_one(struct process_list *list, pid_t pid, const struct work_piece *piece)
 {
-	char *text = NULL;
-	size_t n = 0;
-	const char *why = "";
-	FILE *out = open_memstream(&text, &n);
-	int status = -ENOMEM;
-
-	list->pid = pid;
-	if (out != NULL) {
-		status = do_apart(out, look_at_one, list, LOOK_SECONDS, &why);
-		fclose(out);
-	}
-	if (status == EXIT_SUCCESS) {
+	if (piece->status == EXIT_SUCCESS) {
 		list->processes++;
-		tdt__string_add(&list->rows, text, n);
+		if (piece->text != NULL)
+			tdt__string_add(&list->rows, piece->text, piece->length);
 	}
-	unreadable_note_child(&list->unreadable, pid, status, text, why);
-	free(text);
+	unreadable_note_piece(&list->unreadable, pid, piece);
 }
 
 static void unreadable_lines(struct tdt__string *string, const struct unreadable *unreadable)
@@ -294,6 +290,7 @@ int processes_list(const struct options *options)
 {
 	struct process_list list = { .options = options };
 	struct tdt__out out = { .file = stdout };
+	struct work_piece *piece;
 	size_t n;
 	pid_t *pids;
 	int status;
@@ -302,20 +299,19 @@ int processes_list(const struct options *options)
 	pids = processes_all(&n);
 	if (pids == NULL)
 		return report_trouble("/proc cannot be listed: %s", strerror(errno));
-	for (size_t i = 0; i < n; i++) {
-		if (bound_left(1) > 0)
-			look_at_pid(&list, pids[i]);
-		else
-			unreadable_note_late(&list.unreadable, pids[i]);
-	}
+	list.pids = pids;
+	piece = processes_do(n, look_at_one, &list, options, BOUND_SECONDS);
+	for (size_t i = 0; i < n && piece != NULL; i++)
+		list_one(&list, pids[i], &piece[i]);
 	if (options->print.format == TDT_PRINT_JSON)
 		list_as_json(&out, &list);
 	else
 		list_as_text(&out, &list);
-	out.no_memory |= list.rows.failed;
+	out.no_memory |= list.rows.failed || piece == NULL;
 	status = report_output(NULL, tdt__out_end(&out));
 	tdt__string_free(&list.rows);
 	free(list.unreadable.reason);
+	pieces_free(piece, n);
 	free(pids);
 	return status;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "cli/pieces.h"
 #include "cli/tdt.h"
 
 /*
@@ -39,16 +40,19 @@ struct unreadable {
 
 void unreadable_note(struct unreadable *unreadable, const char *reason);
 
-/* Note that there was no time for a process. */
-void unreadable_note_late(struct unreadable *unreadable, pid_t pid);
+/*
+ * Do `work`, which opens process `i` of `n` by processes_open(), in pieces: in `seconds`, unless
+ * --timeout says another time.
+ */
+struct work_piece *processes_do(size_t n, piece_fn *work, void *arg, const struct options *options,
+			   unsigned seconds);
 
 /*
- * Note a process whose reading in a child has failed.  `status` and `why` are what do_apart() has
- * returned and set, `text` is what the child has written.  Nothing is noted if it was read, or is
- * without the library.
+ * Note a process whose reading, in such a piece, has failed.  Nothing is
+ * noted if it was read, or is without the library.
  */
-void unreadable_note_child(struct unreadable *unreadable, pid_t pid, int status, const char *text,
-			   const char *why);
+void unreadable_note_piece(struct unreadable *unreadable, pid_t pid,
+			   const struct work_piece *piece);
 
 /* List them for tdt ps and tdt top without a target.  Returns an exit status. */
 int processes_list(const struct options *options);

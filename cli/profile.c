@@ -141,6 +141,8 @@ static void make_requests(struct looking *looking)
 	result->watch_ns = found->registry.watch_ns;
 	if (result->watch_ns != 0 && result->watch_ns <= WATCH_SLOWEST)
 		looking->profile->watched_from = 0;
+	if (looking->options->passive)
+		return;
 	error = tdt__door_open(&looking->door, &result->outside->target, found, &trouble);
 	if (error == 0)
 		error = request_profile_watch(looking, &trouble);
@@ -303,8 +305,7 @@ static int profile_registry(const struct options *options, struct outside *outsi
 	return status;
 }
 
-/* An apart_fn. */
-static int profile_target(FILE *out, void *arg)
+int profile_target(FILE *out, void *arg)
 {
 	struct options *options = arg;
 	struct outside outside;

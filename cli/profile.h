@@ -26,6 +26,9 @@ struct profile_result {
 	const struct tdt__profile_times *times; /* from a recording; NULL: there is none */
 };
 
+/* An apart_fn: profile the target of the options, and print.  wait_begin() was called. */
+int profile_target(FILE *out, void *options);
+
 /* The word for what a task in this state waits for; NULL: unknown, or the task does not wait. */
 const char *profile_kind(enum tdt__profile_state state, enum tdt_wait_kind kind);
 

@@ -324,10 +324,7 @@ static int print_listing(const struct options *options, const struct listing *li
 static int list_these(struct options *options, struct listing *listing,
 		      struct tdt__tasks *tasks)
 {
-	struct tdt__cycles cycles = { 0 };
-	struct tdt_snapshot_group live = { .size = sizeof live };
-	const struct tdt_snapshot_group *const groups = &live;
-	const struct tdt_task_info **infos = tdt__tasks_live(tasks, &live.n);
+	struct tdt__outside_found found;
 	int status;
 
 	tdt__tasks_busy(tasks);
@@ -335,23 +332,13 @@ static int list_these(struct options *options, struct listing *listing,
 	listing->print = &options->print;
 	listing->threads = options->threads;
 	listing->width = options->width;
-	live.tasks = infos;
-	if (infos == NULL ||
-	    (tasks->target != NULL ? tdt__outside_cycles(&cycles, tasks)
-				   : tdt__tasks_cycles(&cycles, tasks)) != 0 ||
-	    choose_shown(options, listing) != 0) {
+	if (tdt__outside_found(&found, tasks) != 0 || choose_shown(options, listing) != 0) {
 		status = report_no_memory();
 	} else {
-		listing->found = (struct tdt_snapshot){ .groups = &groups,
-							.n_groups = 1,
-							.cycles = cycles.list,
-							.n_cycles = cycles.n,
-							.at_least = tdt__tasks_at_least(tasks) };
-		tdt__tasks_found(tasks, &listing->found);
+		listing->found = found.snapshot;
 		status = print_listing(options, listing);
 	}
-	tdt__cycles_fini(&cycles);
-	free(infos);
+	tdt__outside_found_fini(&found);
 	free(listing->shown);
 	return status;
 }

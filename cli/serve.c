@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * A server for one page, in one thread: it waits for all clients at once, and while it serves, no
- * call blocks but that which makes the page.  The resolver is asked before.
+ * A server in one thread: it waits for all clients at once, and while it serves, no call blocks but
+ * that which makes the page.  The resolver is asked before.  Children that make profiles have
+ * copies of all connections, so a connection is shut down before it is closed.
  */
 
 #include "cli/serve.h"
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -23,6 +25,8 @@
 #define MOST_CLIENTS 16
 #define MOST_REQUEST 8192 /* bytes */
 #define HEAD_MAX 512      /* bytes of the head of an answer */
+#define MOST_PROFILES 2   /* that are made at a time */
+#define PROFILE_MAX ((off_t)64 << 20) /* bytes */
 
 struct listen_place {
 	char host[64];
@@ -127,7 +131,9 @@ struct client {
 	uint64_t until; /* when it has to go */
 	char request[MOST_REQUEST + 1]; /* ends with NUL */
 	size_t received;
-	char *answer; /* NULL: the request is not complete */
+	bool awaits;  /* a profile, which a child makes */
+	struct apart profile;
+	char *answer; /* NULL: the request is not complete, or the profile */
 	size_t length, sent;
 };
 
@@ -135,13 +141,26 @@ struct server {
 	int listener;
 	const struct serve_names *names;
 	const struct serve_limits *limits;
-	serve_fn *page;
-	void *arg;
+	const struct serve_pages *pages;
 	struct client client[MOST_CLIENTS];
 };
 
+/* Returns what the child has returned. */
+static int end_profile(struct client *client, bool too_long)
+{
+	const char *why;
+
+	client->awaits = false;
+	return apart_end(&client->profile, too_long, &why);
+}
+
 static void drop_client(struct client *client)
 {
+	if (client->awaits) {
+		end_profile(client, true);
+		close(client->profile.file);
+	}
+	shutdown(client->connection, SHUT_RDWR);
 	close(client->connection);
 	free(client->answer);
 	client->connection = -1;
@@ -244,11 +263,11 @@ static bool has_line_of_request(const char *request, const char *method)
 	       tdt__starts_with(request + end, " HTTP/1.");
 }
 
-static bool is_for_page(const char *path)
+static bool is_path(const char *path, const char *page)
 {
 	size_t length = strcspn(path, "? ");
 
-	return length == strlen("/metrics") && memcmp(path, "/metrics", length) == 0;
+	return length == strlen(page) && memcmp(path, page, length) == 0;
 }
 
 /* The answer is to be sent.  Without memory there is none. */
@@ -259,7 +278,7 @@ static void set_answer(struct client *client, const char *status, const char *ty
 	if (client->answer == NULL)
 		return;
 	client->length = (size_t)snprintf(client->answer, HEAD_MAX,
-					  "HTTP/1.1 %s\r\nContent-Type: %s; charset=utf-8\r\n"
+					  "HTTP/1.1 %s\r\nContent-Type: %s\r\n"
 					  "Content-Length: %zu\r\nConnection: close\r\n\r\n",
 					  status, type, length);
 	if (!body)
@@ -274,7 +293,7 @@ static void set_refusal(struct client *client, const char *status, const char *m
 	char text[256];
 	int length = snprintf(text, sizeof text, "%s%s\n", status, more);
 
-	set_answer(client, status, "text/plain", text, (size_t)length, true);
+	set_answer(client, status, "text/plain; charset=utf-8", text, (size_t)length, true);
 }
 
 static void set_page(struct server *server, struct client *client, bool body)
@@ -283,18 +302,74 @@ static void set_page(struct server *server, struct client *client, bool body)
 	char *text = NULL;
 	size_t length = 0;
 
-	if (server->page(server->arg, open_metrics, &text, &length) == 0)
+	if (server->pages->page(server->pages->arg, open_metrics, &text, &length) == 0)
 		set_answer(client, "200 OK",
-			   open_metrics ? "application/openmetrics-text; version=1.0.0"
-					: "text/plain; version=0.0.4",
+			   open_metrics
+				   ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+				   : "text/plain; version=0.0.4; charset=utf-8",
 			   text, length, body);
 	else
 		set_refusal(client, "500 Internal Server Error", "");
 	free(text);
 }
 
+static unsigned count_profiles(const struct server *server)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < MOST_CLIENTS; i++)
+		n += server->client[i].awaits;
+	return n;
+}
+
+static void start_profile_for(struct server *server, struct client *client, const char *path)
+{
+	const char *query = path + strcspn(path, "? ");
+	int seconds = -EBUSY;
+
+	if (count_profiles(server) < MOST_PROFILES)
+		seconds = server->pages->start(server->pages->arg, query + (*query == '?'),
+					       &client->profile);
+	client->awaits = seconds >= 0;
+	if (seconds == -EBUSY)
+		set_refusal(client, "503 Service Unavailable", ": two profiles are made already");
+	else if (seconds == -EINVAL)
+		set_refusal(client, "400 Bad Request",
+			    ": ?seconds=1 to 60, and with --all also &pid=NUMBER");
+	else if (seconds == -EPERM)
+		set_refusal(client, "403 Forbidden",
+			    ": a profile has names of tasks and functions, so it needs --names");
+	else if (seconds < 0)
+		set_refusal(client, "500 Internal Server Error", "");
+	else
+		client->until = tdt__clock() + (uint64_t)seconds * TDT__SECOND;
+}
+
+/* The child has ended: what it has written is the answer. */
+static void answer_profile(struct server *server, struct client *client)
+{
+	int status = end_profile(client, false), file = client->profile.file;
+	struct stat found = { .st_size = 0 };
+	char *text = NULL;
+
+	if (status == 0 && fstat(file, &found) == 0 && found.st_size <= PROFILE_MAX)
+		text = malloc((size_t)found.st_size + 1);
+	if (text != NULL && pread(file, text, (size_t)found.st_size, 0) == found.st_size)
+		set_answer(client, "200 OK", "application/octet-stream", text,
+			   (size_t)found.st_size, true);
+	else
+		set_refusal(client, "500 Internal Server Error",
+			    ": the process has ended, or may not be read, or does not use libtdt");
+	free(text);
+	close(file);
+	client->until = tdt__clock() + server->limits->answer_ns;
+	if (client->answer == NULL)
+		drop_client(client);
+}
+
 static void answer_request(struct server *server, struct client *client)
 {
+	const char *path = strchr(client->request, '/');
 	bool get = has_line_of_request(client->request, "GET "),
 	     head = has_line_of_request(client->request, "HEAD ");
 
@@ -304,10 +379,16 @@ static void answer_request(struct server *server, struct client *client)
 		set_refusal(client, "403 Forbidden",
 			    ": Host is neither an address, nor localhost, nor this machine's "
 			    "own name, short or whole");
-	else if (!is_for_page(strchr(client->request, '/')))
-		set_refusal(client, "404 Not Found", "");
-	else
+	else if (is_path(path, "/metrics"))
 		set_page(server, client, get);
+	else if (!is_path(path, "/debug/pprof/tasks"))
+		set_refusal(client, "404 Not Found", "");
+	else if (head)
+		set_refusal(client, "405 Method Not Allowed", "");
+	else
+		start_profile_for(server, client, path);
+	if (client->awaits)
+		return;
 	client->until = tdt__clock() + server->limits->answer_ns;
 	if (client->answer == NULL)
 		drop_client(client);
@@ -350,9 +431,14 @@ static void send_to_client(struct client *client)
 		drop_client(client);
 }
 
-static void serve_client(struct server *server, struct client *client, short events)
+/* `gone`: the client of a profile has closed the connection. */
+static void serve_client(struct server *server, struct client *client, short events, bool gone)
 {
-	if (events != 0 && client->answer == NULL)
+	if (gone)
+		drop_client(client);
+	else if (events != 0 && client->awaits)
+		answer_profile(server, client);
+	else if (events != 0 && client->answer == NULL)
 		receive_request(server, client);
 	else if (events != 0)
 		send_to_client(client);
@@ -360,11 +446,11 @@ static void serve_client(struct server *server, struct client *client, short eve
 		drop_client(client);
 }
 
-/*
- * The descriptors to wait for: entry 0 is the listener.  Returns for how many milliseconds; -1: for
- * ever.
- */
-static int list_events(const struct server *server, struct pollfd event[1 + MOST_CLIENTS])
+/* What is waited for: the listener, what each client is to do, and the end of one that awaits. */
+#define EVENTS (1 + 2 * MOST_CLIENTS)
+
+/* Returns for how many milliseconds to wait; -1: for ever. */
+static int list_events(const struct server *server, struct pollfd event[EVENTS])
 {
 	uint64_t now = tdt__clock(), first = UINT64_MAX;
 
@@ -373,8 +459,11 @@ static int list_events(const struct server *server, struct pollfd event[1 + MOST
 		const struct client *client = &server->client[i];
 
 		event[1 + i] = (struct pollfd){
-			.fd = client->connection,
+			.fd = client->awaits ? client->profile.pipe : client->connection,
 			.events = client->answer != NULL ? POLLOUT : POLLIN,
+		};
+		event[1 + MOST_CLIENTS + i] = (struct pollfd){
+			.fd = client->awaits ? client->connection : -1, .events = POLLRDHUP
 		};
 		if (client->connection >= 0 && client->until < first)
 			first = client->until;
@@ -386,21 +475,22 @@ static int list_events(const struct server *server, struct pollfd event[1 + MOST
 
 static int serve_once(struct server *server)
 {
-	struct pollfd event[1 + MOST_CLIENTS];
+	struct pollfd event[EVENTS];
 	int most_ms = list_events(server, event);
 
-	if (poll(event, 1 + MOST_CLIENTS, most_ms) < 0)
+	if (poll(event, EVENTS, most_ms) < 0)
 		return errno == EINTR ? 0 : -errno;
 	for (size_t i = 0; i < MOST_CLIENTS; i++)
 		if (server->client[i].connection >= 0)
-			serve_client(server, &server->client[i], event[1 + i].revents);
+			serve_client(server, &server->client[i], event[1 + i].revents,
+				     event[1 + MOST_CLIENTS + i].revents != 0);
 	if (event[0].revents != 0)
 		accept_client(server);
 	return 0;
 }
 
 int serve(int listener, const struct serve_names *names, const struct serve_limits *limits,
-	  serve_fn *page, void *arg)
+	  const struct serve_pages *pages)
 {
 	struct server *server = calloc(1, sizeof *server);
 	int error = 0;
@@ -410,8 +500,7 @@ int serve(int listener, const struct serve_names *names, const struct serve_limi
 	server->listener = listener;
 	server->names = names;
 	server->limits = limits;
-	server->page = page;
-	server->arg = arg;
+	server->pages = pages;
 	for (size_t i = 0; i < MOST_CLIENTS; i++)
 		server->client[i].connection = -1;
 	while (error == 0)

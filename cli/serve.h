@@ -2,11 +2,12 @@
 #pragma once
 
 /*
- * One page of metrics over HTTP, for one program that reads it now and then.
+ * A page of metrics over HTTP, for one program that reads it now and then, and profiles, which are
+ * made in children.
  *
  * Clients may be slow, or hostile: each has a limited time to send its request and to take the
  * answer, a request has a limited length, and if there are too many clients, the oldest one has to
- * go.  While a page is made, all clients wait.
+ * go.  While a page is made, all clients wait; while a profile is made, only its own client does.
  *
  * This is less than any HTTP library does: of a request only the first line and the headers Accept
  * and Host are looked at, and each connection gets one answer.  A request is refused if its Host is
@@ -17,11 +18,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/apart.h"
+
 /*
  * Make the page, as OpenMetrics or in Prometheus's older form: set `*text`, which malloc() made and
  * serve() frees, and its length.  Returns 0 or a negative errno.
  */
 typedef int serve_fn(void *arg, bool open_metrics, char **text, size_t *length);
+
+/*
+ * Start to make the profile that `query` asks for, as "seconds=5", up to a space or the end: start
+ * a child that writes it.  Returns for how many seconds the child may last, or a negative errno:
+ * -EINVAL, if the query is not understood; -EPERM, if there are no profiles.
+ */
+typedef int serve_start_fn(void *arg, const char *query, struct apart *apart);
+
+struct serve_pages {
+	serve_fn *page;
+	serve_start_fn *start;
+	void *arg; /* of both */
+};
 
 struct serve_limits {
 	uint64_t request_ns; /* for a client to send its request */
@@ -52,6 +68,9 @@ struct serve_names {
  */
 void serve_find_names(struct serve_names *names);
 
-/* Serve the page.  Returns only if that becomes impossible: a negative errno. */
+/*
+ * Serve the page at /metrics, and two profiles at a time at /debug/pprof/tasks.  Returns only if
+ * that becomes impossible: a negative errno.
+ */
 int serve(int listener, const struct serve_names *names, const struct serve_limits *limits,
-	  serve_fn *page, void *arg);
+	  const struct serve_pages *pages);

@@ -308,19 +308,47 @@ static int prove_cycles(struct collecting *collecting, struct tdt__cycles *cycle
 	return error;
 }
 
-int tdt__outside_cycles(struct tdt__cycles *cycles, struct tdt__tasks *tasks)
+/* Find the rings, of a recording by the records alone. */
+static int find_task_rings(struct tdt__cycles *cycles, struct tdt__tasks *tasks)
 {
 	static const struct tdt__answers none;
 	struct tdt__sampling sampling = { 0 };
-	struct collecting collecting = collect_of(tasks, &none, &sampling);
-	int error = prove_cycles(&collecting, cycles, false);
+	struct collecting collecting;
+	int error;
 
+	if (tasks->target == NULL)
+		return tdt__tasks_cycles(cycles, tasks);
+	collecting = collect_of(tasks, &none, &sampling);
+	error = prove_cycles(&collecting, cycles, false);
 	tdt__live_stacks_fini(&collecting.live);
 	tdt__tree_reader_fini(&collecting.trees);
 	if (cycles->n == 0)
 		return error;
 	tdt__cycles_fini(cycles);
 	return tdt__tasks_cycles(cycles, tasks);
+}
+
+int tdt__outside_found(struct tdt__outside_found *found, struct tdt__tasks *tasks)
+{
+	*found = (struct tdt__outside_found){ .live.size = sizeof found->live };
+	found->infos = tdt__tasks_live(tasks, &found->live.n);
+	if (found->infos == NULL || find_task_rings(&found->cycles, tasks) != 0)
+		return -ENOMEM;
+	found->live.tasks = found->infos;
+	found->group = &found->live;
+	found->snapshot = (struct tdt_snapshot){ .groups = &found->group,
+						 .n_groups = 1,
+						 .cycles = found->cycles.list,
+						 .n_cycles = found->cycles.n,
+						 .at_least = tdt__tasks_at_least(tasks) };
+	tdt__tasks_found(tasks, &found->snapshot);
+	return 0;
+}
+
+void tdt__outside_found_fini(struct tdt__outside_found *found)
+{
+	tdt__cycles_fini(&found->cycles);
+	free(found->infos);
 }
 
 /* --- The result --------------------------------------------------------------------------- */

@@ -21,12 +21,24 @@ struct tdt__findings *tdt__outside_dump(struct tdt__tasks *tasks,
 					const struct tdt__answers *answers,
 					struct tdt__sampling *sampling);
 
+/* What is found without a dump: the live tasks, as one group, their rings, what else is wrong. */
+struct tdt__outside_found {
+	struct tdt_snapshot snapshot;
+
+	/* Private to dump.c. */
+	struct tdt__cycles cycles;
+	struct tdt_snapshot_group live;
+	const struct tdt_snapshot_group *group; /* points to it, so this struct stays where it is */
+	const struct tdt_task_info **infos;
+};
+
 /*
- * Find the rings of tasks that wait for each other, as a dump without requests does: the trees of
- * tasks in rings are read, and no others.  The caller calls tdt__cycles_fini() before
- * tdt__tasks_fini().  Returns 0 or -ENOMEM.
+ * Find that.  As in a dump without requests, the trees of tasks in rings are read, and no others.
+ * The caller calls tdt__outside_found_fini() before tdt__tasks_fini(), in any case.  Returns 0 or
+ * -ENOMEM.
  */
-int tdt__outside_cycles(struct tdt__cycles *cycles, struct tdt__tasks *tasks);
+int tdt__outside_found(struct tdt__outside_found *found, struct tdt__tasks *tasks);
+void tdt__outside_found_fini(struct tdt__outside_found *found);
 
 /*
  * Keep, of each task that went on in the poll that brought its answer, what `before` saw of it: the

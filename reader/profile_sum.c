@@ -4,14 +4,12 @@
 #include "reader/profile_sum.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "base/text.h"
+#include "facts/family.h"
 #include "tree/stacks.h"
 
 int tdt__profile_sum_init(struct tdt__profile_sum *sum)
@@ -60,14 +58,9 @@ static uint32_t number_of_name(struct tdt__profile_sum *sum, const char *text)
 uint32_t tdt__profile_name(struct tdt__profile_sum *sum, const char *name, const char *file,
 			   uint32_t line)
 {
-	const char *slash = strrchr(file, '/');
 	char text[TDT__PROFILE_NAME_MAX];
 
-	if (name[0] != '\0' || file[0] == '\0')
-		tdt__text_without_numbers(text, sizeof text, name, '*');
-	else
-		snprintf(text, sizeof text, "spawned at %s:%" PRIu32,
-			 slash != NULL ? slash + 1 : file, line);
+	tdt__family_name(text, sizeof text, name, file, line, '*');
 	return number_of_name(sum, text);
 }
 

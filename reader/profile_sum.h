@@ -105,9 +105,8 @@ int tdt__profile_sum_init(struct tdt__profile_sum *sum);
 void tdt__profile_sum_fini(struct tdt__profile_sum *sum);
 
 /*
- * The number of the name of a task, in which each number is replaced by `*`: "conn 12" is "conn *".
- * A task without a name has that of the place where it was spawned; `file` "": unknown.
- * TDT__PROFILE_NONE: no memory, or too many names.
+ * The number of the name of a task's family (facts/family.h), as "conn *".  TDT__PROFILE_NONE: no
+ * memory, or too many names.
  */
 uint32_t tdt__profile_name(struct tdt__profile_sum *sum, const char *name, const char *file,
 			   uint32_t line);

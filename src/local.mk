@@ -157,6 +157,7 @@ libtdt_core_la_SOURCES = \
 	src/dump/snapshot.h \
 	src/facts/busy.c \
 	src/facts/busy.h \
+	src/facts/family.h \
 	src/facts/lost.c \
 	src/facts/lost.h \
 	src/facts/orphans.c \

@@ -118,7 +118,7 @@ check-aarch64:
 # Tests that read a poll in progress skip themselves.
 not_emulated = \
 	$(addprefix tests/unit/, \
-		check_errno check_fork cli/check_apart door/check_door \
+		check_errno check_fork cli/check_apart cli/check_pieces door/check_door \
 		dump/check_dump_environment dump/check_dump_signal dump/check_recorder_snapshot \
 		dump/check_recorder_trigger host/check_host_fork host/check_limits \
 		recorder/check_files recorder/check_footprint recorder/check_record_stacks \

@@ -21,6 +21,13 @@ static int make_page(void *arg, bool open_metrics, char **text, size_t *length)
 	return *text != NULL ? 0 : -ENOMEM;
 }
 
+static int refuse_profile(void *arg, const char *query, struct apart *apart)
+{
+	(void)arg;
+	(void)apart;
+	return query[0] == 'x' ? -EPERM : -EINVAL;
+}
+
 /* An answer with status 200 has the page, or nothing after HEAD. */
 static void claim_answer(const struct client *client)
 {
@@ -40,7 +47,8 @@ static void take_request(const uint8_t *data, size_t size)
 {
 	static const struct serve_limits limits = { TDT__SECOND, TDT__SECOND };
 	static const struct serve_names names = { "node7", "node7.example" };
-	static struct server server = { .names = &names, .limits = &limits, .page = make_page };
+	static const struct serve_pages pages = { make_page, refuse_profile, NULL };
+	static struct server server = { .names = &names, .limits = &limits, .pages = &pages };
 	static struct client client;
 
 	client = (struct client){ .connection = -1 };

@@ -28,11 +28,11 @@ stop()
 	wait "$pid"
 }
 
-# serve TARGET|--all: a server of metrics; leaves $server, and the URL in $url.
+# serve TARGET|--all [OPTION...]: a server of metrics; leaves $server, and the URL in $url.
 serve()
 {
 	: >"$tmp/url"
-	"$tdt" metrics --listen=0 "$1" >"$tmp/url" 2>"$tmp/why" 3>&- &
+	"$tdt" metrics --listen=0 "$@" >"$tmp/url" 2>"$tmp/why" 3>&- &
 	server=$!
 	until grep -q '^serving http://127.0.0.1:[1-9][0-9]*/metrics$' "$tmp/url"; do
 		kill -0 "$server" || return 1

@@ -297,6 +297,7 @@ dist_check_SCRIPTS += \
 	tests/outside/tdt_last.sh \
 	tests/outside/tdt_lost.sh \
 	tests/outside/tdt_metrics.sh \
+	tests/outside/alerts.sh \
 	tests/outside/tdt_processes.sh \
 	tests/outside/tdt_profile.sh
 

@@ -49,6 +49,7 @@ tdt_lost_wakeups_total 0
 tdt_tasks_held 0
 tdt_deadlocks 0
 tdt_rings_unproven 1
+tdt_futurelocks 0
 tdt_orphaned_locks 0
 END
 }
@@ -97,6 +98,73 @@ has_histograms()
 		test "$(value 'tdt_poll_seconds_bucket{le="+Inf"}')" = 125 &&
 		test "$(value tdt_wake_to_poll_seconds_gcount)" = 1 &&
 		is_recent tdt_recorded_seconds
+}
+
+# The sum is that of all states.
+has_groups()
+{
+	"$tdt" metrics --names "$pid" >"$tmp/page" && grep '^tdt_task_group' "$tmp/page" >"$tmp/got"
+	cat "$tmp/got"
+	awk '/^tdt_tasks{/ { sum += $2 } /^tdt_task_group{/ { sum -= $NF; n++ }
+		END { exit sum != 0 || n == 0 }' "$tmp/page" &&
+		grep -q '^tdt_task_group{name=".*",wait="task"} 2$' "$tmp/got" &&
+		grep -q '^tdt_task_group{name="other"} 0$' "$tmp/got"
+}
+
+# --- Profiles ---
+
+# profile PARAMETERS: leaves what the server says of it in $tmp/page, and its status.
+profile()
+{
+	code=$(curl -sS --max-time 120 --noproxy '*' -o "$tmp/page" -w '%{http_code}' \
+		"${url%/metrics}/debug/pprof/tasks$1")
+}
+
+refuses()
+{
+	profile "$2"
+	cat "$tmp/page"
+	[ "$code" = "$1" ]
+}
+
+# A profile has the state, and the tasks that wait; nothing was captured for it.
+is_profile()
+{
+	profile "$1" && [ "$code" = 200 ] || return
+	captures=$("$tdt" metrics "$pid" | sed -n 's/^tdt_captures_total //p')
+	zcat <"$tmp/page" | grep -aq waiting && [ "$captures" = "$captures_before" ]
+}
+
+is_read_by_go()
+{
+	go tool pprof -top -sample_index=waiting "$tmp/page" >"$tmp/got" 2>&1
+	cat "$tmp/got"
+	grep -q '^Type: waiting' "$tmp/got"
+}
+
+# Profiles of the process, and, with --all, of the one that is named.
+serve_profiles()
+{
+	captures_before=$("$tdt" metrics "$pid" | sed -n 's/^tdt_captures_total //p')
+	claim "a server without --names" serve "$pid"
+	claim "has no profiles, which have names" refuses 403 '?seconds=1'
+	end_server
+	claim "a server with --names" serve "$pid" --names
+	claim "has profiles, and requests nothing for them" is_profile '?seconds=1'
+	if command -v go >/dev/null; then
+		claim "which go tool pprof reads" is_read_by_go
+	else
+		skip "which go tool pprof reads" "there is no go"
+	fi
+	claim "of a second or more" refuses 400 '?seconds=0'
+	claim "but not of hours" refuses 400 '?seconds=7200'
+	claim "of the target only" refuses 400 "?seconds=1&pid=$pid"
+	end_server
+	claim "a server of all processes" serve --all --names
+	claim "has those of each" is_profile "?pid=$pid&seconds=1"
+	claim "which has to be named" refuses 400 '?seconds=1'
+	claim "and read" refuses 500 "?seconds=1&pid=$$"
+	end_server
 }
 
 # --- Serving ---
@@ -278,7 +346,8 @@ elif ! may_read; then
 	stop
 else
 	claim "tasks and polls are counted, also those that have ended" grows
-claim "JSON has the same" in_json
+	claim "JSON has the same" in_json
+	claim "with --names they are counted by name and wait" has_groups
 	claim "the longest poll has begun since the start" is_recent tdt_longest_poll_seconds
 	claim "and the longest wait" is_recent tdt_longest_wait_seconds
 	claim "the page has an end" test "$(tail -n 1 "$tmp/page")" = "# EOF"
@@ -293,6 +362,7 @@ claim "JSON has the same" in_json
 		skip "promtool finds no fault with it" "there is no promtool"
 	fi
 	if command -v curl >/dev/null; then
+		serve_profiles
 		serve_process
 		if [ "${SANITIZERS:?}" != no ]; then
 			skip "a scrape that fails" "a sanitizer needs all memory"

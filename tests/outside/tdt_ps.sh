@@ -262,6 +262,8 @@ if test "$WITH_RUNTIME" = yes &&
 		claim "so does tdt bt, without a request" grep -q "^$lock" "$tmp/listed"
 		"$tdt" top -n1 --no-request "$pid" >"$tmp/listed"
 		claim "and tdt top" grep -q "$lock" "$tmp/listed"
+		"$tdt" metrics "$pid" >"$tmp/listed"
+		claim "tdt metrics counts it" grep -q "^tdt_futurelocks 1$" "$tmp/listed"
 	else
 		skip "the tasks of a futurelock" "reading another process is not permitted here"
 	fi

@@ -40,8 +40,11 @@ tests_unit_core = \
 	tests/unit/tree-printer/check_print \
 	tests/unit/tree-printer/check_text \
 	tests/unit/cli/check_apart \
+	tests/unit/cli/check_metered \
 	tests/unit/cli/check_metrics_page \
 	tests/unit/cli/check_options \
+	tests/unit/cli/check_pieces \
+	tests/unit/cli/check_task_groups \
 	tests/unit/cli/check_text_table \
 	tests/unit/cli/check_compare \
 	tests/unit/cli/check_serve \
@@ -280,7 +283,16 @@ tests_unit_cli_check_text_table_SOURCES = tests/unit/cli/check_text_table.c cli/
 tests_unit_cli_check_text_table_LDADD = $(on_core)
 tests_unit_cli_check_compare_SOURCES = tests/unit/cli/check_compare.c cli/compare.c
 tests_unit_cli_check_compare_LDADD = $(tests_memory) $(on_core)
-tests_unit_cli_check_serve_SOURCES = tests/unit/cli/check_serve.c cli/serve.c
+tests_unit_cli_check_metered_SOURCES = tests/unit/cli/check_metered.c cli/metered.c
+tests_unit_cli_check_metered_LDADD = $(tests_memory) $(on_core)
+tests_unit_cli_check_pieces_SOURCES = \
+	tests/unit/cli/check_pieces.c cli/apart.c cli/bound.c cli/pieces.c
+tests_unit_cli_check_pieces_LDADD = $(on_nothing)
+tests_unit_cli_check_task_groups_SOURCES = \
+	tests/unit/cli/check_task_groups.c cli/metrics_page.c cli/task_groups.c
+tests_unit_cli_check_task_groups_LDADD = $(tests_memory) $(on_core)
+tests_unit_cli_check_serve_SOURCES = \
+	tests/unit/cli/check_serve.c cli/apart.c cli/bound.c cli/serve.c
 tests_unit_cli_check_serve_LDADD = $(on_nothing)
 tests_unit_cli_check_two_profiles_SOURCES = \
 	tests/unit/cli/check_two_profiles.c cli/read_dump.c cli/read_json.c cli/read_parts.c \

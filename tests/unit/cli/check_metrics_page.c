@@ -26,7 +26,9 @@ static void set_up(void)
 			    .lost_wakeups = 10 },
 		.since = 1700000000000000001,
 		.deadlocks = 9,
-		.unproven = 8, .orphans = 7,
+		.unproven = 8,
+		.orphans = 7,
+		.futurelocks = 6,
 	};
 }
 
@@ -76,6 +78,9 @@ static void prints(const char *expected)
 	"# TYPE tdt_rings_unproven gauge\n"                                                        \
 	"# HELP tdt_rings_unproven Rings that are deadlocks unless a task has a silent leaf.\n"    \
 	"tdt_rings_unproven 8\n"                                                                   \
+	"# TYPE tdt_futurelocks gauge\n"                                                           \
+	"# HELP tdt_futurelocks Locks that tasks wait for, and whose owners do not take them.\n"   \
+	"tdt_futurelocks 6\n"                                                                      \
 	"# TYPE tdt_orphaned_locks gauge\n"                                                        \
 	"# HELP tdt_orphaned_locks Locks that tasks wait for, and whose owners have ended.\n"      \
 	"tdt_orphaned_locks 7\n"
@@ -165,6 +170,58 @@ TEST(without_a_time_nothing_says_when_the_counting_began)
 	fclose(out);
 	ck_assert_ptr_null(strstr(text, "_created"));
 	free(text);
+}
+
+/* The lines of a page that are about groups of tasks. */
+static void prints_groups(const char *expected)
+{
+	char *text = TEXT_WRITTEN(out, metrics_page_print(out, &pages)), found[1024] = "";
+	char *rest = text;
+
+	for (char *line; (line = strsep(&rest, "\n")) != NULL;)
+		if (strstr(line, "tdt_task_group") != NULL)
+			strcat(strcat(found, line), "\n");
+	ck_assert_str_eq(found, expected);
+	free(text);
+}
+
+#define GROUPS_HEAD                                                                               \
+	"# TYPE tdt_task_group gauge\n"                                                            \
+	"# HELP tdt_task_group Tasks that have not ended, by name and kind of wait: the largest "  \
+	"groups.\n"
+
+TEST(groups_have_names_and_waits_and_the_rest_has_no_wait)
+{
+	static struct metrics_page two[2];
+
+	prints_groups("");
+	page.grouped = true;
+	prints_groups(GROUPS_HEAD "tdt_task_group{name=\"other\"} 0\n");
+	page.group[page.n_groups++] = (struct metrics_group){ "a \"b\\", "mutex", 12 };
+	page.group[page.n_groups++] = (struct metrics_group){ "other", "other", 1 };
+	page.other_tasks = 5;
+	prints_groups(GROUPS_HEAD "tdt_task_group{name=\"a \\\"b\\\\\",wait=\"mutex\"} 12\n"
+				  "tdt_task_group{name=\"other\",wait=\"other\"} 1\n"
+				  "tdt_task_group{name=\"other\"} 5\n");
+	two[0] = (struct metrics_page){ .pid = 7, .up = true, .grouped = true, .program = "x" };
+	two[1] = (struct metrics_page){ .pid = 8, .up = true, .grouped = true, .program = "\n" };
+	pages.page = two;
+	pages.n = 2;
+	prints_groups(GROUPS_HEAD
+		      "tdt_task_group{program=\"x\",pid=\"7\",name=\"other\"} 0\n"
+		      "tdt_task_group{program=\"?\",pid=\"8\",name=\"other\"} 0\n");
+}
+
+TEST(a_clean_text_ends_where_there_is_no_room)
+{
+	char clean[4];
+
+	metrics_clean(clean, sizeof clean, "ab\xc3\xa4");
+	ck_assert_str_eq(clean, "ab");
+	metrics_clean(clean, sizeof clean, "a\xc3\xa4");
+	ck_assert_str_eq(clean, "a\xc3\xa4");
+	metrics_clean(clean, sizeof clean, "a\xc3");
+	ck_assert_str_eq(clean, "a?");
 }
 
 TEST(the_names_of_bounds_are_their_values)

@@ -20,7 +20,8 @@
 static struct serve_names names;
 static struct serve_limits limits;
 static size_t page_size;
-static int page_error;
+static int page_error, profile_error;
+static int gate[2]; /* a profile waits for a byte of this pipe */
 static int listener;
 static pid_t server;
 
@@ -36,6 +37,26 @@ static int make_page(void *arg, bool open_metrics, char **text, size_t *length)
 	return *text != NULL ? 0 : -ENOMEM;
 }
 
+static int make_profile(FILE *out, void *query)
+{
+	char byte;
+
+	if (read(gate[0], &byte, 1) == 1)
+		fprintf(out, "profile %s", (const char *)query);
+	return byte == 'x' ? 1 : 0;
+}
+
+static int start_profile(void *arg, const char *query, struct apart *apart)
+{
+	char own[64];
+	int error = profile_error;
+
+	snprintf(own, sizeof own, "%.*s", (int)strcspn(query, " "), query);
+	if (error == 0)
+		error = apart_start(apart, make_profile, own, 60);
+	return error != 0 ? error : 60;
+}
+
 static void start_at(const char *where)
 {
 	listener = serve_listen(where);
@@ -45,7 +66,8 @@ static void start_at(const char *where)
 	ck_assert_int_ge(server, 0);
 	if (server == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		serve(listener, &names, &limits, make_page, &page_size);
+		serve(listener, &names, &limits,
+		      &(const struct serve_pages){ make_page, start_profile, &page_size });
 		_exit(1);
 	}
 }
@@ -60,8 +82,9 @@ static void set_up(void)
 	names = (struct serve_names){ "node7", "node7.example" };
 	limits = (struct serve_limits){ 60 * TDT__SECOND, 60 * TDT__SECOND };
 	page_size = 0;
-	page_error = 0;
+	page_error = profile_error = 0;
 	server = 0;
+	ck_assert_int_eq(pipe2(gate, O_CLOEXEC), 0);
 }
 
 static void tear_down(void)
@@ -275,6 +298,100 @@ static void serves_others(void)
 		answer = answer_to(GET);
 	while (answer[0] == '\0');
 	ck_assert_str_eq(body_of(answer), "prom\n");
+}
+
+#define PROFILE "GET /debug/pprof/tasks?seconds=5&pid=7 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+CASE(profiles, .setup = set_up, .teardown = tear_down)
+
+/* Ask for a profile.  Its child has taken a place when the page has been served. */
+static int await_profile(void)
+{
+	int connection = connect_to_server();
+
+	say(connection, PROFILE);
+	serves_others();
+	return connection;
+}
+
+/* Whether there is no answer yet. */
+static bool still_awaits(int connection)
+{
+	char byte;
+
+	return recv(connection, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+static void open_gate(const char *bytes)
+{
+	ck_assert_int_eq(write(gate[1], bytes, strlen(bytes)), (int)strlen(bytes));
+}
+
+TEST(a_profile_is_made_while_others_are_served)
+{
+	int connection;
+	char text[1024];
+
+	start_server();
+	connection = await_profile();
+	open_gate("g");
+	hear(connection, text, sizeof text);
+	ck_assert_str_eq(text, "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n"
+			       "Content-Length: 23\r\nConnection: close\r\n\r\n"
+			       "profile seconds=5&pid=7");
+}
+
+TEST(a_profile_that_fails_is_an_error)
+{
+	int connection;
+	char text[1024];
+
+	start_server();
+	connection = await_profile();
+	open_gate("x");
+	hear(connection, text, sizeof text);
+	ck_assert(begins(text, "HTTP/1.1 500 "));
+}
+
+TEST(two_profiles_are_made_at_a_time_and_a_client_that_goes_makes_room)
+{
+	int first, second, third;
+	char text[1024];
+
+	start_server();
+	first = await_profile();
+	second = await_profile();
+	ck_assert(begins(answer_to(PROFILE), "HTTP/1.1 503 "));
+	close(first);
+	while (third = await_profile(), !still_awaits(third))
+		close(third);
+	ck_assert(begins(answer_to(PROFILE), "HTTP/1.1 503 "));
+	open_gate("gg");
+	hear(second, text, sizeof text);
+	ck_assert(begins(text, "HTTP/1.1 200 "));
+	hear(third, text, sizeof text);
+	ck_assert(begins(text, "HTTP/1.1 200 "));
+}
+
+TEST(a_profile_has_a_body_so_its_head_alone_is_refused)
+{
+	start_server();
+	ck_assert(begins(answer_to("HEAD /debug/pprof/tasks HTTP/1.1\r\n\r\n"),
+			 "HTTP/1.1 405 "));
+}
+
+TEST(a_query_that_is_not_understood_and_profiles_that_are_not_served_are_refused)
+{
+	profile_error = -EINVAL;
+	start_server();
+	ck_assert(begins(answer_to(PROFILE), "HTTP/1.1 400 "));
+	tear_down();
+	profile_error = -EPERM;
+	start_server();
+	ck_assert(begins(answer_to(PROFILE), "HTTP/1.1 403 "));
+	ck_assert(begins(answer_to("GET /debug/pprof/tasks HTTP/1.1\r\nHost: evil.example\r\n\r\n"),
+			 "HTTP/1.1 403 "));
+	ck_assert(begins(answer_to("GET /debug/pprof/ HTTP/1.1\r\n\r\n"), "HTTP/1.1 404 "));
 }
 
 CASE(hostile, .setup = set_up, .teardown = tear_down)
