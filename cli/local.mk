@@ -46,7 +46,10 @@ tdt_SOURCES = \
 	cli/last.c \
 	cli/last.h \
 	cli/named.c \
+	cli/otlp.c \
 	cli/outside.c \
+	cli/post.c \
+	cli/post.h \
 	cli/print.c \
 	cli/processes.c \
 	cli/processes.h \
@@ -86,6 +89,8 @@ tdt_SOURCES = \
 	cli/top_terminal.c \
 	cli/wait.c \
 	cli/wait.h \
+	tree-printer/otlp.c \
+	tree-printer/otlp.h \
 	tree-printer/pprof.c \
 	tree-printer/pprof.h
 tdt_CFLAGS = $(AM_CFLAGS) $(INSTALLED_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS) \

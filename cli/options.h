@@ -100,7 +100,7 @@ struct options {
 
 	uint64_t after, duration, last, watch; /* times */
 	uint64_t frequency, rows, depth, since;
-	const char *output, *listen, *perfetto;
+	const char *output, *listen, *perfetto, *otlp;
 	bool all_processes;
 	bool summary;
 };

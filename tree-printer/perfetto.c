@@ -291,17 +291,6 @@ static const struct tdt_print_options print_options = { .size = sizeof(print_opt
 							.utf8 = TDT_PRINT_YES,
 							.color = TDT_PRINT_NO };
 
-/* The name of the task that a wait depends on; NULL: it has none, or it is unknown. */
-static const char *owner_name(const struct exporter *exporter, uint64_t owner)
-{
-	uint32_t number =
-	    owner == 0 ? TDT__RECORDED_NONE : tdt__recording_task(exporter->recording, owner);
-
-	return number == TDT__RECORDED_NONE || exporter->recording->task[number].name[0] == '\0'
-		   ? NULL
-		   : exporter->recording->task[number].name;
-}
-
 static uint32_t print_wait(struct exporter *exporter, const struct tdt__recorded_waits *waits,
 			   bool sure, uint64_t self)
 {
@@ -309,8 +298,9 @@ static uint32_t print_wait(struct exporter *exporter, const struct tdt__recorded
 	exporter->text.options = &print_options;
 	tdt__string_puts(&exporter->text, "waiting ");
 	if (waits->n != 0)
-		tdt__wait_for(&exporter->text, &waits->main, self,
-			      owner_name(exporter, waits->main.owner));
+		tdt__wait_for(
+		    &exporter->text, &waits->main, self,
+		    tdt__recording_task_name(exporter->recording, waits->main.owner));
 	if (waits->n > 1)
 		tdt__string_printf(&exporter->text, " and %" PRIu32 " more", waits->n - 1);
 	if (waits->n == 0)

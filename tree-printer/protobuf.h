@@ -55,13 +55,28 @@ static inline void tdt__proto_add_uint(struct tdt__string *to, unsigned field, u
 	tdt__string_add(to, bytes, (size_t)(tdt__proto_uint(bytes, field, value) - bytes));
 }
 
-static inline void tdt__proto_add_double(struct tdt__string *to, unsigned field, double value)
+static inline void tdt__proto_add_fixed64(struct tdt__string *to, unsigned field, uint64_t value)
 {
 	unsigned char bytes[2 * TDT__PROTO_MAX];
+
+	tdt__string_add(to, bytes, (size_t)(tdt__proto_fixed64(bytes, field, value) - bytes));
+}
+
+static inline void tdt__proto_add_fixed32(struct tdt__string *to, unsigned field, uint32_t value)
+{
+	unsigned char bytes[2 * TDT__PROTO_MAX], *at = tdt__proto_varint(bytes, field << 3 | 5);
+
+	for (int i = 0; i < 4; i++)
+		*at++ = (unsigned char)(value >> 8 * i);
+	tdt__string_add(to, bytes, (size_t)(at - bytes));
+}
+
+static inline void tdt__proto_add_double(struct tdt__string *to, unsigned field, double value)
+{
 	uint64_t word;
 
 	memcpy(&word, &value, sizeof(word));
-	tdt__string_add(to, bytes, (size_t)(tdt__proto_fixed64(bytes, field, word) - bytes));
+	tdt__proto_add_fixed64(to, field, word);
 }
 
 static inline void tdt__proto_add_bytes(struct tdt__string *to, unsigned field, const void *bytes,

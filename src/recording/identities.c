@@ -86,6 +86,15 @@ uint32_t tdt__recording_task(const struct tdt__recording *recording, uint64_t id
 			   id);
 }
 
+const char *tdt__recording_task_name(const struct tdt__recording *recording, uint64_t id)
+{
+	uint32_t number = tdt__recording_task(recording, id);
+
+	return number == TDT__RECORDED_NONE || recording->task[number].name[0] == '\0'
+		   ? NULL
+		   : recording->task[number].name;
+}
+
 uint32_t tdt__recording_lock(const struct tdt__recording *recording, uint64_t address)
 {
 	return find_number(&recording->lock_table.index, recording->lock, sizeof(*recording->lock),

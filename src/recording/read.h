@@ -209,6 +209,9 @@ uint64_t tdt__recording_listed(const struct tdt__recording *recording);
 /* Convert ticks to nanoseconds of CLOCK_MONOTONIC. */
 uint64_t tdt__recording_ns(const struct tdt__recording *recording, uint64_t ticks);
 
+/* The time of CLOCK_REALTIME at `ns` of CLOCK_MONOTONIC, as it was set then. */
+uint64_t tdt__recording_wall(const struct tdt__recording *recording, uint64_t ns);
+
 /* CLOCK_REALTIME - CLOCK_MONOTONIC, modulo 2^64, at the last time that both were recorded. */
 uint64_t tdt__recording_real(const struct tdt__recording *recording);
 
@@ -217,6 +220,9 @@ uint64_t tdt__recording_real(const struct tdt__recording *recording);
  * that were polled or woken are in the table, if only by their ids.
  */
 uint32_t tdt__recording_task(const struct tdt__recording *recording, uint64_t id);
+
+/* The name of the task with this id.  NULL: it has none, or it is unknown. */
+const char *tdt__recording_task_name(const struct tdt__recording *recording, uint64_t id);
 
 /*
  * The return addresses of a stack, the innermost first, and why they end there.  Returns how many
