@@ -10,6 +10,7 @@ tdtinclude_HEADERS = \
 	include/tdt/coro.hpp \
 	include/tdt/coroutine.h \
 	include/tdt/coroutine.hpp \
+	include/tdt/context.h \
 	include/tdt/counters.h \
 	include/tdt/decls.h \
 	include/tdt/dump.h \

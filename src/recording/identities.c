@@ -136,6 +136,56 @@ static int identify(struct tdt__recording *recording, struct tdt__recorded_task 
 	return task->name == NULL || task->file == NULL ? -ENOMEM : 0;
 }
 
+/* What is behind the names of an identity; `end`: nothing. */
+static const char *identity_end(const char *payload, const char *end)
+{
+	const char *at = payload + IDENTITY_HEAD;
+
+	for (int i = 0; i < 2 && at < end; i++)
+		at += strnlen(at, (size_t)(end - at)) + 1;
+	return at < end ? at : end;
+}
+
+/* The same as tdt__recorded_context().  What a runtime reports of a task does not say. */
+static bool read_context(const struct tdt_event *event, const char *payload, size_t n,
+			 struct tdt_trace_context *context)
+{
+	const char *end = payload + n;
+	bool sure = event->kind == TDT_EVENT_CONTEXT || event->kind == TDT_EVENT_TASK;
+
+	if (event->kind == TDT_EVENT_SPAWN || event->kind == TDT_EVENT_END)
+		sure = event->c != 0;
+	else if (!sure)
+		return false;
+	if (event->kind != TDT_EVENT_CONTEXT)
+		payload = identity_end(payload, end);
+	*context = (struct tdt_trace_context){ .valid = 0 };
+	if ((size_t)(end - payload) >= sizeof *context)
+		memcpy(context, payload, sizeof *context);
+	return sure || context->valid == 1;
+}
+
+bool tdt__recorded_context(const struct tdt__recording *recording,
+			   const struct tdt__recorded_item *item, struct tdt_trace_context *context)
+{
+	char payload[TDT__PAYLOAD_MAX + 1];
+
+	return read_context(&item->event, payload,
+			    tdt__recording_payload(recording, item, payload), context);
+}
+
+/* The rings are read one after the other, so what is read last need not be the last. */
+static void note_context(struct tdt__recorded_task *task, const struct tdt_event *event,
+			 uint64_t ns, const char *payload, size_t n)
+{
+	struct tdt_trace_context context;
+
+	if (ns < task->context_since || !read_context(event, payload, n, &context))
+		return;
+	task->context = context;
+	task->context_since = ns;
+}
+
 static int collect_task(struct tdt__recording *recording, const struct tdt__recorded_ring *ring,
 			uint32_t slot)
 {
@@ -143,6 +193,7 @@ static int collect_task(struct tdt__recording *recording, const struct tdt__reco
 	struct tdt__recorded_task *task = learn_task(recording, event->task);
 	char payload[TDT__PAYLOAD_MAX + 1];
 	uint64_t ns;
+	size_t n;
 
 	if (task == NULL)
 		return -ENOMEM;
@@ -150,15 +201,19 @@ static int collect_task(struct tdt__recording *recording, const struct tdt__reco
 	    event->kind == TDT_EVENT_DELAY || event->kind == TDT_EVENT_RUN ||
 	    event->kind == TDT_EVENT_LOST)
 		return 0;
+	n = tdt__slot_payload(ring, slot, payload);
+	ns = tdt__recording_ns(recording, event->time);
+	note_context(task, event, ns, payload, n);
+	if (event->kind == TDT_EVENT_CONTEXT)
+		return 0;
 	task->identified |= ring->kind != TDT_RING_REMARKABLE;
 	if (event->c != 0)
 		task->poll_function = event->c;
-	ns = tdt__recording_ns(recording, event->time);
 	if (event->kind == TDT_EVENT_SPAWN && ns > task->spawned)
 		task->spawned = ns;
 	if (event->kind == TDT_EVENT_END && ns > task->ended)
 		task->ended = ns;
-	return identify(recording, task, payload, tdt__slot_payload(ring, slot, payload));
+	return identify(recording, task, payload, n);
 }
 
 static int collect_lock(struct tdt__recording *recording, uint64_t address)
@@ -235,6 +290,7 @@ static int collect_event(struct tdt__recording *recording, const struct tdt__rec
 	case TDT_EVENT_TASK:
 	case TDT_EVENT_RUN:
 	case TDT_EVENT_LOST:
+	case TDT_EVENT_CONTEXT:
 		return collect_task(recording, ring, slot);
 	case TDT_EVENT_LOCK:
 		return collect_lock(recording, tdt__slot(ring, slot)->c);

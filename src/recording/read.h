@@ -34,6 +34,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <tdt/context.h>
 #include <tdt/layout/recording.h>
 #include <tdt/tree.h>
 
@@ -72,6 +73,9 @@ struct tdt__recorded_task {
 	uint64_t ended;	  /* the time of its last END, ns; 0: the same.  A task that is spawned
 			     later has the same id */
 	bool identified;  /* by an event that is not only remarkable */
+	struct tdt_trace_context context; /* the last one; if `valid` is 0, it has none, or it is
+					     unknown */
+	uint64_t context_since;		  /* private: ns */
 };
 
 struct tdt__recorded_module {
@@ -250,6 +254,15 @@ void tdt__recording_part(const struct tdt__recording *recording,
 size_t tdt__recording_payload(const struct tdt__recording *recording,
 			      const struct tdt__recorded_item *item,
 			      char payload[TDT__PAYLOAD_MAX + 1]);
+
+/*
+ * What context the item's task has from the item on, until another item says otherwise: of a
+ * CONTEXT, and of a SPAWN, TASK or END, whose task has had it already since its previous such item
+ * or CONTEXT, if that is missing.  If it has none, `valid` is 0.  False: the item does not say.
+ */
+bool tdt__recorded_context(const struct tdt__recording *recording,
+			   const struct tdt__recorded_item *item,
+			   struct tdt_trace_context *context);
 
 /* The payload of a STATE. */
 struct tdt__listed_state {
