@@ -19,18 +19,18 @@ struct verdict {
 	char text[256];
 };
 
-struct sending {
+struct otlp_sending {
 	const struct recording_read *read;
 	const struct options *options;
 	struct tdt__otlp_counts counts;
-	uint64_t taken; /* spans that were sent */
+	uint64_t taken;		/* spans that were sent */
 	struct verdict partial; /* of all messages */
 	struct post_place place;
 	struct post_answer answer;
 };
 
 /* Report how many spans were written. */
-static void report_spans(const struct sending *sending)
+static void report_spans(const struct otlp_sending *sending)
 {
 	const struct tdt__otlp_counts *counts = &sending->counts;
 	uint64_t longer = sending->options->longer;
@@ -49,7 +49,7 @@ static void report_spans(const struct sending *sending)
 }
 
 /* A tdt__otlp_fn. */
-static int put_message(void *arg, const void *message, size_t n, uint64_t spans)
+static int save_message(void *arg, const void *message, size_t n, uint64_t spans)
 {
 	(void)spans;
 	return fwrite(message, 1, n, arg) == n ? 0 : -EIO;
@@ -58,9 +58,9 @@ static int put_message(void *arg, const void *message, size_t n, uint64_t spans)
 /* An apart_fn. */
 static int put_spans(FILE *out, void *arg)
 {
-	struct sending *sending = arg;
-	int error = tdt__otlp_write(sending->read->recording, sending->options->longer, put_message,
-				    out, &sending->counts);
+	struct otlp_sending *sending = arg;
+	int error = tdt__otlp_write(sending->read->recording, sending->options->longer,
+				    save_message, out, &sending->counts);
 
 	if (error == 0 && fflush(out) != 0)
 		error = -errno;
@@ -69,7 +69,7 @@ static int put_spans(FILE *out, void *arg)
 	return error;
 }
 
-static bool read_number(const char **at, const char *end, uint64_t *number)
+static bool take_varint(const char **at, const char *end, uint64_t *number)
 {
 	*number = 0;
 	for (unsigned shift = 0; *at < end && shift < 64; shift += 7) {
@@ -89,7 +89,7 @@ static void read_verdict(const char *at, const char *end, bool success, struct v
 {
 	uint64_t tag, number;
 
-	while (read_number(&at, end, &tag) && read_number(&at, end, &number)) {
+	while (take_varint(&at, end, &tag) && take_varint(&at, end, &number)) {
 		bool text = (tag & 7) == 2;
 
 		if (tag == (1 << 3) && !success)
@@ -106,7 +106,7 @@ static void read_verdict(const char *at, const char *end, bool success, struct v
 }
 
 /* Report why the spans were not taken, and which were before.  Returns -ECANCELED. */
-static int report_refusal(const struct sending *sending, const char *what, const char *why,
+static int report_refusal(const struct otlp_sending *sending, const char *what, const char *why,
 			  const char *more)
 {
 	report_trouble("%s: %s%s%s%s", sending->options->otlp, what, why,
@@ -119,7 +119,7 @@ static int report_refusal(const struct sending *sending, const char *what, const
 /* A tdt__otlp_fn. */
 static int post_message(void *arg, const void *message, size_t n, uint64_t spans)
 {
-	struct sending *sending = arg;
+	struct otlp_sending *sending = arg;
 	const struct post_answer *answer = &sending->answer;
 	struct verdict status = { 0 };
 	char why[64];
@@ -143,7 +143,7 @@ static int post_message(void *arg, const void *message, size_t n, uint64_t spans
 	return report_refusal(sending, "the spans are refused: ", why, status.text);
 }
 
-static int end_sending(const struct sending *sending)
+static int end_sending(const struct otlp_sending *sending)
 {
 	const struct verdict *partial = &sending->partial;
 
@@ -155,10 +155,10 @@ static int end_sending(const struct sending *sending)
 	return partial->number != 0 ? TDT_TROUBLE : EXIT_SUCCESS;
 }
 
-static int send_spans(struct sending *sending)
+static int send_spans(struct otlp_sending *sending)
 {
-	const char *wrong = post_place_init(&sending->place, sending->options->otlp, "4318",
-					    "/v1/traces");
+	const char *wrong =
+	    post_place_init(&sending->place, sending->options->otlp, "4318", "/v1/traces");
 	int error;
 
 	if (wrong != NULL)
@@ -173,14 +173,15 @@ static int send_spans(struct sending *sending)
 
 int write_otlp(const struct recording_read *read, const struct options *options)
 {
-	struct sending sending = { .read = read, .options = options };
+	struct otlp_sending sending = { .read = read, .options = options };
 	const char *to = options->otlp;
 
 	if (tdt__starts_with(to, "http://"))
 		return send_spans(&sending);
 	if (strstr(to, "://") != NULL)
 		return report_trouble("%s: only http:// is known: send to a collector near by, "
-				      "which may pass spans on by other ways", to);
+				      "which may pass spans on by other ways",
+				      to);
 	return print_named(put_spans, &sending, read->modules, options,
 			   strcmp(to, "-") != 0 ? to : NULL);
 }

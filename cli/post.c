@@ -68,8 +68,9 @@ static int connect_to(const struct addrinfo *address, unsigned seconds)
 
 	if (connection < 0)
 		return -errno;
+	/* The second limit is that of connect(2), too. */
 	setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &silence, sizeof silence);
-	setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &silence, sizeof silence); /* of connect() */
+	setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &silence, sizeof silence);
 	if (connect(connection, address->ai_addr, address->ai_addrlen) == 0)
 		return connection;
 	error = errno == EINPROGRESS ? -ETIMEDOUT : -errno;
@@ -132,7 +133,7 @@ static size_t join_chunks(char *body, size_t n)
 }
 
 /* Read the head of an answer of `n` bytes.  Returns 0 or -EPROTO. */
-static int read_answer(struct post_answer *answer, size_t n)
+static int parse_answer(struct post_answer *answer, size_t n)
 {
 	char *body = strstr(answer->bytes, "\r\n\r\n"), *line;
 
@@ -165,7 +166,7 @@ static int exchange(int connection, const char *head, const void *message, size_
 	if (error == 0)
 		error = send_bytes(connection, message, n);
 	received = receive_answer(connection, answer, &length);
-	if (read_answer(answer, length) == 0)
+	if (parse_answer(answer, length) == 0)
 		return 0;
 	if (error != 0 || received != 0)
 		return error != 0 ? error : received;

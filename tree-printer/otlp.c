@@ -4,7 +4,7 @@
  *
  *	GET /order                         the program's
  *	├ polling
- *	├ waiting for a mutex "db pool"    with a link to the program's span of the task that held it
+ *	├ waiting for a mutex "db pool"    with a link to the program's span of its holder
  *	├ runnable
  *	└ polling
  *
@@ -56,7 +56,7 @@ enum {
 };
 
 #define SPAN_KIND_INTERNAL 1
-#define PARENT_IS_LOCAL 0x100 /* in `flags`: it is known whether the parent is remote, and it is not */
+#define PARENT_IS_LOCAL 0x100 /* a bit of `flags`: the parent is of this process */
 
 /* To which trace a task belongs, and belonged before. */
 struct traced_task {
@@ -72,7 +72,7 @@ struct span_export {
 	uint64_t process;	    /* a number of the process that recorded */
 	uint64_t longer;
 	struct tdt__string message, name;
-	size_t scope_spans;   /* where they begin in the message */
+	size_t scope_spans;  /* where they begin in the message */
 	uint64_t in_message; /* spans */
 	tdt__otlp_fn *take;
 	void *arg;
@@ -114,57 +114,65 @@ static void add_text_value(struct tdt__string *to, unsigned field, const char *k
 	end_value(to, field, start, value);
 }
 
-static void add_number(struct tdt__string *to, const char *key, unsigned type, uint64_t number)
+static void add_number_value(struct tdt__string *to, unsigned field, const char *key, unsigned type,
+			     uint64_t number)
 {
 	size_t start = to->n, value = begin_value(to, key);
 
 	tdt__proto_add_uint(to, type, number);
-	end_value(to, SPAN_ATTRIBUTE, start, value);
+	end_value(to, field, start, value);
 }
 
-static void add_name(struct tdt__string *to, const char *key, const char *name)
+static void attach_number(struct tdt__string *to, const char *key, unsigned type, uint64_t number)
+{
+	add_number_value(to, SPAN_ATTRIBUTE, key, type, number);
+}
+
+static void attach_text(struct tdt__string *to, const char *key, const char *name)
 {
 	if (name != NULL && name[0] != '\0')
 		add_text_value(to, SPAN_ATTRIBUTE, key, name);
 }
 
 /* What a task is to the span: "task", "holder".  0: there is none. */
-static void add_task(struct span_export *export, const char *what, uint64_t id)
+static void attach_task(struct span_export *export, const char *what, uint64_t id)
 {
 	char key[32];
 
 	if (id == 0)
 		return;
 	snprintf(key, sizeof key, "tdt.%s.id", what);
-	add_number(&export->message, key, VALUE_INT, id);
+	attach_number(&export->message, key, VALUE_INT, id);
 	snprintf(key, sizeof key, "tdt.%s.name", what);
-	add_name(&export->message, key, tdt__recording_task_name(export->recording, id));
+	attach_text(&export->message, key, tdt__recording_task_name(export->recording, id));
 }
 
-static void add_thread(struct span_export *export, const char *id_key, const char *name_key,
-		       uint32_t number)
+static void attach_thread(struct span_export *export, const char *id_key, const char *name_key,
+			  uint32_t number)
 {
 	const struct tdt__recorded_thread *thread;
 
 	if (number == TDT__RECORDED_NONE)
 		return;
 	thread = &export->recording->thread[number];
-	add_number(&export->message, id_key, VALUE_INT, thread->id);
-	add_name(&export->message, name_key, thread->name);
+	if (thread->id == 0)
+		return;
+	attach_number(&export->message, id_key, VALUE_INT, thread->id);
+	attach_text(&export->message, name_key, thread->name);
 }
 
 /* --- Spans --- */
 
-static void add_ids(struct tdt__string *to, const struct tdt_trace_context *context,
-		    unsigned trace_field, unsigned span_field)
+static void attach_context(struct tdt__string *to, const struct tdt_trace_context *context,
+			   unsigned trace_field, unsigned span_field)
 {
 	tdt__proto_add_bytes(to, trace_field, context->trace_id, sizeof context->trace_id);
 	tdt__proto_add_bytes(to, span_field, context->span_id, sizeof context->span_id);
 }
 
 /* A link to the span for which the task `id` worked during the phase, if it worked for one. */
-static void add_link(struct span_export *export, uint64_t id, const char *what,
-		     const struct tdt__timeline_phase *phase)
+static void attach_link(struct span_export *export, uint64_t id, const char *what,
+			const struct tdt__timeline_phase *phase)
 {
 	uint32_t number = tdt__recording_task(export->recording, id);
 	struct tdt__string *to = &export->message;
@@ -175,11 +183,11 @@ static void add_link(struct span_export *export, uint64_t id, const char *what,
 	if (number == TDT__RECORDED_NONE)
 		return;
 	traced = &export->traced[number];
-	context = traced->since < phase->until || !traced->before.valid ? &traced->now
-									: &traced->before;
-	if (!context->valid)
+	context =
+	    traced->now.valid && traced->since < phase->until ? &traced->now : &traced->before;
+	if (!context->valid || (context == &traced->before && traced->since <= phase->since))
 		return;
-	add_ids(to, context, LINK_TRACE_ID, LINK_SPAN_ID);
+	attach_context(to, context, LINK_TRACE_ID, LINK_SPAN_ID);
 	add_text_value(to, LINK_ATTRIBUTE, "tdt.link", what);
 	tdt__proto_add_fixed32(to, LINK_FLAGS, context->flags | PARENT_IS_LOCAL);
 	tdt__proto_wrap(to, start, SPAN_LINK);
@@ -207,8 +215,8 @@ static void name_of_wait(struct span_export *export, const struct tdt_wait *wait
 		      tdt__recording_task_name(export->recording, shown.owner));
 }
 
-static void add_wait(struct span_export *export, const struct phase_span *span,
-		     const struct tdt__recorded_waits *waits)
+static void attach_wait(struct span_export *export, const struct phase_span *span,
+			const struct tdt__recorded_waits *waits)
 {
 	const struct tdt_wait *wait = &waits->main;
 	const char *owner = wait->kind == TDT_WAIT_MUTEX ? "holder" : "owner";
@@ -217,28 +225,28 @@ static void add_wait(struct span_export *export, const struct phase_span *span,
 
 	if (waits->n == 0)
 		return;
-	add_name(to, "tdt.wait.kind", wait_words[wait->kind]);
+	attach_text(to, "tdt.wait.kind", wait_words[wait->kind]);
 	snprintf(object, sizeof object, "0x%" PRIx64, wait->object);
-	add_name(to, "tdt.wait.object", wait->object != 0 ? object : NULL);
+	attach_text(to, "tdt.wait.object", wait->object != 0 ? object : NULL);
 	if (waits->n > 1)
-		add_number(to, "tdt.wait.leaves", VALUE_INT, waits->n);
-	add_task(export, owner, wait->owner);
+		attach_number(to, "tdt.wait.leaves", VALUE_INT, waits->n);
+	attach_task(export, owner, wait->owner);
 	if (wait->orphaned != 0)
-		add_number(to, "tdt.holder.ended", VALUE_BOOL, 1);
+		attach_number(to, "tdt.holder.ended", VALUE_BOOL, 1);
 	if (wait->owner != 0)
-		add_link(export, wait->owner, owner, &span->phase);
+		attach_link(export, wait->owner, owner, &span->phase);
 }
 
 /* Who ended the wait. */
-static void add_waker(struct span_export *export, const struct tdt__step *end)
+static void attach_waker(struct span_export *export, const struct tdt__step *end)
 {
-	if (end == NULL || (end->item.event.kind != TDT_EVENT_WAKE &&
-			    end->item.event.kind != TDT_EVENT_POLL))
+	if (end == NULL ||
+	    (end->item.event.kind != TDT_EVENT_WAKE && end->item.event.kind != TDT_EVENT_POLL))
 		return;
-	add_task(export, "waker", end->item.event.c);
+	attach_task(export, "waker", end->item.event.c);
 	if (end->item.event.kind == TDT_EVENT_WAKE)
-		add_thread(export, "tdt.waker.thread.id", "tdt.waker.thread.name",
-			   end->item.thread);
+		attach_thread(export, "tdt.waker.thread.id", "tdt.waker.thread.name",
+			      end->item.thread);
 }
 
 static const char *const phase_words[TDT__PHASES] = {
@@ -249,7 +257,7 @@ static const char *const phase_words[TDT__PHASES] = {
 };
 
 /* What only phases of its kind have. */
-static void add_phase(struct span_export *export, const struct phase_span *span)
+static void attach_phase(struct span_export *export, const struct phase_span *span)
 {
 	uint64_t self = export->recording->task[span->task].id;
 	struct tdt__recorded_waits waits = { .n = 0 };
@@ -260,12 +268,12 @@ static void add_phase(struct span_export *export, const struct phase_span *span)
 		tdt__timeline_renew(&export->timeline, span->task, span->known, &waits.main);
 		if (waits.n != 0)
 			name_of_wait(export, &waits.main, self);
-		add_wait(export, span, &waits);
-		add_waker(export, span->end);
+		attach_wait(export, span, &waits);
+		attach_waker(export, span->end);
 	} else if (span->phase.phase == TDT__POLLING) {
-		add_thread(export, "thread.id", "thread.name", span->known->thread);
+		attach_thread(export, "thread.id", "thread.name", span->known->thread);
 	} else if (span->end != NULL && span->end->item.kind == TDT__RECORDED_BEGIN) {
-		add_thread(export, "thread.id", "thread.name", span->end->item.thread);
+		attach_thread(export, "thread.id", "thread.name", span->end->item.thread);
 	}
 }
 
@@ -289,22 +297,22 @@ static void add_span(struct span_export *export, const struct phase_span *span, 
 	size_t begin = to->n;
 
 	export->name.n = 0;
-	add_ids(to, context, SPAN_TRACE_ID, SPAN_PARENT);
+	attach_context(to, context, SPAN_TRACE_ID, SPAN_PARENT);
 	tdt__proto_add_bytes(to, SPAN_ID, &number, sizeof number);
 	tdt__proto_add_uint(to, SPAN_KIND, SPAN_KIND_INTERNAL);
 	tdt__proto_add_fixed64(to, SPAN_START, start);
 	tdt__proto_add_fixed64(to, SPAN_END, start + (phase->until - phase->since));
 	tdt__proto_add_fixed32(to, SPAN_FLAGS, context->flags | PARENT_IS_LOCAL);
-	add_task(export, "task", task->id);
+	attach_task(export, "task", task->id);
 	if (task->name[0] == '\0' && task->file[0] != '\0') {
-		add_name(to, "tdt.task.file", task->file);
-		add_number(to, "tdt.task.line", VALUE_INT, task->line);
+		attach_text(to, "tdt.task.file", task->file);
+		attach_number(to, "tdt.task.line", VALUE_INT, task->line);
 	}
 	if (!over)
-		add_number(to, "tdt.not_over", VALUE_BOOL, 1);
+		attach_number(to, "tdt.not_over", VALUE_BOOL, 1);
 	if (!phase->sure)
-		add_number(to, "tdt.unsure", VALUE_BOOL, 1);
-	add_phase(export, span);
+		attach_number(to, "tdt.unsure", VALUE_BOOL, 1);
+	attach_phase(export, span);
 	tdt__proto_add_bytes(to, SPAN_NAME, export->name.bytes, export->name.n);
 	tdt__proto_wrap(to, begin, SCOPE_SPANS_SPAN);
 }
@@ -315,21 +323,18 @@ static void begin_message(struct span_export *export)
 {
 	const struct tdt_recording *header = &export->recording->header;
 	struct tdt__string *to = &export->message;
-	size_t start, value;
+	size_t version;
 
 	to->n = 0;
 	export->in_message = 0;
 	add_text_value(to, RESOURCE_ATTRIBUTE, "service.name", header->program);
-	start = to->n;
-	value = begin_value(to, "process.pid");
-	tdt__proto_add_uint(to, VALUE_INT, header->pid);
-	end_value(to, RESOURCE_ATTRIBUTE, start, value);
+	add_number_value(to, RESOURCE_ATTRIBUTE, "process.pid", VALUE_INT, header->pid);
 	tdt__proto_wrap(to, 0, RESOURCE_SPANS_RESOURCE);
 	export->scope_spans = to->n;
 	tdt__proto_add_text(to, SCOPE_NAME, "tdt");
-	start = to->n;
+	version = to->n;
 	tdt__string_escape(to, header->library, true, '\0');
-	tdt__proto_wrap(to, start, SCOPE_VERSION);
+	tdt__proto_wrap(to, version, SCOPE_VERSION);
 	tdt__proto_wrap(to, export->scope_spans, SCOPE_SPANS_SCOPE);
 }
 
@@ -398,7 +403,7 @@ static void change_context(struct span_export *export, uint32_t number, uint64_t
 	*traced = (struct traced_task){ *context, traced->now, ns, exact };
 }
 
-static void note_context(struct span_export *export, const struct tdt__recorded_item *item)
+static void follow_context(struct span_export *export, const struct tdt__recorded_item *item)
 {
 	uint32_t number = tdt__recording_task(export->recording, item->event.task);
 	struct tdt_trace_context context;
@@ -456,7 +461,7 @@ static void export_steps(struct span_export *export)
 		span = (struct phase_span){ step.task, &step.before, &step, { 0 } };
 		if (tdt__step_ends_phase(&step, &span.phase))
 			export_span(export, span);
-		note_context(export, &step.item);
+		follow_context(export, &step.item);
 	}
 	for (uint32_t i = 0; i < export->recording->n_tasks && export->error == 0; i++) {
 		span = (struct phase_span){ .task = i, .known = &export->timeline.task[i] };
@@ -471,10 +476,10 @@ int tdt__otlp_write(const struct tdt__recording *recording, uint64_t longer, tdt
 {
 	const struct tdt_recording *header = &recording->header;
 	struct span_export export = { .recording = recording,
-				      .traced = calloc(recording->n_tasks + 1,
-						       sizeof(*export.traced)),
-				      .process = tdt__mix(tdt__mix(0, header->pid),
-							  header->start_real),
+				      .traced =
+					  calloc(recording->n_tasks + 1, sizeof(*export.traced)),
+				      .process =
+					  tdt__mix(tdt__mix(0, header->pid), header->start_real),
 				      .longer = longer,
 				      .name.options = &name_form,
 				      .take = take,

@@ -34,6 +34,7 @@ tests_unit_core = \
 	tests/unit/tree-printer/check_dump_text \
 	tests/unit/tree-printer/check_fold \
 	tests/unit/tree-printer/check_json \
+	tests/unit/tree-printer/check_otlp \
 	tests/unit/tree-printer/check_perfetto \
 	tests/unit/tree-printer/check_summary_forms \
 	tests/unit/tree-printer/check_perfetto_names \
@@ -42,6 +43,7 @@ tests_unit_core = \
 	tests/unit/cli/check_apart \
 	tests/unit/cli/check_metrics_page \
 	tests/unit/cli/check_options \
+	tests/unit/cli/check_post \
 	tests/unit/cli/check_text_table \
 	tests/unit/cli/check_compare \
 	tests/unit/cli/check_serve \
@@ -264,6 +266,9 @@ tests_unit_tree_printer_check_json_SOURCES = \
 	tests/unit/tree-printer/check_json.c cli/read_dump.c cli/read_json.c cli/read_parts.c
 tests_unit_tree_printer_check_json_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
 tests_unit_tree_printer_check_json_LDADD = $(tests_memory) $(on_core) $(JANSSON_LIBS)
+tests_unit_tree_printer_check_otlp_SOURCES = \
+	tests/unit/tree-printer/check_otlp.c tree-printer/otlp.c
+tests_unit_tree_printer_check_otlp_LDADD = $(tests_memory) $(on_core)
 tests_unit_tree_printer_check_perfetto_CFLAGS = $(tests_cflags) $(ZLIB_CFLAGS)
 tests_unit_tree_printer_check_perfetto_LDADD = $(tests_memory) $(on_core) $(ZLIB_LIBS)
 tests_unit_tree_printer_check_print_LDADD = $(tests_memory) $(on_lib)
@@ -276,6 +281,8 @@ tests_unit_cli_check_apart_LDADD = $(on_nothing)
 tests_unit_cli_check_metrics_page_SOURCES = tests/unit/cli/check_metrics_page.c cli/metrics_page.c
 tests_unit_cli_check_options_SOURCES = \
 	tests/unit/cli/check_options.c cli/option_table.c cli/options.c cli/program.c
+tests_unit_cli_check_post_SOURCES = tests/unit/cli/check_post.c cli/post.c
+tests_unit_cli_check_post_LDADD = $(on_nothing)
 tests_unit_cli_check_text_table_SOURCES = tests/unit/cli/check_text_table.c cli/text_table.c
 tests_unit_cli_check_text_table_LDADD = $(on_core)
 tests_unit_cli_check_compare_SOURCES = tests/unit/cli/check_compare.c cli/compare.c
