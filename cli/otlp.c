@@ -148,11 +148,12 @@ static int end_sending(const struct otlp_sending *sending)
 	const struct verdict *partial = &sending->partial;
 
 	report_spans(sending);
-	if (partial->number == 0 && partial->text[0] == '\0')
+	if (partial->number == 0 && partial->text[0] != '\0')
+		report_trouble("%s: %s", sending->options->otlp, partial->text);
+	if (partial->number == 0)
 		return EXIT_SUCCESS;
-	report_trouble("%s: of these, %s rejected: %s", sending->options->otlp,
-		       TDT__NUMBER(partial->number), partial->text);
-	return partial->number != 0 ? TDT_TROUBLE : EXIT_SUCCESS;
+	return report_trouble("%s: %s of these rejected: %s", sending->options->otlp,
+			      TDT__COUNTED(partial->number, "span"), partial->text);
 }
 
 static int send_spans(struct otlp_sending *sending)

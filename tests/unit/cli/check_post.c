@@ -216,7 +216,7 @@ TEST(other_urls_are_refused)
 					   "http://a b",
 					   "http://a\r\nX: y",
 					   "http://me@a",
-					   "http://127.0.0.1:http:80",
+					   "http://127.0.0.1:x",
 					   "http://127.0.0.1/\xff",
 					   "http://127.0.0.1/a?b" };
 	char longest[1024];
