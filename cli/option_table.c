@@ -110,6 +110,11 @@ const struct option_row option_rows[] = {
 	 * `1h`. */
 	TIME(PS, 0, "longer", "TIME", longer, 0, ANY,
 	     "only tasks that have been in their state for longer, as 10ms"),
+	/* Only tasks of the trace with that id, as Jaeger and Tempo show it (up to 32 hexadecimal
+	 * digits): those for which the program has called `tdt_task_context`(3), and what they have
+	 * spawned since. */
+	ROW(PS | BT, 0, "trace", "ID", KIND_TRACE, trace, 0, 0, NULL,
+	    "only tasks of this trace, by its id in hexadecimal"),
 	NUMBER(TOP, 0, "task", "ID", task, 0, ANY, "show the tree of this task"),
 
 	/* --- Times --- */
