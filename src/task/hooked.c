@@ -116,7 +116,7 @@ static __attribute__((noinline, cold)) void fire(void (*probe)(const struct tdt_
 	probe(&task);
 }
 
-/* It inherits the trace context of the task that spawns it, which its record may lack memory for. */
+/* The task inherits the trace context of the one that spawns it. */
 static __attribute__((noinline, cold)) void record_spawn(const struct tdt_task_attr *attr)
 {
 	struct tdt_handle task;
