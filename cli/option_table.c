@@ -113,6 +113,11 @@ const struct option_row option_rows[] = {
 	/* With `--otlp`: only phases that lasted at least that time, as `50ms`. */
 	TIME(RECORD | PRINT, 0, "longer", "TIME", longer, 0, ANY,
 	     "with --otlp: only phases that lasted at least that time, as 50ms"),
+	/* Only tasks of the trace with that id, as Jaeger and Tempo show it (up to 32 hexadecimal
+	 * digits): those for which the program has called `tdt_task_context`(3), and what they have
+	 * spawned since. */
+	ROW(PS | BT, 0, "trace", "ID", KIND_TRACE, trace, 0, 0, NULL,
+	    "only tasks of this trace, by its id in hexadecimal"),
 	NUMBER(TOP, 0, "task", "ID", task, 0, ANY, "show the tree of this task"),
 
 	/* --- Times --- */

@@ -27,6 +27,7 @@
 #include "host/unloads.h"
 #include "probes/probes.h"
 #include "recorder/recorder.h"
+#include "registry/contexts.h"
 #include "registry/registry.h"
 #include "symbolize/namer.h"
 #include "symbolize/symbolize.h"
@@ -44,7 +45,7 @@ static pthread_mutex_t *const locks[] = {
 	&tdt__door_lock,    &tdt__signal_lock, &tdt__recorder_lock,
 	&tdt__watch_lock,   &tdt__counted_lock, &tdt__symbol_lock,
 	&tdt__unwind_lock,  &tdt__interrupt_lock, &tdt__fibers_lock,
-	&tdt__panic_hooks_lock
+	&tdt__panic_hooks_lock, &tdt__contexts_lock
 };
 
 #define LOCKS (sizeof locks / sizeof locks[0])

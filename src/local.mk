@@ -7,10 +7,10 @@ tdtinclude_HEADERS = \
 	include/tdt/async.h \
 	include/tdt/callback.h \
 	include/tdt/combine.h \
+	include/tdt/context.h \
 	include/tdt/coro.hpp \
 	include/tdt/coroutine.h \
 	include/tdt/coroutine.hpp \
-	include/tdt/context.h \
 	include/tdt/counters.h \
 	include/tdt/decls.h \
 	include/tdt/dump.h \
@@ -170,6 +170,8 @@ libtdt_core_la_SOURCES = \
 	src/facts/registry_tree.h \
 	src/facts/task.c \
 	src/facts/task.h \
+	src/facts/traceparent.c \
+	src/facts/traceparent.h \
 	src/facts/wait.h \
 	src/fork.c \
 	src/future/combine.c \
@@ -250,6 +252,8 @@ libtdt_core_la_SOURCES = \
 	src/recording/supplement.h \
 	src/recording/waits.c \
 	src/recording/waits.h \
+	src/registry/contexts.c \
+	src/registry/contexts.h \
 	src/registry/counters.c \
 	src/registry/handle.h \
 	src/registry/holders.c \
@@ -296,6 +300,7 @@ libtdt_core_la_SOURCES = \
 	src/task/abort.c \
 	src/task/attr.c \
 	src/task/attr.h \
+	src/task/context.c \
 	src/task/fibers.c \
 	src/task/fibers.h \
 	src/task/handle.c \

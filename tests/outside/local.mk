@@ -70,6 +70,13 @@ tests_outside_planted_SOURCES = tests/outside/planted.c tests/lib/must.h
 tests_outside_planted_CFLAGS = $(AM_CFLAGS)
 tests_outside_planted_LDADD = libtdt.la -ldl -lpthread
 
+# Tasks with trace contexts.
+check_PROGRAMS += tests/outside/spans
+tests_outside_spans_SOURCES = tests/outside/spans.c tests/lib/idle.c tests/lib/idle.h \
+	tests/lib/must.h
+tests_outside_spans_CFLAGS = $(AM_CFLAGS)
+tests_outside_spans_LDADD = libtdt.la -lpthread
+
 # Benchmarks, and what looks at what they print.  With sanitizers they make long runs, and no
 # figures.
 check_PROGRAMS += bench/compare
@@ -286,6 +293,7 @@ dist_check_SCRIPTS += \
 	tests/outside/tdt_targets.sh \
 	tests/outside/tdt_requests.sh \
 	tests/outside/tdt_top.sh \
+	tests/outside/tdt_trace.sh \
 	tests/outside/tdt_examples.sh \
 	tests/outside/callbacks.sh \
 	tests/outside/crates_race.sh \

@@ -102,6 +102,7 @@ tests_unit_core = \
 	tests/unit/recorder/check_rings \
 	tests/unit/recorder/check_user \
 	tests/unit/task/check_abort \
+	tests/unit/task/check_context \
 	tests/unit/task/check_attr \
 	tests/unit/task/check_concurrent \
 	tests/unit/task/check_fibers \
@@ -392,6 +393,7 @@ tests_unit_recorder_check_recorder_LDADD = $(tests_memory) $(on_core)
 # src/task/
 
 tests_unit_task_check_concurrent_LDADD = $(on_lib)
+tests_unit_task_check_context_LDADD = $(tests_memory) $(on_core)
 tests_unit_task_check_edges_LDADD = $(on_rt)
 tests_unit_task_check_fibers_LDADD = $(tests_memory) $(on_core)
 tests_unit_task_check_handshake_LDFLAGS = -Wl,--wrap=tdt__barrier_heavy

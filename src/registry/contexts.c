@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Writing trace contexts while other threads read them.  All that readers read is atomic, word by
+ * word:
+ *
+ *   writer                               reader
+ *     seq = odd                            context = record.context
+ *     fence (release)                      s = seq
+ *     write the words                      read the words
+ *     seq = even (release)                 is record.context still context?
+ *     record.context = this (release)      is seq still s?
+ *
+ * All loads acquire.  If the context has been given to another task, and the reader has met what
+ * was written for that one, it finds another record.context.  If the same task has got it again, it
+ * finds another `seq`.
+ */
+
+#include "registry/contexts.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/pool.h"
+#include "base/refs.h"
+#include "registry/handle.h"
+
+#define CONTEXT_WORDS (sizeof(struct tdt_trace_context) / sizeof(uint32_t))
+#define CONTEXTS_AT_ONCE 64
+
+typedef uint32_t __attribute__((may_alias)) context_word;
+
+_Static_assert(sizeof(struct tdt_trace_context) == 28, "the layout is public");
+_Static_assert(sizeof(struct tdt_registry_context) == 48, "the layout is public");
+_Static_assert(offsetof(struct tdt_registry_context, own_index) ==
+		       offsetof(struct tdt__pool_item, index),
+	       "it begins with what the pool has of it");
+
+pthread_mutex_t tdt__contexts_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct tdt__pool contexts = { .size = sizeof(struct tdt_registry_context) };
+
+/* Make some, of which one is not put into the pool.  NULL: no memory. */
+static struct tdt__pool_item *make_contexts(void)
+{
+	struct tdt__pool_item *item = NULL, *kept = NULL;
+
+	pthread_mutex_lock(&tdt__contexts_lock);
+	for (int i = 0; i < CONTEXTS_AT_ONCE; i++) {
+		item = tdt__pool_make(&contexts);
+		if (item == NULL)
+			break;
+		((struct tdt_registry_context *)(void *)item)->seq = 0;
+		if (kept == NULL)
+			kept = item;
+		else
+			tdt__pool_give(&contexts, item);
+	}
+	pthread_mutex_unlock(&tdt__contexts_lock);
+	return kept;
+}
+
+struct tdt_registry_context *tdt__context_new(const struct tdt_trace_context *from)
+{
+	struct tdt__pool_item *item = tdt__pool_take(&contexts);
+	struct tdt_registry_context *context;
+	uint32_t word[CONTEXT_WORDS];
+	context_word *to;
+
+	if (item == NULL)
+		item = make_contexts();
+	if (item == NULL)
+		return NULL;
+	context = (void *)item;
+	to = (context_word *)(void *)&context->context;
+	memcpy(word, from, sizeof word);
+	TDT__POKE(context->seq, context->seq + 1);
+	atomic_thread_fence(memory_order_release);
+	for (size_t i = 0; i < CONTEXT_WORDS; i++)
+		TDT__POKE(to[i], word[i]);
+	__atomic_store_n(&context->seq, context->seq + 1, __ATOMIC_RELEASE);
+	TDT__POKE(context->own_refs, 1);
+	return context;
+}
+
+static void unref_context(struct tdt_registry_context *context)
+{
+	/* Release and acquire: whoever writes to the context next does so after this. */
+	if (context != NULL &&
+	    __atomic_sub_fetch(&context->own_refs, 1, __ATOMIC_ACQ_REL) == 0)
+		tdt__pool_give(&contexts, (struct tdt__pool_item *)(void *)context);
+}
+
+/* Acquire what is in it.  Pairs with tdt__context_set(). */
+static struct tdt_registry_context *context_of(const struct tdt_handle *task)
+{
+	return (void *)(uintptr_t)__atomic_load_n(&task->record.context, __ATOMIC_ACQUIRE);
+}
+
+/* Release the new one; acquire the old one.  Pairs with itself and with context_of(). */
+void tdt__context_set(struct tdt_handle *task, struct tdt_registry_context *context)
+{
+	unref_context((void *)(uintptr_t)__atomic_exchange_n(
+		&task->record.context, (uintptr_t)context, __ATOMIC_ACQ_REL));
+}
+
+/* Take a reference, unless there is none: then the context is in the pool. */
+static bool ref_context(struct tdt_registry_context *context)
+{
+	uint32_t refs = TDT__PEEK(context->own_refs);
+
+	do
+		if (refs == 0)
+			return false;
+	while (!__atomic_compare_exchange_n(&context->own_refs, &refs, refs + 1, true,
+					    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
+	return true;
+}
+
+void tdt__context_inherit(struct tdt_handle *task, const struct tdt_handle *from)
+{
+	struct tdt_registry_context *context;
+
+	while ((context = context_of(from)) != NULL) {
+		if (!ref_context(context))
+			continue;
+		if (context_of(from) == context)
+			break;
+		unref_context(context); /* another task may have it by now */
+	}
+	if (context != NULL)
+		tdt__context_set(task, context);
+}
+
+bool tdt__context_read(const struct tdt_handle *task, const struct tdt_task_record *record,
+		       struct tdt_trace_context *copy)
+{
+	const struct tdt_registry_context *context;
+	uint32_t word[CONTEXT_WORDS], seq;
+
+	while ((context = context_of(task)) != NULL) {
+		const context_word *from = (const context_word *)(const void *)&context->context;
+
+		seq = __atomic_load_n(&context->seq, __ATOMIC_ACQUIRE);
+		for (size_t i = 0; i < CONTEXT_WORDS; i++)
+			word[i] = __atomic_load_n(&from[i], __ATOMIC_ACQUIRE);
+		if (seq % 2 == 0 && context_of(task) == context && TDT__PEEK(context->seq) == seq)
+			break;
+	}
+	*copy = (struct tdt_trace_context){ .valid = 0 };
+	if (context == NULL || TDT__PEEK(task->record.seq) != record->seq)
+		return false;
+	memcpy(copy, word, sizeof *copy);
+	return true;
+}
