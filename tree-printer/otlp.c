@@ -86,89 +86,75 @@ struct phase_span {
 	const struct tdt__timeline_task *known;
 	const struct tdt__step *end; /* the step that ended it; NULL: it goes on, or is cut */
 	struct tdt__timeline_phase phase;
+	bool over;
 };
 
-/* --- Attributes --- */
+/* --- Attributes, as field `field` of what they belong to --- */
 
-/* The name of an attribute, whose value is added next.  Returns where that begins. */
-static size_t begin_value(struct tdt__string *to, const char *key)
+static void attach_number(struct tdt__string *to, unsigned field, const char *key, unsigned type,
+			  uint64_t number)
 {
+	size_t start = to->n, value;
+
 	tdt__proto_add_text(to, ATTRIBUTE_KEY, key);
-	return to->n;
-}
-
-/* The attribute that begins at `start` is field `field` of what it belongs to. */
-static void end_value(struct tdt__string *to, unsigned field, size_t start, size_t value)
-{
+	value = to->n;
+	tdt__proto_add_uint(to, type, number);
 	tdt__proto_wrap(to, value, ATTRIBUTE_VALUE);
 	tdt__proto_wrap(to, start, field);
 }
 
-static void add_text_value(struct tdt__string *to, unsigned field, const char *key,
-			   const char *text)
+static void attach_text(struct tdt__string *to, unsigned field, const char *key, const char *text)
 {
-	size_t start = to->n, value = begin_value(to, key);
+	size_t start = to->n, value;
 
-	tdt__string_escape(to, text, true, '\0');
-	tdt__proto_wrap(to, value, VALUE_STRING);
-	end_value(to, field, start, value);
+	tdt__proto_add_text(to, ATTRIBUTE_KEY, key);
+	value = to->n;
+	tdt__proto_add_escaped(to, VALUE_STRING, text);
+	tdt__proto_wrap(to, value, ATTRIBUTE_VALUE);
+	tdt__proto_wrap(to, start, field);
 }
 
-static void add_number_value(struct tdt__string *to, unsigned field, const char *key, unsigned type,
-			     uint64_t number)
+static void attach_true(struct tdt__string *to, const char *key)
 {
-	size_t start = to->n, value = begin_value(to, key);
-
-	tdt__proto_add_uint(to, type, number);
-	end_value(to, field, start, value);
+	attach_number(to, SPAN_ATTRIBUTE, key, VALUE_BOOL, 1);
 }
 
-static void attach_number(struct tdt__string *to, const char *key, unsigned type, uint64_t number)
-{
-	add_number_value(to, SPAN_ATTRIBUTE, key, type, number);
-}
-
-static void attach_text(struct tdt__string *to, const char *key, const char *name)
-{
-	if (name != NULL && name[0] != '\0')
-		add_text_value(to, SPAN_ATTRIBUTE, key, name);
-}
-
-/* What a task is to the span: "task", "holder".  0: there is none. */
-static void attach_task(struct span_export *export, const char *what, uint64_t id)
+/* What has to do with the span: its id (0: there is none) and its name (NULL or "": unknown). */
+static void attach_named(struct tdt__string *to, const char *what, uint64_t id, const char *name)
 {
 	char key[32];
 
 	if (id == 0)
 		return;
-	snprintf(key, sizeof key, "tdt.%s.id", what);
-	attach_number(&export->message, key, VALUE_INT, id);
-	snprintf(key, sizeof key, "tdt.%s.name", what);
-	attach_text(&export->message, key, tdt__recording_task_name(export->recording, id));
+	snprintf(key, sizeof key, "%s.id", what);
+	attach_number(to, SPAN_ATTRIBUTE, key, VALUE_INT, id);
+	snprintf(key, sizeof key, "%s.name", what);
+	if (name != NULL && name[0] != '\0')
+		attach_text(to, SPAN_ATTRIBUTE, key, name);
 }
 
-static void attach_thread(struct span_export *export, const char *id_key, const char *name_key,
-			  uint32_t number)
+static void attach_task(struct span_export *export, const char *what, uint64_t id)
 {
-	const struct tdt__recorded_thread *thread;
-
-	if (number == TDT__RECORDED_NONE)
-		return;
-	thread = &export->recording->thread[number];
-	if (thread->id == 0)
-		return;
-	attach_number(&export->message, id_key, VALUE_INT, thread->id);
-	attach_text(&export->message, name_key, thread->name);
+	attach_named(&export->message, what, id, tdt__recording_task_name(export->recording, id));
 }
 
-/* --- Spans --- */
+static void attach_thread(struct span_export *export, const char *what, uint32_t number)
+{
+	const struct tdt__recorded_thread *thread = export->recording->thread;
+
+	if (number != TDT__RECORDED_NONE)
+		attach_named(&export->message, what, thread[number].id, thread[number].name);
+}
 
 static void attach_context(struct tdt__string *to, const struct tdt_trace_context *context,
-			   unsigned trace_field, unsigned span_field)
+			   unsigned trace_field, unsigned span_field, unsigned flags_field)
 {
 	tdt__proto_add_bytes(to, trace_field, context->trace_id, sizeof context->trace_id);
 	tdt__proto_add_bytes(to, span_field, context->span_id, sizeof context->span_id);
+	tdt__proto_add_fixed32(to, flags_field, context->flags | PARENT_IS_LOCAL);
 }
+
+/* --- Spans --- */
 
 /* A link to the span for which the task `id` worked during the phase, if it worked for one. */
 static void attach_link(struct span_export *export, uint64_t id, const char *what,
@@ -187,9 +173,8 @@ static void attach_link(struct span_export *export, uint64_t id, const char *wha
 	    traced->now.valid && traced->since < phase->until ? &traced->now : &traced->before;
 	if (!context->valid || (context == &traced->before && traced->since <= phase->since))
 		return;
-	attach_context(to, context, LINK_TRACE_ID, LINK_SPAN_ID);
-	add_text_value(to, LINK_ATTRIBUTE, "tdt.link", what);
-	tdt__proto_add_fixed32(to, LINK_FLAGS, context->flags | PARENT_IS_LOCAL);
+	attach_context(to, context, LINK_TRACE_ID, LINK_SPAN_ID, LINK_FLAGS);
+	attach_text(to, LINK_ATTRIBUTE, "tdt.link", what);
 	tdt__proto_wrap(to, start, SPAN_LINK);
 }
 
@@ -197,58 +182,58 @@ static const struct tdt_print_options name_form = { .size = sizeof(name_form),
 						    .utf8 = TDT_PRINT_YES,
 						    .color = TDT_PRINT_NO };
 
-/*
- * `waiting for a mutex "db pool"`: without what differs from wait to wait, which the attributes
- * have.
- */
-static void name_of_wait(struct span_export *export, const struct tdt_wait *wait, uint64_t self)
+/* `for a mutex "db pool"`: without what differs from wait to wait, which the attributes have. */
+static void name_of_wait(struct span_export *export, struct tdt_wait wait, uint64_t self)
 {
-	struct tdt_wait shown = *wait;
-
-	shown.orphaned = 0;
-	if (wait->kind != TDT_WAIT_TASK)
-		shown.owner = 0;
-	if (wait->kind != TDT_WAIT_IO)
-		shown.object = 0;
+	wait.orphaned = 0;
+	if (wait.kind != TDT_WAIT_TASK)
+		wait.owner = 0;
+	if (wait.kind != TDT_WAIT_IO)
+		wait.object = 0;
 	tdt__string_puts(&export->name, " ");
-	tdt__wait_for(&export->name, &shown, self,
-		      tdt__recording_task_name(export->recording, shown.owner));
+	tdt__wait_for(&export->name, &wait, self,
+		      tdt__recording_task_name(export->recording, wait.owner));
 }
 
-static void attach_wait(struct span_export *export, const struct phase_span *span,
-			const struct tdt__recorded_waits *waits)
+static void attach_wait(struct span_export *export, const struct phase_span *span)
 {
-	const struct tdt_wait *wait = &waits->main;
-	const char *owner = wait->kind == TDT_WAIT_MUTEX ? "holder" : "owner";
 	struct tdt__string *to = &export->message;
+	struct tdt__recorded_waits waits;
+	const struct tdt_wait *wait = &waits.main;
+	const char *owner;
 	char object[24];
 
-	if (waits->n == 0)
+	tdt__recorded_waits(export->recording, &span->known->parts, &waits);
+	if (waits.n == 0)
 		return;
-	attach_text(to, "tdt.wait.kind", wait_words[wait->kind]);
-	snprintf(object, sizeof object, "0x%" PRIx64, wait->object);
-	attach_text(to, "tdt.wait.object", wait->object != 0 ? object : NULL);
-	if (waits->n > 1)
-		attach_number(to, "tdt.wait.leaves", VALUE_INT, waits->n);
+	tdt__timeline_renew(&export->timeline, span->task, span->known, &waits.main);
+	name_of_wait(export, *wait, export->recording->task[span->task].id);
+	attach_text(to, SPAN_ATTRIBUTE, "tdt.wait.kind", wait_words[wait->kind]);
+	if (wait->object != 0) {
+		snprintf(object, sizeof object, "0x%" PRIx64, wait->object);
+		attach_text(to, SPAN_ATTRIBUTE, "tdt.wait.object", object);
+	}
+	if (waits.n > 1)
+		attach_number(to, SPAN_ATTRIBUTE, "tdt.wait.leaves", VALUE_INT, waits.n);
+	if (wait->owner == 0)
+		return;
+	owner = wait->kind == TDT_WAIT_MUTEX ? "tdt.holder" : "tdt.owner";
 	attach_task(export, owner, wait->owner);
 	if (wait->orphaned != 0)
-		attach_number(to, "tdt.holder.ended", VALUE_BOOL, 1);
-	if (wait->owner != 0)
-		attach_link(export, wait->owner, owner, &span->phase);
+		attach_true(to, "tdt.holder.ended");
+	attach_link(export, wait->owner, owner + strlen("tdt."), &span->phase);
 }
 
-/* Who ended the wait. */
-static void attach_waker(struct span_export *export, const struct tdt__step *end)
+/* Who ended a wait by a wake-up, or, as the poll says that followed, by one that is missing. */
+static void attach_waker(struct span_export *export, const struct tdt__recorded_item *end)
 {
-	if (end == NULL ||
-	    (end->item.event.kind != TDT_EVENT_WAKE && end->item.event.kind != TDT_EVENT_POLL))
-		return;
-	attach_task(export, "waker", end->item.event.c);
-	if (end->item.event.kind == TDT_EVENT_WAKE)
-		attach_thread(export, "tdt.waker.thread.id", "tdt.waker.thread.name",
-			      end->item.thread);
+	if (end->event.kind == TDT_EVENT_WAKE || end->event.kind == TDT_EVENT_POLL)
+		attach_task(export, "tdt.waker", end->event.c);
+	if (end->event.kind == TDT_EVENT_WAKE)
+		attach_thread(export, "tdt.waker.thread", end->thread);
 }
 
+/* The phases that become spans. */
 static const char *const phase_words[TDT__PHASES] = {
 	[TDT__SPAWNED] = "spawned",
 	[TDT__WAITING] = "waiting",
@@ -259,22 +244,18 @@ static const char *const phase_words[TDT__PHASES] = {
 /* What only phases of its kind have. */
 static void attach_phase(struct span_export *export, const struct phase_span *span)
 {
-	uint64_t self = export->recording->task[span->task].id;
-	struct tdt__recorded_waits waits = { .n = 0 };
+	const struct tdt__recorded_item *end = span->end != NULL ? &span->end->item : NULL;
+	enum tdt__phase phase = span->phase.phase;
 
-	tdt__string_puts(&export->name, phase_words[span->phase.phase]);
-	if (span->phase.phase == TDT__WAITING) {
-		tdt__recorded_waits(export->recording, &span->known->parts, &waits);
-		tdt__timeline_renew(&export->timeline, span->task, span->known, &waits.main);
-		if (waits.n != 0)
-			name_of_wait(export, &waits.main, self);
-		attach_wait(export, span, &waits);
-		attach_waker(export, span->end);
-	} else if (span->phase.phase == TDT__POLLING) {
-		attach_thread(export, "thread.id", "thread.name", span->known->thread);
-	} else if (span->end != NULL && span->end->item.kind == TDT__RECORDED_BEGIN) {
-		attach_thread(export, "thread.id", "thread.name", span->end->item.thread);
-	}
+	tdt__string_puts(&export->name, phase_words[phase]);
+	if (phase == TDT__WAITING)
+		attach_wait(export, span);
+	if (phase == TDT__WAITING && end != NULL)
+		attach_waker(export, end);
+	if (phase == TDT__POLLING)
+		attach_thread(export, "thread", span->known->thread);
+	else if (phase != TDT__WAITING && end != NULL && end->kind == TDT__RECORDED_BEGIN)
+		attach_thread(export, "thread", end->thread);
 }
 
 /* The same for the same phase of the same process, and never 0. */
@@ -286,32 +267,30 @@ static uint64_t span_number(const struct span_export *export, const struct phase
 	return number != 0 ? number : 1;
 }
 
-static void add_span(struct span_export *export, const struct phase_span *span, bool over)
+static void add_span(struct span_export *export, const struct phase_span *span)
 {
-	const struct tdt_trace_context *context = &export->traced[span->task].now;
-	const struct tdt__timeline_phase *phase = &span->phase;
 	const struct tdt__recorded_task *task = &export->recording->task[span->task];
+	const struct tdt__timeline_phase *phase = &span->phase;
 	uint64_t number = span_number(export, span),
 		 start = tdt__recording_wall(export->recording, phase->since);
 	struct tdt__string *to = &export->message;
 	size_t begin = to->n;
 
 	export->name.n = 0;
-	attach_context(to, context, SPAN_TRACE_ID, SPAN_PARENT);
+	attach_context(to, &export->traced[span->task].now, SPAN_TRACE_ID, SPAN_PARENT, SPAN_FLAGS);
 	tdt__proto_add_bytes(to, SPAN_ID, &number, sizeof number);
 	tdt__proto_add_uint(to, SPAN_KIND, SPAN_KIND_INTERNAL);
 	tdt__proto_add_fixed64(to, SPAN_START, start);
 	tdt__proto_add_fixed64(to, SPAN_END, start + (phase->until - phase->since));
-	tdt__proto_add_fixed32(to, SPAN_FLAGS, context->flags | PARENT_IS_LOCAL);
-	attach_task(export, "task", task->id);
+	attach_task(export, "tdt.task", task->id);
 	if (task->name[0] == '\0' && task->file[0] != '\0') {
-		attach_text(to, "tdt.task.file", task->file);
-		attach_number(to, "tdt.task.line", VALUE_INT, task->line);
+		attach_text(to, SPAN_ATTRIBUTE, "tdt.task.file", task->file);
+		attach_number(to, SPAN_ATTRIBUTE, "tdt.task.line", VALUE_INT, task->line);
 	}
-	if (!over)
-		attach_number(to, "tdt.not_over", VALUE_BOOL, 1);
+	if (!span->over)
+		attach_true(to, "tdt.not_over");
 	if (!phase->sure)
-		attach_number(to, "tdt.unsure", VALUE_BOOL, 1);
+		attach_true(to, "tdt.unsure");
 	attach_phase(export, span);
 	tdt__proto_add_bytes(to, SPAN_NAME, export->name.bytes, export->name.n);
 	tdt__proto_wrap(to, begin, SCOPE_SPANS_SPAN);
@@ -323,18 +302,15 @@ static void begin_message(struct span_export *export)
 {
 	const struct tdt_recording *header = &export->recording->header;
 	struct tdt__string *to = &export->message;
-	size_t version;
 
 	to->n = 0;
 	export->in_message = 0;
-	add_text_value(to, RESOURCE_ATTRIBUTE, "service.name", header->program);
-	add_number_value(to, RESOURCE_ATTRIBUTE, "process.pid", VALUE_INT, header->pid);
+	attach_text(to, RESOURCE_ATTRIBUTE, "service.name", header->program);
+	attach_number(to, RESOURCE_ATTRIBUTE, "process.pid", VALUE_INT, header->pid);
 	tdt__proto_wrap(to, 0, RESOURCE_SPANS_RESOURCE);
 	export->scope_spans = to->n;
 	tdt__proto_add_text(to, SCOPE_NAME, "tdt");
-	version = to->n;
-	tdt__string_escape(to, header->library, true, '\0');
-	tdt__proto_wrap(to, version, SCOPE_VERSION);
+	tdt__proto_add_escaped(to, SCOPE_VERSION, header->library);
 	tdt__proto_wrap(to, export->scope_spans, SCOPE_SPANS_SCOPE);
 }
 
@@ -358,11 +334,11 @@ static void export_span(struct span_export *export, struct phase_span span)
 {
 	const struct traced_task *traced = &export->traced[span.task];
 	struct tdt__timeline_phase *phase = &span.phase;
-	bool over = phase->until != 0;
 
 	if (!traced->now.valid || phase_words[phase->phase] == NULL)
 		return;
-	if (!over)
+	span.over = phase->until != 0;
+	if (!span.over)
 		phase->until = export->recording->until;
 	if (traced->exact && phase->since < traced->since)
 		phase->since = traced->since;
@@ -372,48 +348,67 @@ static void export_span(struct span_export *export, struct phase_span span)
 		export->counts->shorter++;
 		return;
 	}
-	add_span(export, &span, over);
+	add_span(export, &span);
 	export->counts->spans++;
 	export->in_message++;
 	if (export->message.failed || export->message.n >= TDT__OTLP_MESSAGE)
 		end_message(export);
 }
 
-/* --- The whole --- */
-
-/*
- * A task gets a trace context, or loses it.  `exact`: at this time.  Otherwise it had it before,
- * and the event that said so is missing; then its whole phase belongs to the trace.
- */
-static void change_context(struct span_export *export, uint32_t number, uint64_t ns, bool exact,
-			   const struct tdt_trace_context *context)
+/* The phase of a task that goes on. */
+static struct phase_span going_on(const struct span_export *export, uint32_t number)
 {
-	struct traced_task *traced = &export->traced[number];
 	const struct tdt__timeline_task *known = &export->timeline.task[number];
-	struct phase_span span = { .task = number,
-				   .known = known,
-				   .phase = tdt__timeline_last(known) };
 
-	if (memcmp(&traced->now, context, sizeof *context) == 0)
-		return;
-	if (exact && (span.phase.until == 0 || span.phase.until > ns))
-		span.phase.until = ns;
-	if (exact)
-		export_span(export, span);
-	*traced = (struct traced_task){ *context, traced->now, ns, exact };
+	return (struct phase_span){ .task = number,
+				    .known = known,
+				    .phase = tdt__timeline_last(known) };
 }
 
-static void follow_context(struct span_export *export, const struct tdt__recorded_item *item)
+/* --- The whole --- */
+
+/* What the item says of its task's trace.  False: nothing. */
+static bool says_trace(const struct span_export *export, const struct tdt__recorded_item *item,
+		       struct traced_task **traced, struct tdt_trace_context *context)
 {
 	uint32_t number = tdt__recording_task(export->recording, item->event.task);
-	struct tdt_trace_context context;
 
-	if (number != TDT__RECORDED_NONE &&
-	    tdt__recorded_context(export->recording, item, &context))
-		change_context(export, number, item->ns,
-			       item->event.kind == TDT_EVENT_CONTEXT ||
-				   item->event.kind == TDT_EVENT_SPAWN,
-			       &context);
+	if (number == TDT__RECORDED_NONE ||
+	    !tdt__recorded_context(export->recording, item, context))
+		return false;
+	*traced = &export->traced[number];
+	return true;
+}
+
+/* Whether the task has its trace from the item on.  If not, a missing event said so before. */
+static bool is_exact(const struct tdt__recorded_item *item)
+{
+	return item->event.kind == TDT_EVENT_CONTEXT || item->event.kind == TDT_EVENT_SPAWN;
+}
+
+/*
+ * A task gets a trace context, or loses it.  If it had it before, its whole phase belongs to the
+ * trace.
+ */
+static void follow_context(struct span_export *export, const struct tdt__recorded_item *item)
+{
+	struct tdt_trace_context context;
+	struct traced_task *traced;
+	struct phase_span span;
+
+	if (!says_trace(export, item, &traced, &context))
+		return;
+	if (memcmp(&traced->now, &context, sizeof context) == 0) {
+		traced->since = item->ns < traced->since ? item->ns : traced->since;
+		return;
+	}
+	if (is_exact(item)) {
+		span = going_on(export, (uint32_t)(traced - export->traced));
+		if (span.phase.until == 0 || span.phase.until > item->ns)
+			span.phase.until = item->ns;
+		export_span(export, span);
+	}
+	*traced = (struct traced_task){ context, traced->now, item->ns, is_exact(item) };
 }
 
 /*
@@ -422,32 +417,24 @@ static void follow_context(struct span_export *export, const struct tdt__recorde
  */
 static int find_first_contexts(struct span_export *export)
 {
-	const struct tdt__recording *recording = export->recording;
 	struct tdt__recording_cursor cursor;
 	struct tdt__recorded_item item;
-	int error = tdt__recording_begin(&cursor, recording);
+	struct tdt_trace_context context;
+	struct traced_task *traced;
+	int error = tdt__recording_begin(&cursor, export->recording);
 
 	if (error != 0)
 		return error;
 	while (tdt__recording_next(&cursor, &item)) {
-		uint32_t number = tdt__recording_task(recording, item.event.task);
-		struct tdt_trace_context context;
-		struct traced_task *traced;
-
-		if (number == TDT__RECORDED_NONE ||
-		    !tdt__recorded_context(recording, &item, &context))
+		if (!says_trace(export, &item, &traced, &context) || traced->exact)
 			continue;
-		traced = &export->traced[number];
-		if (traced->exact)
-			continue;
-		traced->exact = true; /* the first item is found */
-		if (item.event.kind == TDT_EVENT_TASK || item.event.kind == TDT_EVENT_END) {
+		traced->exact = true; /* for now: the first item was found */
+		traced->since = export->recording->sure_from;
+		if (!is_exact(&item))
 			traced->now = context;
-			traced->since = recording->sure_from;
-		}
 	}
 	tdt__recording_end(&cursor);
-	for (size_t i = 0; i < recording->n_tasks; i++)
+	for (size_t i = 0; i < export->recording->n_tasks; i++)
 		export->traced[i].exact = false;
 	return 0;
 }
@@ -455,19 +442,16 @@ static int find_first_contexts(struct span_export *export)
 static void export_steps(struct span_export *export)
 {
 	struct tdt__step step;
-	struct phase_span span;
 
 	while (export->error == 0 && tdt__timeline_next(&export->timeline, &step)) {
-		span = (struct phase_span){ step.task, &step.before, &step, { 0 } };
+		struct phase_span span = { .task = step.task, .known = &step.before, .end = &step };
+
 		if (tdt__step_ends_phase(&step, &span.phase))
 			export_span(export, span);
 		follow_context(export, &step.item);
 	}
-	for (uint32_t i = 0; i < export->recording->n_tasks && export->error == 0; i++) {
-		span = (struct phase_span){ .task = i, .known = &export->timeline.task[i] };
-		span.phase = tdt__timeline_last(span.known);
-		export_span(export, span);
-	}
+	for (uint32_t i = 0; i < export->recording->n_tasks && export->error == 0; i++)
+		export_span(export, going_on(export, i));
 	end_message(export);
 }
 
@@ -476,10 +460,6 @@ int tdt__otlp_write(const struct tdt__recording *recording, uint64_t longer, tdt
 {
 	const struct tdt_recording *header = &recording->header;
 	struct span_export export = { .recording = recording,
-				      .traced =
-					  calloc(recording->n_tasks + 1, sizeof(*export.traced)),
-				      .process =
-					  tdt__mix(tdt__mix(0, header->pid), header->start_real),
 				      .longer = longer,
 				      .name.options = &name_form,
 				      .take = take,
@@ -487,6 +467,8 @@ int tdt__otlp_write(const struct tdt__recording *recording, uint64_t longer, tdt
 				      .counts = counts };
 
 	*counts = (struct tdt__otlp_counts){ 0 };
+	export.process = tdt__mix(tdt__mix(0, header->pid), header->start_real);
+	export.traced = calloc(recording->n_tasks + 1, sizeof(*export.traced));
 	export.error = export.traced == NULL ? -ENOMEM : find_first_contexts(&export);
 	if (export.error == 0)
 		export.error = tdt__timeline_begin(&export.timeline, recording);

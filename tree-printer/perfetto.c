@@ -121,12 +121,9 @@ static uint64_t export_process(struct exporter *exporter)
 {
 	const struct tdt_recording *header = &exporter->recording->header;
 	struct tdt__string *track = &exporter->track;
-	size_t name;
 
 	tdt__proto_add_uint(track, PROCESS_PID, header->pid);
-	name = track->n;
-	tdt__string_escape(track, header->program, true, '\0');
-	tdt__proto_wrap(track, name, PROCESS_NAME);
+	tdt__proto_add_escaped(track, PROCESS_NAME, header->program);
 	tdt__proto_wrap(track, 0, TRACK_PROCESS);
 	return tdt__packets_track(&exporter->packets, track);
 }
@@ -136,16 +133,13 @@ static uint64_t export_thread(struct exporter *exporter, uint32_t number)
 	const struct tdt_recording *header = &exporter->recording->header;
 	const struct tdt__recorded_thread *thread = &exporter->recording->thread[number];
 	struct tdt__string *track = &exporter->track;
-	size_t name;
 
 	if (exporter->thread_track[number] != 0)
 		return exporter->thread_track[number];
 	tdt__proto_add_uint(track, THREAD_PID, header->pid);
 	tdt__proto_add_uint(track, THREAD_TID, thread->id);
-	name = track->n;
-	tdt__string_escape(track, thread->name, true, '\0');
-	if (track->n != name)
-		tdt__proto_wrap(track, name, THREAD_NAME);
+	if (thread->name[0] != '\0')
+		tdt__proto_add_escaped(track, THREAD_NAME, thread->name);
 	tdt__proto_wrap(track, 0, TRACK_THREAD);
 	tdt__proto_add_uint(track, TRACK_PARENT, exporter->process);
 	exporter->thread_track[number] = tdt__packets_track(&exporter->packets, track);

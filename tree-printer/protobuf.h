@@ -107,6 +107,15 @@ static inline void tdt__proto_wrap(struct tdt__string *to, size_t start, unsigne
 	memcpy(to->bytes + start, head, more);
 }
 
+/* Append a text that may have any bytes: a field of the type `string` must be UTF-8. */
+static inline void tdt__proto_add_escaped(struct tdt__string *to, unsigned field, const char *text)
+{
+	size_t start = to->n;
+
+	tdt__string_escape(to, text, true, '\0');
+	tdt__proto_wrap(to, start, field);
+}
+
 /* Append a message, and empty it, so that its memory can be used for the next one. */
 static inline void tdt__proto_add_message(struct tdt__string *to, unsigned field,
 					  struct tdt__string *message)

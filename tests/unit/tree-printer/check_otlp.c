@@ -431,6 +431,25 @@ TEST(a_context_that_differs_from_the_known_one_is_that_of_the_phase)
 			 " tdt.task.line=42 tdt.not_over=true\n");
 }
 
+/* 0: up to 150; 1: nobody knows until when. */
+TEST(where_events_are_missing_a_listing_says_nothing_of_the_time_before, .to = 2)
+{
+	maker_header(maker)->missed = 1;
+	maker_header(maker)->missed_last = _i == 0 ? 150 : 0;
+	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
+	maker_wake(maker, ring, 120, 7, 0);
+	maker_poll(maker, ring, 140, 20, 7, TDT_PENDING);
+	maker_wake(maker, ring, 170, 7, 0);
+	maker_poll(maker, ring, 175, 5, 7, TDT_PENDING);
+	identify(TDT_EVENT_TASK, 200, 7, "conn", 0xa, 0xb);
+	spans();
+	ck_assert_ptr_null(strstr(text, "100-110 polling"));
+	ck_assert_ptr_null(strstr(text, "120-140 runnable"));
+	ck_assert_int_eq(strstr(text, " 140-160 polling") != NULL, _i == 0);
+	ck_assert_int_eq(strstr(text, " 170-175 runnable") != NULL, _i == 0);
+	ck_assert_ptr_nonnull(strstr(text, " 180-1000 waiting"));
+}
+
 TEST(where_events_are_missing_a_span_is_not_sure)
 {
 	maker_header(maker)->missed = 1;
