@@ -38,7 +38,7 @@ tells()
 	look "$@" && grep -q "^tdt: $message" "$tmp/why"
 }
 
-test -x "$traced" || skip_all "the programs need libtdt-rt"
+test -x "$traced" || skip_all "there is no runtime"
 command -v python3 >/dev/null || skip_all "there is no python3"
 
 : >"$tmp/none.rec"
