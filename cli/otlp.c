@@ -52,7 +52,7 @@ static void report_spans(const struct otlp_sending *sending)
 static int save_message(void *arg, const void *message, size_t n, uint64_t spans)
 {
 	(void)spans;
-	return fwrite(message, 1, n, arg) == n ? 0 : -EIO;
+	return fwrite(message, 1, n, arg) == n ? 0 : -errno;
 }
 
 /* An apart_fn. */
