@@ -362,7 +362,7 @@ TEST(a_child_of_fork_says_it_itself)
 	if (child == 0) {
 		const uint8_t *header;
 
-		ck_assert_int_eq(published(&header), 1);
+		ck_assert_int_ge(published(&header), 1);
 		expect_process_context(header);
 		_exit(0);
 	}
