@@ -54,9 +54,9 @@ static const char payload[] = "\x0a\x00"
 _Static_assert(sizeof payload == 2 + 2 + 0x2e + 2 + 0x23, "the NUL is the size of the array");
 
 static atomic_bool claimed; /* relaxed: whoever sets it publishes, and nobody waits for that */
-static _Atomic(struct process_context *) published; /* NULL: not by this library */
+static atomic_bool published; /* by this library; relaxed, too */
 
-/* Whether a mapping has the name that the specification gives it. */
+/* Whether a mapping has the name: /memfd:NAME, [anon_shmem:NAME] or [anon:NAME]. */
 static bool is_published(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -65,9 +65,7 @@ static bool is_published(void)
 	size_t size = 0;
 
 	while (maps != NULL && !found && getline(&line, &size, maps) >= 0)
-		found = strstr(line, "/memfd:" PROCESS_CONTEXT_NAME) != NULL ||
-			strstr(line, "[anon_shmem:" PROCESS_CONTEXT_NAME) != NULL ||
-			strstr(line, "[anon:" PROCESS_CONTEXT_NAME) != NULL;
+		found = strstr(line, ":" PROCESS_CONTEXT_NAME) != NULL;
 	free(line);
 	if (maps != NULL)
 		fclose(maps);
@@ -110,7 +108,7 @@ static int publish(void)
 	atomic_thread_fence(memory_order_release);
 	memcpy(context->signature, PROCESS_CONTEXT_NAME, sizeof context->signature);
 	prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, context, size, PROCESS_CONTEXT_NAME);
-	atomic_store_explicit(&published, context, memory_order_relaxed);
+	atomic_store_explicit(&published, true, memory_order_relaxed);
 	return 0;
 }
 
@@ -130,7 +128,7 @@ void tdt__process_context_forked(void)
 {
 	int saved = errno;
 
-	if (atomic_load_explicit(&published, memory_order_relaxed) != NULL)
+	if (atomic_load_explicit(&published, memory_order_relaxed))
 		publish();
 	errno = saved;
 }
