@@ -21,6 +21,7 @@
 #include "door/door.h"
 #include "door/socket.h"
 #include "dump/dump_signal.h"
+#include "host/process_context.h"
 #include "host/slot.h"
 #include "host/start.h"
 #include "host/thread.h"
@@ -83,6 +84,7 @@ static void in_forked_child(void)
 	tdt__registry_forked();
 	tdt__door_forked();
 	tdt__panic_hooks_forked();
+	tdt__process_context_forked();
 	after_fork();
 }
 

@@ -187,6 +187,8 @@ libtdt_core_la_SOURCES = \
 	src/host/loaded.h \
 	src/host/pages.c \
 	src/host/pages.h \
+	src/host/process_context.c \
+	src/host/process_context.h \
 	src/host/peek.c \
 	src/host/peek.h \
 	src/host/proc_thread.c \
@@ -309,6 +311,8 @@ libtdt_core_la_SOURCES = \
 	src/task/hooks.c \
 	src/task/join.c \
 	src/task/join.h \
+	src/task/label.c \
+	src/task/label.h \
 	src/task/leaf.c \
 	src/task/leaf.h \
 	src/task/lost.c \

@@ -16,6 +16,7 @@
  * A task that is spawned in a poll of another task inherits the context that this one has then.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <tdt/decls.h>
@@ -52,6 +53,33 @@ struct tdt_trace_context {
  * Any thread; not async-signal-safe.  It takes about as long as an allocation.
  */
 int tdt_task_context(struct tdt_handle *handle, const struct tdt_trace_context *context);
+
+/*
+ * Have profilers see which trace a thread works for, by what OpenTelemetry's OTEP 4947 defines: in
+ * each poll of a traced future, from its beginning to its end, the thread-local pointer
+ * `otel_thread_ctx_v1` leads to the context of the future's task.  The eBPF profilers of
+ * OpenTelemetry and others label their samples by it.  An SDK alone cannot do so in an async
+ * program, since a task that waits leaves its thread to others.  `false` ends it.  It is off at
+ * first, and TDT_CONTEXT_LABELS=1 in the environment switches it on with the first traced future.
+ *
+ * Readers look for the pointer only if the process says so, by a mapping "OTEL_CTX" (OTEP 4719).
+ * Unless there is such a mapping, the call makes one, of a page.  So call it after an SDK has
+ * started that makes its own; whether that one speaks of the pointer is for the SDK to say.  If an
+ * SDK has set the pointer of a thread itself, the polls on that thread leave it alone until the SDK
+ * has taken it back.
+ *
+ * A context that a poll sets for its own task is seen at once; one that is set from elsewhere, from
+ * the task's next poll on.  Fibers, and tasks that a runtime only reports, are not seen.
+ *
+ * In a program that is linked with libtdt.a readers find the pointer only if the linker exports it:
+ * -Wl,--export-dynamic-symbol=otel_thread_ctx_v1.
+ *
+ * Cost: while it is off, a poll takes not an instruction more; while it is on, some nanoseconds.
+ *
+ * Returns 0.  Returns a negative errno and sets errno, and nothing has changed: -ENOMEM, or another
+ * error of mmap(2) or madvise(2).  Any thread.
+ */
+int tdt_context_labels(bool on);
 
 TDT_DECLS_END
 

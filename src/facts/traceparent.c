@@ -7,12 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-static char *put_hex(char *to, const uint8_t *bytes, size_t n)
-{
-	for (size_t i = 0; i < n; i++, to += 2)
-		sprintf(to, "%02x", bytes[i]);
-	return to;
-}
+#include "base/text.h"
 
 static void take_hex(uint8_t *to, const char *digits, size_t n)
 {
@@ -24,9 +19,9 @@ void tdt__traceparent(char text[TDT__TRACEPARENT_SIZE], const struct tdt_trace_c
 {
 	char *at = stpcpy(text, "00-");
 
-	at = stpcpy(put_hex(at, context->trace_id, sizeof context->trace_id), "-");
-	at = stpcpy(put_hex(at, context->span_id, sizeof context->span_id), "-");
-	put_hex(at, &context->flags, 1);
+	at = stpcpy(tdt__put_hex(at, context->trace_id, sizeof context->trace_id), "-");
+	at = stpcpy(tdt__put_hex(at, context->span_id, sizeof context->span_id), "-");
+	tdt__put_hex(at, &context->flags, 1);
 }
 
 /* If what was read gives another text, this one has another form. */

@@ -4,11 +4,11 @@
 #include "recording/recording.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 
 /* What is before the names in the payload of an identity, and of a module. */
 #define IDENTITY_HEAD 16
@@ -249,8 +249,7 @@ static const char *build_id(struct tdt__recording *recording, const char *bytes,
 {
 	char text[2 * UINT8_MAX + 1];
 
-	for (size_t i = 0; i < n; i++)
-		sprintf(text + 2 * i, "%02x", (unsigned char)bytes[i]);
+	tdt__put_hex(text, bytes, n);
 	return intern(recording, text, 2 * n);
 }
 

@@ -1,18 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Writing trace contexts while other threads read them.  All that readers read is atomic, word by
- * word:
- *
- *   writer                               reader
- *     seq = odd                            context = record.context
- *     fence (release)                      s = seq
- *     write the words                      read the words
- *     seq = even (release)                 is record.context still context?
- *     record.context = this (release)      is seq still s?
- *
- * All loads acquire.  If the context has been given to another task, and the reader has met what
- * was written for that one, it finds another record.context.  If the same task has got it again, it
- * finds another `seq`.
+ * Writing trace contexts while other threads read them, word by word, in the order that
+ * <tdt/layout/registry.h> has for readers.  All loads acquire: a reader that has met what was
+ * written for another task finds another context in the record; if the same task has got this one
+ * again, the reader finds another `seq`.
  */
 
 #include "registry/contexts.h"
@@ -25,7 +16,6 @@
 #include "registry/handle.h"
 
 #define CONTEXT_WORDS (sizeof(struct tdt_trace_context) / sizeof(uint32_t))
-#define CONTEXTS_AT_ONCE 64
 
 typedef uint32_t __attribute__((may_alias)) context_word;
 
@@ -39,38 +29,28 @@ pthread_mutex_t tdt__contexts_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct tdt__pool contexts = { .size = sizeof(struct tdt_registry_context) };
 
-/* Make some, of which one is not put into the pool.  NULL: no memory. */
-static struct tdt__pool_item *make_contexts(void)
+static struct tdt_registry_context *take_context(void)
 {
-	struct tdt__pool_item *item = NULL, *kept = NULL;
+	struct tdt_registry_context *context = (void *)tdt__pool_take(&contexts);
 
+	if (context != NULL)
+		return context;
 	pthread_mutex_lock(&tdt__contexts_lock);
-	for (int i = 0; i < CONTEXTS_AT_ONCE; i++) {
-		item = tdt__pool_make(&contexts);
-		if (item == NULL)
-			break;
-		((struct tdt_registry_context *)(void *)item)->seq = 0;
-		if (kept == NULL)
-			kept = item;
-		else
-			tdt__pool_give(&contexts, item);
-	}
+	context = (void *)tdt__pool_make(&contexts);
 	pthread_mutex_unlock(&tdt__contexts_lock);
-	return kept;
+	if (context != NULL)
+		context->seq = 0;
+	return context;
 }
 
 struct tdt_registry_context *tdt__context_new(const struct tdt_trace_context *from)
 {
-	struct tdt__pool_item *item = tdt__pool_take(&contexts);
-	struct tdt_registry_context *context;
+	struct tdt_registry_context *context = take_context();
 	uint32_t word[CONTEXT_WORDS];
 	context_word *to;
 
-	if (item == NULL)
-		item = make_contexts();
-	if (item == NULL)
+	if (context == NULL)
 		return NULL;
-	context = (void *)item;
 	to = (context_word *)(void *)&context->context;
 	memcpy(word, from, sizeof word);
 	TDT__POKE(context->seq, context->seq + 1);

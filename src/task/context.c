@@ -14,6 +14,7 @@
 #include "recorder/record.h"
 #include "registry/contexts.h"
 #include "registry/handle.h"
+#include "task/label.h"
 
 static bool is_context(const struct tdt_trace_context *context)
 {
@@ -43,6 +44,7 @@ int tdt_task_context(struct tdt_handle *handle, const struct tdt_trace_context *
 			return tdt__result(-ENOMEM);
 	}
 	tdt__context_set(handle, new);
+	tdt__label_set(handle, context);
 	if (tdt__recording())
 		tdt__record_context(handle->record.id, context != NULL ? &copy : NULL);
 	return 0;

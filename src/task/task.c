@@ -24,6 +24,7 @@
 #include "registry/handle.h"
 #include "registry/registry.h"
 #include "task/attr.h"
+#include "task/label.h"
 #include "task/substitute.h"
 #include "task/wrapper.h"
 #include "watch/last_tree.h"
@@ -113,6 +114,7 @@ static void do_as_the_environment_says(void)
 	tdt__counted_by_environment();
 	tdt__watch_by_environment();
 	tdt__recorder_by_environment();
+	tdt__labels_by_environment();
 	/* Release what they did.  Pairs with tdt__task_new(). */
 	atomic_store_explicit(&environment_read, true, memory_order_release);
 }

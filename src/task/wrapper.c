@@ -23,6 +23,7 @@
 #include "registry/registry.h"
 #include "task/handshake.h"
 #include "task/join.h"
+#include "task/label.h"
 #include "task/lost.h"
 #include "task/misuse.h"
 #include "task/panic_hooks.h"
@@ -281,6 +282,7 @@ static inline void left(struct tdt__poll *poll)
 struct recorded {
 	struct tdt__poll poll;
 	struct tdt__record_poll record;
+	struct tdt__label label;
 };
 
 /* `record` is filled in when the poll begins: zeros would cost more than the rest. */
@@ -288,6 +290,7 @@ static inline struct tdt__poll *init_recorded(struct recorded *recorded)
 {
 	recorded->poll = (struct tdt__poll){ .outer = tdt__thread.poll };
 	recorded->record.is_recorded = false;
+	recorded->label.task = NULL;
 	return &recorded->poll;
 }
 
@@ -314,6 +317,8 @@ static inline void left_recorded(struct recorded *recorded)
 {
 	if (UNLIKELY(recorded->poll.task != NULL))
 		end_record(recorded, recorded->poll.task, TDT_PANICKED);
+	if (recorded->label.task != NULL)
+		tdt__label_end(&recorded->label);
 	left(&recorded->poll);
 }
 
@@ -404,6 +409,8 @@ tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t sin
 		tdt__record_begin(&recorded.record, task);
 	if (only_requested && recorded.record.is_recorded && recorded.record.ring != NULL)
 		recorded.record.detail |= TDT_EVENT_POLL_REQUESTED;
+	if (tdt__labels_on())
+		tdt__label_begin(&recorded.label, task);
 	/* Of a traced future inside another one the runtime reports nothing. */
 	if (only_requested && (word & TDT__TOLD) != 0 && poll->outer == NULL && !follows)
 		tdt__suspect_begin(&suspect, task, poll->requests);
@@ -492,15 +499,19 @@ static inline bool is_observed(const struct tdt_handle *task)
 	       TDT__PROBED(task__waker__clone) || TDT__PROBED(task__poll__start);
 }
 
-/* The same if the recorder runs: then is_observed() is true of every poll. */
+/* The same if the epoch has flags: then is_observed() is true of every poll. */
 static inline bool is_only_recorded(const struct tdt_handle *task)
 {
-	return tdt__recording() && TDT__PEEK(task->record.own_request) == 0 &&
+	return TDT__PEEK(task->record.own_request) == 0 &&
 	       tdt__epoch_now() == task->record.own_epoch && !TDT__PROBED(task__waker__clone) &&
-	       !TDT__PROBED(task__poll__start) && !tdt__record_capture_due();
+	       !TDT__PROBED(task__poll__start) &&
+	       !(tdt__recording() && tdt__record_capture_due());
 }
 
-/* A poll that is only recorded.  Never inlined, so that it takes nothing from plain_poll(). */
+/*
+ * A poll that is only recorded, or labelled.  Never inlined, so that it takes nothing from
+ * plain_poll().
+ */
 static __attribute__((noinline)) tdt_poll_t tdt__recorded_poll(struct tdt_handle *task,
 								 struct tdt_context *cx)
 {
@@ -510,11 +521,15 @@ static __attribute__((noinline)) tdt_poll_t tdt__recorded_poll(struct tdt_handle
 
 	init_recorded(&recorded);
 	TDT__POKE(task->record.stack_top, TDT__OWN_TOP());
-	tdt__record_begin(&recorded.record, task);
+	if (tdt__epoch_word() & TDT__EPOCH_RECORDING)
+		tdt__record_begin(&recorded.record, task);
+	if (tdt__labels_on())
+		tdt__label_begin(&recorded.label, task);
 	enter_poll(&recorded.poll, task);
 	result = tdt__child_poll(task, cx);
 	leave_poll(&recorded.poll);
-	end_record(&recorded, task, result);
+	if (recorded.record.is_recorded)
+		end_record(&recorded, task, result);
 	result = finish_poll(task, given, result, NULL);
 	recorded.poll.task = NULL;
 	TDT__PROBE_UNHOOKED(task__poll__end, task);

@@ -103,6 +103,7 @@ tests_unit_core = \
 	tests/unit/recorder/check_user \
 	tests/unit/task/check_abort \
 	tests/unit/task/check_context \
+	tests/unit/task/check_label \
 	tests/unit/task/check_attr \
 	tests/unit/task/check_concurrent \
 	tests/unit/task/check_fibers \
@@ -411,6 +412,7 @@ tests_unit_task_check_kept_naive_SOURCES = tests/unit/task/check_kept.c src/task
 tests_unit_task_check_kept_naive_CFLAGS = \
 	$(tests_cflags) $(LIB_CFLAGS) $(LIBUNWIND_CFLAGS) \
 	-include $(srcdir)/tests/lib/naive_kept.h
+tests_unit_task_check_label_LDADD = $(on_lib)
 tests_unit_task_check_leaf_LDADD = $(tests_memory) $(on_core)
 tests_unit_task_check_leaves_LDADD = $(on_lib)
 tests_unit_task_check_attr_LDADD = $(tests_memory) $(on_lib)

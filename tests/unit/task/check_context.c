@@ -280,8 +280,6 @@ TEST(a_recording_says_who_gets_and_who_inherits_it)
 
 /* --- Several threads ---------------------------------------------------------------- */
 
-#define ROUNDS 20000
-
 static atomic_bool over;
 
 /* Every byte of a context of this thread is the same. */
@@ -292,7 +290,7 @@ static void *set_often(void *argument)
 
 	memset(context.trace_id, byte, sizeof context.trace_id);
 	memset(context.span_id, byte, sizeof context.span_id);
-	for (int i = 0; i < ROUNDS; i++)
+	for (unsigned i = times_here(20000); i > 0; i--)
 		ck_assert_int_eq(tdt_task_context(task.handle, &context), 0);
 	return NULL;
 }
