@@ -209,7 +209,8 @@ static void attach_wait(struct span_export *export, const struct phase_span *spa
 	tdt__timeline_renew(&export->timeline, span->task, span->known, &waits.main);
 	name_of_wait(export, *wait, export->recording->task[span->task].id);
 	attach_text(to, SPAN_ATTRIBUTE, "tdt.wait.kind", wait_words[wait->kind]);
-	if (wait->object != 0) {
+	if (wait->object != 0 &&
+	    (wait->kind == TDT_WAIT_MUTEX || wait->kind == TDT_WAIT_CHANNEL)) {
 		snprintf(object, sizeof object, "0x%" PRIx64, wait->object);
 		attach_text(to, SPAN_ATTRIBUTE, "tdt.wait.object", object);
 	}
@@ -381,7 +382,7 @@ static bool says_trace(const struct span_export *export, const struct tdt__recor
 }
 
 /* Whether the task has its trace from the item on.  If not, a missing event said so before. */
-static bool is_exact(const struct tdt__recorded_item *item)
+static bool is_change(const struct tdt__recorded_item *item)
 {
 	return item->event.kind == TDT_EVENT_CONTEXT || item->event.kind == TDT_EVENT_SPAWN;
 }
@@ -402,13 +403,13 @@ static void follow_context(struct span_export *export, const struct tdt__recorde
 		traced->since = item->ns < traced->since ? item->ns : traced->since;
 		return;
 	}
-	if (is_exact(item)) {
+	if (is_change(item)) {
 		span = going_on(export, (uint32_t)(traced - export->traced));
 		if (span.phase.until == 0 || span.phase.until > item->ns)
 			span.phase.until = item->ns;
 		export_span(export, span);
 	}
-	*traced = (struct traced_task){ context, traced->now, item->ns, is_exact(item) };
+	*traced = (struct traced_task){ context, traced->now, item->ns, is_change(item) };
 }
 
 /*
@@ -430,7 +431,7 @@ static int find_first_contexts(struct span_export *export)
 			continue;
 		traced->exact = true; /* for now: the first item was found */
 		traced->since = export->recording->sure_from;
-		if (!is_exact(&item))
+		if (!is_change(&item))
 			traced->now = context;
 	}
 	tdt__recording_end(&cursor);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * The reader of recordings, and all that is made of what it accepts: a copy, a Perfetto trace,
- * spans, the summary, durations, and a dump of the last states.  A copy must be a recording, a trace
- * must be of whole packets, and spans of whole messages; the summary and the dump must be JSON, or
- * text that harms no terminal, and the durations of two spans must be those of the whole.
+ * spans, the summary, durations, and a dump of the last states.  A copy must be a recording, a
+ * trace must be of whole packets, and spans of whole messages; the summary and the dump must be
+ * JSON, or text that harms no terminal, and the durations of two spans must be those of the whole.
  */
 
 #include <config.h>

@@ -54,16 +54,19 @@ export TDT_RECORD TDT_RECORD_DIR
 start "$traced"
 unset TDT_RECORD TDT_RECORD_DIR
 
-# Two forms of one recording.
+# Two forms of one recording, which may have the tasks in another order.
 of_a_process()
 {
 	look record -o "$tmp/live.rec" --otlp="$tmp/live" "$pid" &&
-		look print --otlp="$tmp/again" "$tmp/live.rec" && cmp "$tmp/live" "$tmp/again"
+		look print --otlp="$tmp/again" "$tmp/live.rec" &&
+		$receiver read "$tmp/live" | sort >"$tmp/live.txt" &&
+		$receiver read "$tmp/again" | sort >"$tmp/again.txt" &&
+		diff "$tmp/live.txt" "$tmp/again.txt"
 }
 
 if may_read; then
 	claim "the spans of a process are those of its recording" of_a_process
-	claim "and a program that hangs has some" $receiver read "$tmp/live"
+	claim "and a program that hangs has some" grep -q tdt.not_over "$tmp/live.txt"
 else
 	skip "the spans of a process" "reading another process is not permitted here"
 fi
@@ -95,7 +98,8 @@ hangs()
 hangs request >"$tmp/got"
 for i in 0 1 2; do
 	echo "a$i b$i waiting for a mutex \"db pool\" tdt.holder.name=vacuum tdt.not_over=True" \
-		"tdt.task.name=request tdt.wait.kind=mutex tdt.wait.object=0x -> e0 e1 tdt.link=holder"
+		"tdt.task.name=request tdt.wait.kind=mutex tdt.wait.object=0x" \
+		"-> e0 e1 tdt.link=holder"
 done >"$tmp/expected"
 same "each request waits for the lock, with a link to who holds it" "$tmp/expected" "$tmp/got"
 hangs audit >"$tmp/got"
@@ -164,7 +168,8 @@ collector ok
 claim "a collector takes spans" send tells "$n spans$" print
 same "as they are in the file" "$tmp/spans" "$tmp/body"
 collector partial
-claim "a collector that rejects some is believed" send says "3 spans of these rejected: too old" print
+claim "a collector that rejects some is believed" send says \
+	"3 spans of these rejected: too old" print
 collector chunked
 claim "in chunks, too" send says "2 spans of these rejected: in chunks" print
 collector warning
@@ -176,7 +181,8 @@ collector lost
 claim "what is no collector, too" send says \
 	"the spans are refused: 404 Not Found: 404 page not found" print
 claim "and where nobody listens, nobody takes them" says \
-	"no collector took the spans: Connection refused" print --otlp="http://$address" "$tmp/rings"
+	"no collector took the spans: Connection refused" \
+	print --otlp="http://$address" "$tmp/rings"
 claim "TLS is not spoken" says "only http:// is known" print --otlp=https://a "$tmp/rings"
 claim "a URL has a host" says "it has no host" print --otlp=http:///v1/traces "$tmp/rings"
 
