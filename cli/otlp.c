@@ -128,7 +128,9 @@ static int post_message(void *arg, const void *message, size_t n, uint64_t spans
 	bound_more(n);
 	error = post(&sending->place, "application/x-protobuf", message, n, &sending->answer);
 	if (error != 0)
-		return report_refusal(sending, "no collector took the spans: ", strerror(-error),
+		return report_refusal(sending, "no collector took the spans: ",
+				      error == -EPROTO ? "the answer is not HTTP"
+						       : strerror(-error),
 				      "");
 	if (answer->status / 100 == 2) {
 		read_verdict(answer->body, answer->body + answer->n, true, &sending->partial);
