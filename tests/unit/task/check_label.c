@@ -19,7 +19,8 @@ static const uint8_t *volatile *pointer_here(void)
 
 static const char *no_pointer(void)
 {
-	return pointer_here() == NULL ? "built without a shared library: nothing is exported" : NULL;
+	return pointer_here() == NULL ? "built without a shared library: nothing is exported"
+				      : NULL;
 }
 
 /* What the record says at its offsets. */
