@@ -259,7 +259,8 @@ int main(int argc, char **argv)
 	const struct tdt_trace_context context = { .trace_id = { 1 }, .span_id = { 1 } };
 	struct tdt_future waits = future_of(wait_poll), clones = future_of(clone_poll), traced,
 			  nested, cloning, other;
-	struct figure *bare_poll, *told, *labelled, *coarse, *in_turns, *twice, *bare_clone, *clone, *life;
+	struct figure *labelled;
+	struct figure *bare_poll, *told, *coarse, *in_turns, *twice, *bare_clone, *clone, *life;
 	struct figure *bare_worker, *worker, *worker_adds, *without = NULL, *life_without = NULL;
 	struct library library;
 	const char *missing;

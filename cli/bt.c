@@ -48,7 +48,7 @@ static int print_snapshot(FILE *file, void *arg)
 }
 
 /* Returns PROGRAM_GOES_ON or TDT_TROUBLE. */
-static int choose_tasks(struct bt_command *command, struct outside *outside, size_t registry)
+static int choose_by_trace(struct bt_command *command, struct outside *outside, size_t registry)
 {
 	struct tdt__tasks tasks;
 	int status = PROGRAM_GOES_ON;
@@ -69,7 +69,7 @@ static int dump_registry(void *arg, struct outside *outside, size_t registry)
 	struct bt_command *command = arg;
 	struct bt_printing printing;
 	struct answer answer;
-	int status = choose_tasks(command, outside, registry);
+	int status = choose_by_trace(command, outside, registry);
 
 	if (status == PROGRAM_GOES_ON)
 		status = answer_take(&answer, &command->options, &command->choice, outside,

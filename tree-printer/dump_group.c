@@ -126,7 +126,7 @@ static void head(struct tdt__string *string, const struct tdt_snapshot_group *gr
 	if (facts->same_place && facts->same_parent)
 		tdt__task_parent(string, first);
 	if (facts->same_trace)
-		tdt__task_trace(string, first, false);
+		tdt__task_context(string, first, false);
 	tdt__string_puts(string, "\n");
 }
 

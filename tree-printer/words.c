@@ -328,7 +328,7 @@ void tdt__task_parent(struct tdt__string *string, const struct tdt_task_info *in
 				   info->file == NULL ? ", spawned" : "", info->parent);
 }
 
-void tdt__task_trace(struct tdt__string *string, const struct tdt_task_info *info, bool span)
+void tdt__task_context(struct tdt__string *string, const struct tdt_task_info *info, bool span)
 {
 	char text[TDT__TRACEPARENT_SIZE];
 

@@ -133,7 +133,7 @@ void tdt__task_place(struct tdt__string *string, const struct tdt_task_info *inf
 void tdt__spawn_place(struct tdt__string *string, const char *file, uint32_t line, uint32_t column);
 void tdt__task_parent(struct tdt__string *string, const struct tdt_task_info *info);
 /* The trace that the task belongs to, and if `span` is true, the application's span. */
-void tdt__task_trace(struct tdt__string *string, const struct tdt_task_info *info, bool span);
+void tdt__task_context(struct tdt__string *string, const struct tdt_task_info *info, bool span);
 
 /*
  * Whether `wait` says more than the tree does: which task is waited for, or which one of several

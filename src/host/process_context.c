@@ -28,10 +28,10 @@
 #define PROCESS_CONTEXT_NAME "OTEL_CTX"
 
 struct process_context {
-	char signature[8]; /* written last */
+	char signature[8];
 	uint32_t version;
 	uint32_t payload_size;
-	uint64_t published_at_ns; /* of CLOCK_BOOTTIME; 0: it is being changed */
+	uint64_t published_at_ns; /* of CLOCK_BOOTTIME; written last.  0: it cannot be read yet */
 	uint64_t payload;	  /* its address */
 };
 
@@ -100,13 +100,13 @@ static int publish(void)
 		munmap(context, size);
 		return -EINVAL;
 	}
+	memcpy(context->signature, PROCESS_CONTEXT_NAME, sizeof context->signature);
 	context->version = 2;
 	context->payload_size = sizeof payload;
-	context->published_at_ns = tdt__clock_of(CLOCK_BOOTTIME);
 	context->payload = (uintptr_t)payload;
-	/* Release the fields to a reader that finds the signature. */
-	atomic_thread_fence(memory_order_release);
-	memcpy(context->signature, PROCESS_CONTEXT_NAME, sizeof context->signature);
+	/* Release the fields to a reader that finds the time. */
+	__atomic_store_n(&context->published_at_ns, tdt__clock_of(CLOCK_BOOTTIME),
+			 __ATOMIC_RELEASE);
 	prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, context, size, PROCESS_CONTEXT_NAME);
 	atomic_store_explicit(&published, true, memory_order_relaxed);
 	return 0;

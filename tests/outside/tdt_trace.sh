@@ -47,7 +47,7 @@ has()
 
 printed_again()
 {
-	"$tdt" bt "$@" --json >"$tmp/json"
+	"$tdt" bt --trace=$trace "$@" --json >"$tmp/json"
 	grep -q "\"traceparent\":\"$parent\"" "$tmp/json" &&
 		"$tdt" print "$tmp/json" | grep -q "trace $trace"
 }

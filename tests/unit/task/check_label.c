@@ -19,7 +19,8 @@ static const uint8_t *volatile *pointer_here(void)
 
 static const char *no_pointer(void)
 {
-	return pointer_here() == NULL ? "built without a shared library: nothing is exported" : NULL;
+	return pointer_here() == NULL ? "built without a shared library: nothing is exported"
+				      : NULL;
 }
 
 /* What the record says at its offsets. */
@@ -196,7 +197,7 @@ static void have_it_set(void *argument)
 {
 	pthread_t thread;
 
-	must(pthread_create(&thread, NULL, set_elsewhere, NULL) == 0);
+	MUST(pthread_create(&thread, NULL, set_elsewhere, NULL) == 0);
 	pthread_join(thread, NULL);
 	seen = look();
 }
@@ -344,9 +345,9 @@ TEST(what_an_sdk_has_published_stays_alone)
 	const uint8_t *header = NULL;
 	void *of_the_sdk;
 
-	must(fd >= 0 && ftruncate(fd, 4096) == 0);
+	MUST(fd >= 0 && ftruncate(fd, 4096) == 0);
 	of_the_sdk = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-	must(of_the_sdk != MAP_FAILED);
+	MUST(of_the_sdk != MAP_FAILED);
 	ck_assert_int_eq(tdt_context_labels(true), 0);
 	ck_assert_int_eq(published(&header), 1);
 	ck_assert_ptr_eq(header, of_the_sdk);
@@ -366,7 +367,7 @@ TEST(a_child_of_fork_says_it_itself)
 		expect_process_context(header);
 		_exit(0);
 	}
-	must(waitpid(child, &status, 0) == child);
+	MUST(waitpid(child, &status, 0) == child);
 	ck_assert_int_eq(status, 0);
 }
 
