@@ -156,9 +156,9 @@ static void attach_context(struct tdt__string *to, const struct tdt_trace_contex
 
 /* --- Spans --- */
 
-/* A link to the span for which the task `id` worked during the phase, if it worked for one. */
-static void attach_link(struct span_export *export, uint64_t id, const char *what,
-			const struct tdt__timeline_phase *phase)
+/* A link to the span for which the task `id` worked at `at`, or at least since `from`, if any. */
+static void attach_link(struct span_export *export, uint64_t id, const char *what, uint64_t from,
+			uint64_t at)
 {
 	uint32_t number = tdt__recording_task(export->recording, id);
 	struct tdt__string *to = &export->message;
@@ -169,9 +169,8 @@ static void attach_link(struct span_export *export, uint64_t id, const char *wha
 	if (number == TDT__RECORDED_NONE)
 		return;
 	traced = &export->traced[number];
-	context =
-	    traced->now.valid && traced->since < phase->until ? &traced->now : &traced->before;
-	if (!context->valid || (context == &traced->before && traced->since <= phase->since))
+	context = traced->now.valid && traced->since <= at ? &traced->now : &traced->before;
+	if (!context->valid || (context == &traced->before && traced->since <= from))
 		return;
 	attach_context(to, context, LINK_TRACE_ID, LINK_SPAN_ID, LINK_FLAGS);
 	attach_text(to, LINK_ATTRIBUTE, "tdt.link", what);
@@ -195,34 +194,51 @@ static void name_of_wait(struct span_export *export, struct tdt_wait wait, uint6
 		      tdt__recording_task_name(export->recording, wait.owner));
 }
 
+/*
+ * Whom the wait depends on, or depended on at last; and, since a lock is passed on from task to
+ * task that waits, who had it at first.
+ */
+static void attach_owners(struct span_export *export, const struct phase_span *span,
+			  const struct tdt_wait *wait, uint64_t first)
+{
+	bool lock = wait->kind == TDT_WAIT_MUTEX;
+	uint64_t from = span->phase.since;
+
+	if (wait->owner != 0) {
+		attach_task(export, lock ? "tdt.holder" : "tdt.owner", wait->owner);
+		attach_link(export, wait->owner, lock ? "holder" : "owner", from,
+			    span->phase.until - 1);
+	}
+	if (wait->orphaned != 0)
+		attach_true(&export->message, "tdt.holder.ended");
+	if (lock && first != 0 && first != wait->owner) {
+		attach_task(export, "tdt.first_holder", first);
+		attach_link(export, first, "first holder", from, from);
+	}
+}
+
 static void attach_wait(struct span_export *export, const struct phase_span *span)
 {
 	struct tdt__string *to = &export->message;
 	struct tdt__recorded_waits waits;
 	const struct tdt_wait *wait = &waits.main;
-	const char *owner;
+	uint64_t first;
 	char object[24];
 
 	tdt__recorded_waits(export->recording, &span->known->parts, &waits);
 	if (waits.n == 0)
 		return;
+	first = wait->owner;
 	tdt__timeline_renew(&export->timeline, span->task, span->known, &waits.main);
 	name_of_wait(export, *wait, export->recording->task[span->task].id);
 	attach_text(to, SPAN_ATTRIBUTE, "tdt.wait.kind", wait_words[wait->kind]);
-	if (wait->object != 0 &&
-	    (wait->kind == TDT_WAIT_MUTEX || wait->kind == TDT_WAIT_CHANNEL)) {
+	if (wait->object != 0 && (wait->kind == TDT_WAIT_MUTEX || wait->kind == TDT_WAIT_CHANNEL)) {
 		snprintf(object, sizeof object, "0x%" PRIx64, wait->object);
 		attach_text(to, SPAN_ATTRIBUTE, "tdt.wait.object", object);
 	}
 	if (waits.n > 1)
 		attach_number(to, SPAN_ATTRIBUTE, "tdt.wait.leaves", VALUE_INT, waits.n);
-	if (wait->owner == 0)
-		return;
-	owner = wait->kind == TDT_WAIT_MUTEX ? "tdt.holder" : "tdt.owner";
-	attach_task(export, owner, wait->owner);
-	if (wait->orphaned != 0)
-		attach_true(to, "tdt.holder.ended");
-	attach_link(export, wait->owner, owner + strlen("tdt."), &span->phase);
+	attach_owners(export, span, wait, first);
 }
 
 /* Who ended a wait by a wake-up, or, as the poll says that followed, by one that is missing. */

@@ -397,6 +397,27 @@ TEST(a_wait_links_to_the_span_that_the_holder_had_during_it, .to = 3)
 	ck_assert_ptr_nonnull(strstr(text, _i == 2 ? " -> e/f" : " -> c/d"));
 }
 
+TEST(a_lock_that_is_passed_on_has_a_first_holder, .to = 2)
+{
+	identify(TDT_EVENT_SPAWN, 10, 8, "first", 0xc, 0xd);
+	identify(TDT_EVENT_SPAWN, 20, 9, "last", 0xe, 0xf);
+	identify(TDT_EVENT_SPAWN, 30, 7, "conn", 0xa, 0xb);
+	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 0xabc, 8, NULL);
+	maker_poll(maker, ring, 110, 10, 7, TDT_PENDING);
+	if (_i == 1) /* the first one has lost its context when the wait ends */
+		set(140, 8, 0, 0);
+	maker_add(maker, ring,
+		  (struct tdt_event){ .kind = TDT_EVENT_LOCK, .time = 150, .task = 9, .c = 0xabc },
+		  NULL, 0);
+	maker_wake(maker, ring, 200, 7, 9);
+	spans();
+	ck_assert_ptr_nonnull(strstr(
+	    text, " tdt.holder.id=9 tdt.holder.name=last tdt.first_holder.id=8"
+		  " tdt.first_holder.name=first tdt.waker.id=9 tdt.waker.name=last"
+		  " tdt.waker.thread.id=11 tdt.waker.thread.name=worker"
+		  " -> e/f tdt.link=holder -> c/d tdt.link=first holder\n"));
+}
+
 /* The event that gave the task its context is missing: a listing says so later. */
 TEST(a_context_that_is_listed_is_that_of_the_time_before)
 {
