@@ -357,7 +357,7 @@ TEST(what_hangs_ends_with_the_recording_and_links_to_the_holder)
 	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 0xabc, 9, "db \"pool\"\xff");
 	maker_wait(maker, ring, 7, TDT_WAIT_TIMER, 0, 0, NULL);
 	maker_poll(maker, ring, 120, 30, 7, TDT_PENDING);
-	spans_longer_than(200);
+	spans_longer_than(850);
 	ck_assert_str_eq(
 	    text,
 	    HEAD "a/b+101 150-1000 waiting for a mutex \"db \\\"pool\\\"\\xff\": tdt.task.id=7"
@@ -378,13 +378,16 @@ TEST(a_phase_is_cut_where_the_context_changes)
 				       "a/e+101 170-200 waiting: tdt.task.id=7\n");
 }
 
-TEST(a_wait_links_to_the_span_that_the_holder_had_during_it, .to = 3)
+TEST(a_wait_links_to_the_span_that_the_holder_had_during_it, .to = 4)
 {
-	/* 0: it had lost it when the wait ended; 1: it got another one afterwards; 2: before. */
+	/*
+	 * 0: it had lost it when the wait ended; 1: it got another one afterwards; 2: before; 3: it
+	 * had lost it when the wait began.
+	 */
 	identify(TDT_EVENT_SPAWN, 10, 9, "holder", 0xc, 0xd);
 	identify(TDT_EVENT_SPAWN, 20, 7, "conn", 0xa, 0xb);
-	if (_i == 2)
-		set(105, 9, 0xe, 0xf);
+	if (_i >= 2)
+		set(105, 9, _i == 2 ? 0xe : 0, 0xf);
 	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 0xabc, 9, NULL);
 	maker_poll(maker, ring, 110, 10, 7, TDT_PENDING);
 	if (_i == 0)
@@ -394,7 +397,8 @@ TEST(a_wait_links_to_the_span_that_the_holder_had_during_it, .to = 3)
 		set(210, 9, 0xe, 0xf);
 	spans();
 	ck_assert_ptr_nonnull(strstr(text, "120-200 waiting for a mutex: tdt.task.id=7"));
-	ck_assert_ptr_nonnull(strstr(text, _i == 2 ? " -> e/f" : " -> c/d"));
+	ck_assert_int_eq(strstr(text, " -> c/d") != NULL, _i < 2);
+	ck_assert_int_eq(strstr(text, " -> e/f") != NULL, _i == 2);
 }
 
 TEST(a_lock_that_is_passed_on_has_a_first_holder, .to = 2)
@@ -534,13 +538,13 @@ TEST(a_message_has_some_4_mib_at_most)
 	name[sizeof name - 1] = '\0';
 	maker_identity(maker, ring, TDT_EVENT_SPAWN, 1, 7, 0, 0, name, "echo.c", 1);
 	set(2, 7, 0xa, 0xb);
-	for (unsigned i = 0; i < 10000; i++)
+	for (unsigned i = 0; i < 5000; i++)
 		maker_poll(maker, ring, 20 + 20 * i, 10, 7, TDT_PENDING);
 	open_block();
 	n_spans = messages = 0;
 	ck_assert_int_eq(tdt__otlp_write(recording, 0, take, out, &counts), 0);
-	ck_assert_uint_eq(counts.spans, 20001);
-	ck_assert_uint_gt(messages, 3);
+	ck_assert_uint_eq(counts.spans, 10001);
+	ck_assert_uint_gt(messages, 2);
 	ck_assert_uint_gt(longest, TDT__OTLP_MESSAGE);
 	ck_assert_uint_lt(longest, TDT__OTLP_MESSAGE + 8192);
 	fclose(out);
