@@ -37,7 +37,7 @@ static void report_spans(const struct otlp_sending *sending)
 
 	if (counts->spans == 0 && counts->shorter == 0) {
 		fprintf(stderr,
-			"%s: no spans: no task of the recording is known to belong to a trace\n",
+			"%s: no spans: the recording has no phase of a task that belongs to a trace\n",
 			program_name);
 		return;
 	}
