@@ -250,21 +250,13 @@ static void attach_waker(struct span_export *export, const struct tdt__recorded_
 		attach_thread(export, "tdt.waker.thread", end->thread);
 }
 
-/* The phases that become spans. */
-static const char *const phase_words[TDT__PHASES] = {
-	[TDT__SPAWNED] = "spawned",
-	[TDT__WAITING] = "waiting",
-	[TDT__RUNNABLE] = "runnable",
-	[TDT__POLLING] = "polling",
-};
-
 /* What only phases of its kind have. */
 static void attach_phase(struct span_export *export, const struct phase_span *span)
 {
 	const struct tdt__recorded_item *end = span->end != NULL ? &span->end->item : NULL;
 	enum tdt__phase phase = span->phase.phase;
 
-	tdt__string_puts(&export->name, phase_words[phase]);
+	tdt__string_puts(&export->name, tdt__phase_words[phase]);
 	if (phase == TDT__WAITING)
 		attach_wait(export, span);
 	if (phase == TDT__WAITING && end != NULL)
@@ -352,7 +344,7 @@ static void export_span(struct span_export *export, struct phase_span span)
 	const struct traced_task *traced = &export->traced[span.task];
 	struct tdt__timeline_phase *phase = &span.phase;
 
-	if (!traced->now.valid || phase_words[phase->phase] == NULL)
+	if (!traced->now.valid || tdt__phase_words[phase->phase] == NULL)
 		return;
 	span.over = phase->until != 0;
 	if (!span.over)

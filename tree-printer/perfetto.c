@@ -399,20 +399,14 @@ static void export_last_phases(struct exporter *exporter)
 
 static void export_phase_names(struct exporter *exporter)
 {
-	static const char *const names[TDT__PHASES] = {
-		[TDT__SPAWNED] = "spawned",
-		[TDT__WAITING] = "waiting",
-		[TDT__RUNNABLE] = "runnable",
-	};
-
-	exporter->phase[0][TDT__POLLING] = event_name(exporter, "polling");
+	exporter->phase[0][TDT__POLLING] = event_name(exporter, tdt__phase_words[TDT__POLLING]);
 	exporter->phase[1][TDT__POLLING] = exporter->phase[0][TDT__POLLING];
 	for (int i = 0; i < TDT__PHASES; i++) {
-		if (names[i] == NULL)
+		if (tdt__phase_words[i] == NULL || i == TDT__POLLING)
 			continue;
-		exporter->phase[1][i] = event_name(exporter, names[i]);
+		exporter->phase[1][i] = event_name(exporter, tdt__phase_words[i]);
 		exporter->text.n = 0;
-		tdt__string_printf(&exporter->text, "%s%s", names[i], UNSURE);
+		tdt__string_printf(&exporter->text, "%s%s", tdt__phase_words[i], UNSURE);
 		exporter->phase[0][i] = export_text(exporter);
 	}
 }
