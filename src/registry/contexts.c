@@ -15,9 +15,16 @@
 #include "base/refs.h"
 #include "registry/handle.h"
 
-#define CONTEXT_WORDS (sizeof(struct tdt_trace_context) / sizeof(uint32_t))
+/* A context as the words that are read and written at once. */
+struct context_words {
+	uint64_t trace[2], span;
+	uint32_t rest;
+} __attribute__((may_alias));
 
-typedef uint32_t __attribute__((may_alias)) context_word;
+static inline struct context_words *words_of(const struct tdt_registry_context *context)
+{
+	return (struct context_words *)(uintptr_t)&context->context;
+}
 
 _Static_assert(sizeof(struct tdt_trace_context) == 28, "the layout is public");
 _Static_assert(sizeof(struct tdt_registry_context) == 48, "the layout is public");
@@ -46,17 +53,17 @@ static struct tdt_registry_context *take_context(void)
 struct tdt_registry_context *tdt__context_new(const struct tdt_trace_context *from)
 {
 	struct tdt_registry_context *context = take_context();
-	uint32_t word[CONTEXT_WORDS];
-	context_word *to;
+	struct context_words words;
 
 	if (context == NULL)
 		return NULL;
-	to = (context_word *)(void *)&context->context;
-	memcpy(word, from, sizeof word);
+	memcpy(&words, from, sizeof *from);
 	TDT__POKE(context->seq, context->seq + 1);
 	atomic_thread_fence(memory_order_release);
-	for (size_t i = 0; i < CONTEXT_WORDS; i++)
-		TDT__POKE(to[i], word[i]);
+	TDT__POKE(words_of(context)->trace[0], words.trace[0]);
+	TDT__POKE(words_of(context)->trace[1], words.trace[1]);
+	TDT__POKE(words_of(context)->span, words.span);
+	TDT__POKE(words_of(context)->rest, words.rest);
 	__atomic_store_n(&context->seq, context->seq + 1, __ATOMIC_RELEASE);
 	TDT__POKE(context->own_refs, 1);
 	return context;
@@ -115,20 +122,26 @@ bool tdt__context_read(const struct tdt_handle *task, const struct tdt_task_reco
 		       struct tdt_trace_context *copy)
 {
 	const struct tdt_registry_context *context;
-	uint32_t word[CONTEXT_WORDS], seq;
+	uint64_t trace[2] = { 0 }, span = 0;
+	uint32_t rest = 0, seq;
 
 	while ((context = context_of(task)) != NULL) {
-		const context_word *from = (const context_word *)(const void *)&context->context;
-
 		seq = __atomic_load_n(&context->seq, __ATOMIC_ACQUIRE);
-		for (size_t i = 0; i < CONTEXT_WORDS; i++)
-			word[i] = __atomic_load_n(&from[i], __ATOMIC_ACQUIRE);
+		trace[0] = __atomic_load_n(&words_of(context)->trace[0], __ATOMIC_ACQUIRE);
+		trace[1] = __atomic_load_n(&words_of(context)->trace[1], __ATOMIC_ACQUIRE);
+		span = __atomic_load_n(&words_of(context)->span, __ATOMIC_ACQUIRE);
+		rest = __atomic_load_n(&words_of(context)->rest, __ATOMIC_ACQUIRE);
 		if (seq % 2 == 0 && context_of(task) == context && TDT__PEEK(context->seq) == seq)
 			break;
 	}
-	*copy = (struct tdt_trace_context){ .valid = 0 };
-	if (context == NULL || TDT__PEEK(task->record.seq) != record->seq)
+	if (context == NULL || TDT__PEEK(task->record.seq) != record->seq) {
+		*copy = (struct tdt_trace_context){ .valid = 0 };
 		return false;
-	memcpy(copy, word, sizeof *copy);
+	}
+	/* Word by word: what was stored so cannot be loaded at once without a delay. */
+	memcpy(copy->trace_id, &trace[0], 8);
+	memcpy(copy->trace_id + 8, &trace[1], 8);
+	memcpy(copy->span_id, &span, 8);
+	memcpy(&copy->valid, &rest, 4);
 	return true;
 }

@@ -23,45 +23,10 @@
 __attribute__((visibility("default"), tls_model("global-dynamic"))) __thread struct tdt__label
     *volatile otel_thread_ctx_v1;
 
-/* Its address in this thread, which takes a call. */
-static struct tdt__label *volatile *find_pointer(void)
+struct tdt__label *volatile *tdt__label_find(void)
 {
 	tdt__thread.labelled = &otel_thread_ctx_v1;
 	return tdt__thread.labelled;
-}
-
-/*
- * The label of the outer poll is left over, if there is no such poll: its poll has ended on another
- * thread.  A profiler interrupts the thread, so the order of the stores is that of the program.
- */
-void tdt__label_begin(struct tdt__label *label, const struct tdt_handle *task)
-{
-	struct tdt__label *volatile *pointer = tdt__thread.labelled;
-
-	if (__builtin_expect(pointer == NULL, 0))
-		pointer = find_pointer();
-	if (*pointer != tdt__thread.label)
-		return;
-	label->context.valid = 0;
-	if (TDT__PEEK(task->record.context) != 0)
-		tdt__context_read(task, &task->record, &label->context);
-	label->task = task;
-	label->outer = tdt__thread.poll != NULL ? tdt__thread.label : NULL;
-	tdt__thread.label = label;
-	atomic_signal_fence(memory_order_release);
-	*pointer = label;
-}
-
-void tdt__label_end(struct tdt__label *label)
-{
-	struct tdt__thread *here = tdt__thread_here(); /* the child may have changed the thread */
-
-	if (here->label != label)
-		return;
-	here->label = label->outer;
-	if (*here->labelled == label)
-		*here->labelled = label->outer;
-	atomic_signal_fence(memory_order_release); /* before the label is gone */
 }
 
 void tdt__label_set(const struct tdt_handle *task, const struct tdt_trace_context *context)
