@@ -36,8 +36,10 @@ static void report_spans(const struct otlp_sending *sending)
 	uint64_t longer = sending->options->longer;
 
 	if (counts->spans == 0 && counts->shorter == 0) {
-		fprintf(stderr, "%s: no spans: the recording has no phase of a task that belongs to "
-				"a trace\n", program_name);
+		fprintf(stderr,
+			"%s: no spans: the recording has no phase of a task that belongs to a "
+			"trace\n",
+			program_name);
 		return;
 	}
 	fprintf(stderr, "%s: %s", program_name, TDT__COUNTED(counts->spans, "span"));
