@@ -460,10 +460,7 @@ extern "C" {
     pub fn tdt_task_abort(handle: *mut tdt_handle) -> c_int;
 
     // tdt/context.h
-    pub fn tdt_task_context(
-        handle: *mut tdt_handle,
-        context: *const tdt_trace_context,
-    ) -> c_int;
+    pub fn tdt_task_context(handle: *mut tdt_handle, context: *const tdt_trace_context) -> c_int;
 
     // tdt/integrate/hooks.h
     pub fn tdt_worker_thread_start(attr: *const tdt_worker_attr);

@@ -55,8 +55,12 @@ impl Handle {
 /// # Safety
 /// `handle` is a handle, or null.
 unsafe fn set(handle: *mut sys::tdt_handle, context: Option<TraceContext>) -> io::Result<()> {
-    let context = context.map(|TraceContext { trace_id, span_id, flags }| {
-        sys::tdt_trace_context { trace_id, span_id, valid: 1, flags, attrs_size: 0 }
+    let context = context.map(|TraceContext { trace_id, span_id, flags }| sys::tdt_trace_context {
+        trace_id,
+        span_id,
+        valid: 1,
+        flags,
+        attrs_size: 0,
     });
     // SAFETY: the caller's contract; the context is copied during the call.
     check(unsafe { sys::tdt_task_context(handle, context.as_ref().map_or(ptr::null(), |c| c)) })

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers task/context, registry/contexts, facts/traceparent, tdt/context.h.  Which task gets a trace
- * context, who inherits it, what shows it, and what readers find while other threads set it.
+ * Covers task/context, registry/contexts, facts/traceparent, tdt/context.h.  Which task gets a
+ * trace context, who inherits it, what shows it, and what readers find while other threads set it.
  */
 
 #include <tdt/integrate/leaf.h>
