@@ -256,8 +256,10 @@ static struct figure *held_to(struct figure *figure, double limit)
 
 int main(int argc, char **argv)
 {
+	const struct tdt_trace_context context = { .trace_id = { 1 }, .span_id = { 1 } };
 	struct tdt_future waits = future_of(wait_poll), clones = future_of(clone_poll), traced,
 			  nested, cloning, other;
+	struct figure *labelled;
 	struct figure *bare_poll, *told, *coarse, *in_turns, *twice, *bare_clone, *clone, *life;
 	struct figure *bare_worker, *worker, *worker_adds, *without = NULL, *life_without = NULL;
 	struct library library;
@@ -272,6 +274,8 @@ int main(int argc, char **argv)
 	held_to(figure_added("  added (tasktrace: 24)", told, bare_poll), 6);
 	in_turns = figure("traced, the clock read once for 32 polls", bare_poll);
 	held_to(figure_added("  added", in_turns, bare_poll), 7);
+	labelled = figure("traced, the thread labelled with its trace context", bare_poll);
+	held_to(figure_added("  the label adds", labelled, told), 3);
 	coarse = figure("traced, the coarse clock read", bare_poll);
 	figure_added("  added", coarse, bare_poll);
 	twice = figure("traced, in another traced one", bare_poll);
@@ -297,6 +301,8 @@ int main(int argc, char **argv)
 	}
 
 	traced = trace(&linked, waits);
+	if (tdt_task_context(tdt_future_handle(&traced), &context) != 0)
+		die("tdt_task_context");
 	nested = trace(&linked, trace(&linked, waits));
 	cloning = trace(&linked, clones);
 	if (missing == NULL)
@@ -314,6 +320,9 @@ int main(int argc, char **argv)
 		tdt_worker_now((uint64_t)now());
 		poll_often(bare_poll, &waits);
 		poll_often(told, &traced);
+		tdt_context_labels(true);
+		poll_often(labelled, &traced);
+		tdt_context_labels(false);
 		poll_often(twice, &nested);
 		poll_often(bare_clone, &clones);
 		poll_often(clone, &cloning);

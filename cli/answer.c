@@ -9,17 +9,33 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "facts/traceparent.h"
 
 void read_choice(struct tdt__task_choice *choice, int argc, char **argv)
 {
 	uint64_t *ids = calloc((size_t)argc + 1, sizeof *ids);
 
-	choice->ids = ids;
 	if (ids == NULL)
 		exit(report_no_memory());
 	for (int i = 0; i < argc; i++)
-		if (!program_number(argv[i], &ids[choice->n_ids++]))
+		if (!program_number(argv[i], &ids[i]))
 			bad_usage("not the id of a task: ", argv[i]);
+	tdt__choose_ids(choice, ids, (size_t)argc);
+}
+
+bool choose_trace(struct tdt__task_choice *choice, const struct tdt__tasks *tasks,
+		  const char *trace)
+{
+	uint64_t *ids = calloc(tasks->n + 1, sizeof *ids);
+	size_t n = 0;
+
+	free((void *)(uintptr_t)choice->ids);
+	for (size_t i = 0; i < tasks->n && ids != NULL; i++)
+		if (tdt__is_of_trace(&tasks->task[i].member.info.context, trace))
+			ids[n++] = tasks->task[i].member.info.id;
+	/* No task has the id 0, so it stands for none. */
+	tdt__choose_ids(choice, ids, ids != NULL && n == 0 ? 1 : n);
+	return ids != NULL;
 }
 
 #define REQUEST_TIME TDT__SECOND
@@ -179,9 +195,9 @@ static int choose_rings(struct tdt__task_choice *chosen, const struct tdt__task_
 	struct tdt__cycles cycles = { 0 };
 	int error = choice->n_ids != 0 ? tdt__tasks_cycles(&cycles, tasks) : 0;
 	uint64_t *ids = malloc((choice->n_ids + tasks->n + 1) * sizeof *ids);
+	size_t n = choice->n_ids;
 
 	*chosen = *choice;
-	chosen->ids = ids;
 	for (size_t i = 0; i < choice->n_ids && ids != NULL; i++)
 		ids[i] = choice->ids[i];
 	for (size_t i = 0; i < cycles.n && ids != NULL; i++) {
@@ -191,9 +207,10 @@ static int choose_rings(struct tdt__task_choice *chosen, const struct tdt__task_
 		for (size_t k = 0; k < cycle->n; k++)
 			wanted = wanted || tdt__is_chosen_id(choice, cycle->tasks[k]->id);
 		for (size_t k = 0; k < cycle->n && wanted; k++)
-			ids[chosen->n_ids++] = cycle->tasks[k]->id;
+			ids[n++] = cycle->tasks[k]->id;
 	}
 	tdt__cycles_fini(&cycles);
+	tdt__choose_ids(chosen, ids, ids != NULL ? n : 0);
 	return ids != NULL ? error : -ENOMEM;
 }
 

@@ -24,3 +24,10 @@ void answer_fini(struct answer *answer);
 /* Read the ids of tasks from arguments.  The caller frees `choice->ids`, which is not const to it.
  */
 void read_choice(struct tdt__task_choice *choice, int argc, char **argv);
+
+/*
+ * Choose those of the tasks that belong to the trace with this id, instead of what `choice` had,
+ * which is freed.  False: no memory.
+ */
+bool choose_trace(struct tdt__task_choice *choice, const struct tdt__tasks *tasks,
+		  const char *trace);

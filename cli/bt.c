@@ -46,14 +46,33 @@ static int print_snapshot(FILE *file, void *arg)
 						   bound_naming());
 }
 
+/* Returns PROGRAM_GOES_ON or TDT_TROUBLE. */
+static int choose_by_trace(struct bt_command *command, struct outside *outside, size_t registry)
+{
+	struct tdt__tasks tasks;
+	int status = PROGRAM_GOES_ON;
+
+	if (command->options.trace == NULL)
+		return status;
+	status = outside_tasks(outside, &tasks, registry, &command->options);
+	if (status != PROGRAM_GOES_ON)
+		return status;
+	if (!choose_trace(&command->choice, &tasks, command->options.trace))
+		status = report_no_memory();
+	tdt__tasks_fini(&tasks);
+	return status;
+}
+
 static int dump_registry(void *arg, struct outside *outside, size_t registry)
 {
 	struct bt_command *command = arg;
 	struct bt_printing printing;
 	struct answer answer;
-	int status =
-	    answer_take(&answer, &command->options, &command->choice, outside, registry);
+	int status = choose_by_trace(command, outside, registry);
 
+	if (status == PROGRAM_GOES_ON)
+		status = answer_take(&answer, &command->options, &command->choice, outside,
+				     registry);
 	if (status != PROGRAM_GOES_ON)
 		return status;
 	printing = (struct bt_printing){ &answer.findings->public, &answer.tasks,
@@ -71,11 +90,13 @@ static int dump_registry(void *arg, struct outside *outside, size_t registry)
 static int dump_recording(void *arg, struct last *last)
 {
 	struct bt_command *command = arg;
-	struct tdt__findings *findings =
-		tdt__last_dump(&last->states, &command->choice, last->read.modules);
+	const char *trace = command->options.trace;
+	struct tdt__findings *findings = NULL;
 	struct bt_printing printing;
 	int status;
 
+	if (trace == NULL || choose_trace(&command->choice, &last->states.tasks, trace))
+		findings = tdt__last_dump(&last->states, &command->choice, last->read.modules);
 	if (findings == NULL)
 		return report_no_memory();
 	printing = (struct bt_printing){ &findings->public, NULL, &command->options.print, last };
@@ -96,6 +117,8 @@ int command_bt(int argc, char **argv)
 	int status;
 
 	read_command_line(COMMAND_BT, &command.options, &argc, &argv, TARGETS_AND_MORE);
+	if (command.options.trace != NULL && argc > 0)
+		bad_usage("either --trace or the ids of tasks, not ", argv[0]);
 	read_choice(&command.choice, argc, argv);
 	tdt__terminal_choose(&command.options.print, stdout);
 	status = work_on_each(&work);

@@ -50,9 +50,12 @@ tdt_SOURCES = \
 	cli/last.c \
 	cli/last.h \
 	cli/named.c \
+	cli/otlp.c \
 	cli/outside.c \
 	cli/pieces.c \
 	cli/pieces.h \
+	cli/post.c \
+	cli/post.h \
 	cli/print.c \
 	cli/processes.c \
 	cli/processes.h \
@@ -96,6 +99,8 @@ tdt_SOURCES = \
 	cli/top_terminal.c \
 	cli/wait.c \
 	cli/wait.h \
+	tree-printer/otlp.c \
+	tree-printer/otlp.h \
 	tree-printer/pprof.c \
 	tree-printer/pprof.h
 tdt_CFLAGS = $(AM_CFLAGS) $(INSTALLED_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS) \

@@ -126,6 +126,14 @@ const struct option_row option_rows[] = {
 	 * `1h`. */
 	TIME(PS, 0, "longer", "TIME", longer, 0, ANY,
 	     "only tasks that have been in their state for longer, as 10ms"),
+	/* With `--otlp`: only phases that lasted at least that time, as `50ms`. */
+	TIME(RECORD | PRINT, 0, "longer", "TIME", longer, 0, ANY,
+	     "with --otlp: only phases that lasted at least that time, as 50ms"),
+	/* Only tasks of the trace with that id, as Jaeger and Tempo show it (up to 32 hexadecimal
+	 * digits): those for which the program has called `tdt_task_context`(3), and what they have
+	 * spawned since. */
+	ROW(PS | BT, 0, "trace", "ID", KIND_TRACE, trace, 0, 0, NULL,
+	    "only tasks of this trace, by its id in hexadecimal"),
 	NUMBER(TOP, 0, "task", "ID", task, 0, ANY, "show the tree of this task"),
 
 	/* --- Times --- */
@@ -218,6 +226,15 @@ const struct option_row option_rows[] = {
 	 */
 	TEXT(PRINT, 0, "perfetto", "OUT", perfetto,
 	     "write a recording to this file as a trace for ui.perfetto.dev"),
+	/*
+	 * Write what the tasks of a recording did that belong to traces (tdt_task_context(3)) as
+	 * spans of OpenTelemetry: to the file OUT (`-`: standard output), which is made as that of
+	 * `--perfetto` is, or to the collector at OUT, a URL as `http://localhost:4318`.  Without a
+	 * port, the URL has 4318; without a path, `/v1/traces`.
+	 */
+	TEXT(RECORD | PRINT, 0, "otlp", "OUT", otlp,
+	     "write a recording as spans of OpenTelemetry to this file, or to the collector at "
+	     "http://HOST:4318"),
 	/*
 	 * `text` (the default); `json`; or `folded`: stacks for flame graphs, a line for each place
 	 * where leaves wait.  The line has the task and the functions, outermost first, with `;`
@@ -347,7 +364,9 @@ const size_t n_option_rows = sizeof option_rows / sizeof option_rows[0];
 	"With --summary: say what happened last, by a RECORDING of the flight recorder: " \
 	"a file, or a directory with files (TDT_RECORD_DIR).  Of several files, the "     \
 	"newest one of a process that was killed is read.  With --perfetto: write it to " \
-	"OUT as a trace for ui.perfetto.dev, compressed if OUT ends in .gz."
+	"OUT as a trace for ui.perfetto.dev, compressed if OUT ends in .gz.  With "      \
+	"--otlp: write it as spans of OpenTelemetry to the file OUT, or to the "         \
+	"collector at OUT, a URL as http://localhost:4318."
 
 const struct command commands[COMMANDS] = {
 	[COMMAND_PS] = {
@@ -453,7 +472,8 @@ const struct command commands[COMMANDS] = {
 			 "process",
 		.usage = "tdt print [OPTION]... [FILE]\n"
 			 "tdt print --summary [OPTION]... RECORDING\n"
-			 "tdt print --perfetto=OUT RECORDING",
+			 "tdt print --perfetto=OUT RECORDING\n"
+			 "tdt print --otlp=OUT [--longer=TIME] RECORDING",
 		.about = ABOUT_PRINT,
 		.status = "0; 2 if FILE is damaged (what stands before is printed), the output "
 			  "fails, or an option is wrong.",
@@ -473,7 +493,8 @@ const struct command commands[COMMANDS] = {
 		.name = "",
 		.usage = "tdt-tree [OPTION]... [FILE]\n"
 			 "tdt-tree --summary [OPTION]... RECORDING\n"
-			 "tdt-tree --perfetto=OUT RECORDING",
+			 "tdt-tree --perfetto=OUT RECORDING\n"
+			 "tdt-tree --otlp=OUT [--longer=TIME] RECORDING",
 		.about = ABOUT_PRINT,
 		.status = "0; 1 if FILE is damaged (what stands before is printed) or the output "
 			  "fails; 2 for a wrong option.",

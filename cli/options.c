@@ -223,6 +223,13 @@ static void take_option(enum command_number command, const struct option_row *ro
 	case KIND_TEXT:
 		*(const char **)field = value;
 		break;
+	case KIND_TRACE:
+		if (value[0] == '\0' || strlen(value) > 32 ||
+		    value[strspn(value, "0123456789abcdefABCDEF")] != '\0')
+			bad_usage("--trace is the id of a trace, up to 32 hexadecimal digits, not ",
+				  value);
+		*(const char **)field = value;
+		break;
 	case KIND_TARGET:
 		options_add_target(options, value);
 		break;

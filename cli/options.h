@@ -92,6 +92,7 @@ struct options {
 	const char *name;    /* which tasks: a pattern */
 	unsigned states;     /* bits by index of `task_states`; 0: all */
 	uint64_t longer, task;
+	const char *trace; /* the id of a trace in hexadecimal */
 	enum task_key key;   /* the order */
 	bool reverse;
 	bool tree, dot, threads; /* the forms of tdt ps */
@@ -101,7 +102,7 @@ struct options {
 
 	uint64_t after, duration, last, watch; /* times */
 	uint64_t frequency, rows, depth, since;
-	const char *output, *listen, *perfetto;
+	const char *output, *listen, *perfetto, *otlp;
 	bool all_processes, groups;
 	bool passive; /* a profile makes no request, and no watch: not an option of the user's */
 	bool summary;
@@ -142,6 +143,7 @@ enum option_kind {
 	KIND_NUMBER,  /* a uint64_t, from `least` to `most` */
 	KIND_WORD,    /* an enum: the index of the word */
 	KIND_WORDS,   /* an unsigned: bits by indexes */
+	KIND_TRACE,   /* a const char *: up to 32 hexadecimal digits */
 	KIND_HELP,
 	KIND_VERSION
 };

@@ -24,19 +24,26 @@ struct print_command {
 	const char *file;
 };
 
+static bool exports(const struct options *options)
+{
+	return options->perfetto != NULL || options->otlp != NULL;
+}
+
 static bool reads_recording(const struct print_command *command)
 {
-	return command->options.summary || command->options.perfetto != NULL;
+	return command->options.summary || exports(&command->options);
 }
 
 static void check_command(const struct print_command *command)
 {
 	const struct options *options = &command->options;
 
-	if ((options->print.full && options->perfetto != NULL) ||
-	    ((!options->summary || options->perfetto != NULL) &&
+	if ((options->print.full && exports(options)) ||
+	    ((!options->summary || exports(options)) &&
 	     (options->rows != 0 || options->since != 0)))
 		bad_usage("this option needs --summary", "");
+	if (options->longer != 0 && options->otlp == NULL)
+		bad_usage("--longer needs --otlp", "");
 	if (!reads_recording(command))
 		return;
 	if (strcmp(command->file, "-") == 0)
@@ -99,9 +106,13 @@ static int print_recording(const struct print_command *command,
 	if (status != PROGRAM_GOES_ON)
 		return status;
 	bound_more(read.size);
-	if (options->perfetto != NULL) {
+	if (exports(options)) {
 		recordings_say_chosen(files);
-		status = write_trace(&read, options, options->perfetto);
+		status = options->perfetto != NULL
+				 ? write_trace(&read, options, options->perfetto)
+				 : EXIT_SUCCESS;
+		if (status == EXIT_SUCCESS && options->otlp != NULL)
+			status = write_otlp(&read, options);
 	} else {
 		status = report_output(NULL, files->n > 1
 						 ? recordings_print(files, &options->print)

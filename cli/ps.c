@@ -14,6 +14,7 @@
 #include "cli/last.h"
 #include "cli/processes.h"
 #include "facts/record.h"
+#include "facts/traceparent.h"
 #include "reader/dump.h"
 #include "reader/history.h"
 #include "reader/recorded.h"
@@ -268,6 +269,7 @@ static bool lets_through(const struct options *options, const struct tdt__seen_t
 
 	return (options->states == 0 || (options->states & 1u << state_index(task)) != 0) &&
 	       info->state_ns >= options->longer &&
+	       (options->trace == NULL || tdt__is_of_trace(&info->context, options->trace)) &&
 	       (options->name == NULL ||
 		(info->name != NULL && fnmatch(options->name, info->name, 0) == 0));
 }

@@ -7,23 +7,34 @@
 
 #include "cli/text_table.h"
 #include "facts/record.h"
+#include "facts/traceparent.h"
 #include "reader/history.h"
 #include "reader/thread_table.h"
 #include "tree-printer/forms.h"
 #include "tree-printer/words.h"
 
-#define COLUMNS 9
+#define COLUMNS 10 /* without the last one, if no task has a trace context */
 
 static const struct text_column columns[COLUMNS] = {
 	{ "ID", true },	     { "NAME", false },     { "STATE", false },
 	{ "FOR", true },     { "AGE", true },	    { "POLLS", true },
 	{ "WOKEN BY", true }, { "WAITS FOR", false }, { "SPAWNED AT", false },
+	{ "TRACE", true }, /* never cut */
 };
 
-static void add_task_row(struct text_table *table, const struct tdt__seen_task *task)
+static bool has_context(const struct listing *listing)
+{
+	for (size_t i = 0; i < listing->n; i++)
+		if (listing->shown[i]->member.info.context.valid == 1)
+			return true;
+	return false;
+}
+
+static void add_task_row(struct text_table *table, const struct tdt__seen_task *task, bool traces)
 {
 	const struct tdt_task_info *info = &task->member.info;
 	struct tdt__string *text = &table->text;
+	char traceparent[TDT__TRACEPARENT_SIZE];
 
 	tdt__string_printf(text, "%" PRIu64, info->id);
 	text_table_cell(table);
@@ -49,18 +60,25 @@ static void add_task_row(struct text_table *table, const struct tdt__seen_task *
 	if (info->file != NULL && info->line != 0)
 		tdt__string_printf(text, ":%" PRIu32, info->line);
 	text_table_cell(table);
+	if (!traces)
+		return;
+	tdt__traceparent(traceparent, &info->context);
+	if (info->context.valid == 1)
+		tdt__string_printf(text, "%.32s", traceparent + TDT__TRACE_AT);
+	text_table_cell(table);
 }
 
 void ps_table(struct tdt__out *out, const struct listing *listing)
 {
+	bool traces = has_context(listing);
 	struct text_table table;
 
 	ps_summary(out, listing);
-	text_table_begin(&table, columns, COLUMNS, listing->n);
+	text_table_begin(&table, columns, traces ? COLUMNS : COLUMNS - 1, listing->n);
 	table.most = listing->width;
 	table.text.options = listing->print;
 	for (size_t i = 0; i < listing->n && !table.text.failed; i++)
-		add_task_row(&table, listing->shown[i]);
+		add_task_row(&table, listing->shown[i], traces);
 	text_table_end(&table, out);
 }
 

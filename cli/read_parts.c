@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "facts/traceparent.h"
 #include "tree-printer/schema.h"
 #include "tree/waits.h"
 
@@ -157,6 +158,17 @@ static int read_waits(const struct json_place *task, struct tdt_task_info *info)
 	return 0;
 }
 
+static int read_traceparent(const struct json_place *task, struct tdt_task_info *info)
+{
+	const char *text;
+
+	if (reader_string(task, "traceparent", &text))
+		return -1;
+	return text == NULL || tdt__traceparent_read(&info->context, text)
+		   ? 0
+		   : reader_fail_at(task, "traceparent", "not the traceparent of a task");
+}
+
 int reader_task(const struct json_place *place, struct tdt_task_info *info)
 {
 	unsigned int state, known = TDT_LEAVES_ALL;
@@ -193,7 +205,7 @@ int reader_task(const struct json_place *place, struct tdt_task_info *info)
 	    reader_u32(place, "requested", &info->requested) ||
 	    reader_number(place, "spawned_ns", UINT64_MAX, &info->spawned_ns) ||
 	    reader_number(place, "polled_ns", UINT64_MAX, &info->polled_ns) ||
-	    read_waits(place, info))
+	    read_traceparent(place, info) || read_waits(place, info))
 		return -1;
 	info->state = (enum tdt_task_state)state;
 	info->leaves_known = (enum tdt_leaves_known)known;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * tdt record: save what the flight recorder of a process has recorded, as a recording, as a trace
- * for Perfetto, or as a summary.
+ * for Perfetto, as spans, or as a summary.
  */
 
 #include "cli/recordings.h"
@@ -26,8 +26,10 @@ static void record_options(struct options *options, int argc, char **argv)
 {
 	read_command_line(COMMAND_RECORD, options, &argc, &argv, TARGET_ONE);
 	options->summary |= options->print.format == TDT_PRINT_JSON;
-	if (options->output == NULL && !options->summary)
-		bad_usage("-o OUT or --summary is missing", "");
+	if (options->output == NULL && options->otlp == NULL && !options->summary)
+		bad_usage("-o OUT, --otlp=OUT or --summary is missing", "");
+	if (options->longer != 0 && options->otlp == NULL)
+		bad_usage("--longer needs --otlp", "");
 	if (options->duration != 0 && options->last != 0)
 		bad_usage("either --duration or --last", "");
 	if (options->duration != 0 && options->target == NULL)
@@ -93,6 +95,8 @@ static int write_wanted(struct recording_read *read, const struct options *optio
 	status = EXIT_SUCCESS;
 	if (options->output != NULL)
 		status = write_recording(read, options, options->output);
+	if (status == EXIT_SUCCESS && options->otlp != NULL)
+		status = write_otlp(read, options);
 	if (status == EXIT_SUCCESS && options->summary)
 		status = write_summary(read, options);
 	tdt__recording_close(read->recording);

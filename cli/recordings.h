@@ -88,5 +88,11 @@ int write_recording(const struct recording_read *read, const struct options *opt
 int write_trace(const struct recording_read *read, const struct options *options,
 		const char *path);
 
+/*
+ * Write its spans, with --longer, as `otlp` of the options says: to a file, for "-" to standard
+ * output, or to the collector at a URL.  Reports how many there are.  Returns an exit status.
+ */
+int write_otlp(const struct recording_read *read, const struct options *options);
+
 /* Print the summary, with --rows, --since and --full. */
 int write_summary(const struct recording_read *read, const struct options *options);

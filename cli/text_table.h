@@ -15,7 +15,7 @@
 
 #include "tree-printer/strings.h"
 
-#define TEXT_TABLE_COLUMNS 9 /* at most */
+#define TEXT_TABLE_COLUMNS 10 /* at most */
 
 struct text_column {
 	const char *title;

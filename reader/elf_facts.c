@@ -3,39 +3,11 @@
 
 #include "reader/elf_facts.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define MOST_HEADERS 128
 #define MOST_NOTES 65536 /* bytes of one segment */
 #define HEADERS_PAGE UINT64_C(4096)
-
-static void find_build_id(char *build_id, const unsigned char *notes, size_t size, uint64_t align)
-{
-	size_t unit = align == 8 ? 8 : 4, at = 0;
-	Elf64_Nhdr note;
-
-	while (size - at >= sizeof note) {
-		size_t name, content;
-
-		memcpy(&note, notes + at, sizeof note);
-		name = at + sizeof note;
-		if (note.n_namesz > size - name)
-			return;
-		content = (name + note.n_namesz + unit - 1) & -unit;
-		if (content > size || note.n_descsz > size - content)
-			return;
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-		    memcmp(notes + name, "GNU", 4) == 0 && note.n_descsz <= TDT__BUILD_ID_MAX) {
-			for (uint32_t i = 0; i < note.n_descsz; i++)
-				snprintf(build_id + (size_t)2 * i, 3, "%02x", notes[content + i]);
-			return;
-		}
-		at = (content + note.n_descsz + unit - 1) & -unit;
-		if (at > size)
-			return;
-	}
-}
 
 static void read_note_segment(struct tdt__elf_facts *facts, const Elf64_Phdr *header,
 			      tdt__image_read_fn *read, void *image, bool loaded)
@@ -46,7 +18,7 @@ static void read_note_segment(struct tdt__elf_facts *facts, const Elf64_Phdr *he
 
 	if (facts->build_id[0] == '\0' && header->p_filesz <= MOST_NOTES &&
 	    read(image, at, notes, size))
-		find_build_id(facts->build_id, notes, size, header->p_align);
+		tdt__build_id_find(facts->build_id, notes, size, header->p_align);
 }
 
 /* False: the segments do not lie one behind the other, as they must. */

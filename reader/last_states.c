@@ -196,6 +196,7 @@ static int set_last_task(struct last_reading *reading, struct tdt__seen_task *ta
 		.woken_by = polls->woken_by,
 		.spawned_ns = before_end(reading, spawned),
 		.polled_ns = before_end(reading, polls->begun != 0 ? polls->begun : spawned),
+		.context = recorded->context,
 	};
 	set_last_state(reading, task, now);
 	return has_waited(now) ? set_last_waits(reading->states, task, timeline, number) : 0;

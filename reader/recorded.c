@@ -129,18 +129,22 @@ static int copy_current(struct tdt__target *target, const struct tdt__found *fou
 
 /* --- What is added ------------------------------------------------------------------------ */
 
-static void add_live_task(struct tdt__supplement *supplement, const struct tdt_task_record *record,
+static void add_live_task(struct tdt__supplement *supplement, const struct tdt__seen *seen,
 			  struct tdt__images *images, uint64_t now)
 {
+	const struct tdt_task_record *record = &seen->record;
 	const struct tdt_event event = { .kind = TDT_EVENT_TASK,
 					 .time = now,
 					 .task = record->id,
 					 .c = record->poll };
 	char file[512], payload[TDT__IDENTITY_MAX];
+	struct tdt_trace_context context;
 
 	if (record->file == 0 || !tdt__images_string(images, record->file, file, sizeof file))
 		file[0] = '\0';
-	tdt__supplement_add(supplement, &event, payload, tdt__describe_task(record, file, payload));
+	tdt__seen_context(images->target, seen, &context);
+	tdt__supplement_add(supplement, &event, payload,
+			    tdt__describe_task(record, file, &context, payload));
 }
 
 /* A wait for an orphaned lock is in no event. */
@@ -161,7 +165,7 @@ static void add_tasks(struct tdt__supplement *supplement, const struct tdt__reco
 		if (listed.orphaned != 0)
 			tdt__supplement_add(supplement, &event, (const char *)&listed,
 					    sizeof listed);
-		add_live_task(supplement, record, images, now);
+		add_live_task(supplement, &records->seen[i], images, now);
 	}
 }
 

@@ -213,6 +213,37 @@ bool tdt__seen_stands(const struct tdt__target *target, const struct tdt__seen *
 	       tdt__record_stands(&seen->record, now);
 }
 
+/* See "Trace contexts" in <tdt/layout/registry.h>. */
+void tdt__seen_context(const struct tdt__target *target, const struct tdt__seen *seen,
+		       struct tdt_trace_context *context)
+{
+	uint64_t at = seen->record.context, now;
+	struct tdt_registry_context found;
+	uint32_t record_seq, seq;
+
+	*context = (struct tdt_trace_context){ .valid = 0 };
+	for (int i = 0; i < TRIES_SEEN && at != 0; i++, at = now) {
+		struct tdt__memory_range range[] = {
+			{ at, &found, sizeof found, false },
+			{ seen->address + offsetof(struct tdt_task_record, context), &now,
+			  sizeof now, false },
+			{ seen->address + offsetof(struct tdt_task_record, seq), &record_seq,
+			  sizeof record_seq, false },
+			{ at + offsetof(struct tdt_registry_context, seq), &seq, sizeof seq,
+			  false },
+		};
+
+		if (tdt__target_read_ranges(target, range, 4) != 4 ||
+		    record_seq != seen->record.seq)
+			return;
+		if (now != at || seq != found.seq || seq % 2 != 0)
+			continue;
+		if (found.context.valid == 1)
+			*context = found.context;
+		return;
+	}
+}
+
 void tdt__records_fini(struct tdt__records *records)
 {
 	free(records->seen);

@@ -59,6 +59,10 @@ int tdt__records_visit(const struct tdt__target *target, const struct tdt_regist
 bool tdt__seen_stands(const struct tdt__target *target, const struct tdt__seen *seen,
 		      struct tdt_task_record *now);
 
+/* Read the trace context of the task; if `valid` is 0, it has none, or has just ended. */
+void tdt__seen_context(const struct tdt__target *target, const struct tdt__seen *seen,
+		       struct tdt_trace_context *context);
+
 /* Whether the task was not polled, woken or replaced since, by a later copy. */
 static inline bool tdt__seen_unchanged(const struct tdt__seen *seen,
 				       const struct tdt_task_record *later)

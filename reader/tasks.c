@@ -200,9 +200,10 @@ static const char *seen_outcome(const struct tdt_task_record *record,
 						: "panicked";
 }
 
-static void set_task(struct tdt__seen_task *task, const struct tdt__seen *seen, const char *file,
-		     uint64_t now)
+static void set_task(const struct tdt__tasks *tasks, struct tdt__seen_task *task,
+		     const struct tdt__seen *seen, const char *file)
 {
+	uint64_t now = tasks->now;
 	const struct tdt_task_record *record = &seen->record;
 	const struct tdt__task_said said = {
 		.record = record, .name = record->name, .file = file, .still = seen->still
@@ -216,6 +217,7 @@ static void set_task(struct tdt__seen_task *task, const struct tdt__seen *seen, 
 	info->spawned_ns = tdt__time_since(now, record->spawned);
 	info->polled_ns = tdt__time_since(now, record->since);
 	task->outcome = seen_outcome(record, info);
+	tdt__seen_context(tasks->target, seen, &info->context);
 }
 
 /* --- Locks -------------------------------------------------------------------------- */
@@ -341,8 +343,8 @@ static int set_tasks(struct tdt__tasks *tasks)
 	for (size_t i = 0; i < tasks->n; i++) {
 		const struct tdt__seen *seen = &tasks->records.seen[i];
 
-		set_task(&tasks->task[i], seen, name_at(&names, seen->record.file, read_file_name),
-			 tasks->now);
+		set_task(tasks, &tasks->task[i], seen,
+			 name_at(&names, seen->record.file, read_file_name));
 	}
 	tdt__table_fini(&names.entry_table);
 	renew_waits(tasks, tasks->task, tasks->n);
@@ -365,7 +367,7 @@ bool tdt__task_renew(struct tdt__tasks *tasks, struct tdt__seen_task *task)
 	seen->record = now[1];
 	seen->record.name[TDT_TASK_RECORD_NAME_SIZE - 1] = '\0';
 	seen->still = memcmp(&now[0], &now[1], sizeof now[0]) == 0;
-	set_task(task, seen, before.file, tasks->now);
+	set_task(tasks, task, seen, before.file);
 	task->member.info.asked = before.asked;
 	renew_waits(tasks, task, 1);
 	return name_waits(tasks, task, 1) == 0;
@@ -413,12 +415,25 @@ bool tdt__tasks_note_process(const struct tdt__tasks *tasks, struct tdt__finding
 	return true;
 }
 
+static int by_task_id(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+void tdt__choose_ids(struct tdt__task_choice *choice, uint64_t *ids, size_t n)
+{
+	if (n != 0)
+		qsort(ids, n, sizeof *ids, by_task_id);
+	choice->ids = ids;
+	choice->n_ids = n;
+}
+
 bool tdt__is_chosen_id(const struct tdt__task_choice *choice, uint64_t id)
 {
-	for (size_t i = 0; i < choice->n_ids; i++)
-		if (choice->ids[i] == id)
-			return true;
-	return choice->n_ids == 0;
+	return choice->n_ids == 0 ||
+	       bsearch(&id, choice->ids, choice->n_ids, sizeof id, by_task_id) != NULL;
 }
 
 bool tdt__task_is_chosen(const struct tdt__seen_task *task, const struct tdt__task_choice *choice)

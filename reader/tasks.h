@@ -53,7 +53,7 @@ struct tdt__tasks {
 
 /* Which tasks are of interest. */
 struct tdt__task_choice {
-	const uint64_t *ids; /* only these tasks */
+	const uint64_t *ids; /* only these tasks, in ascending order */
 	size_t n_ids;	     /* 0: all tasks */
 	bool unseen; /* request only those whose last tree does not show where they wait now */
 };
@@ -99,6 +99,9 @@ static inline struct tdt_snapshot_process tdt__tasks_process(const struct tdt__t
 
 /* Say in the findings of a dump which process it is of.  False: no memory. */
 bool tdt__tasks_note_process(const struct tdt__tasks *tasks, struct tdt__findings *findings);
+
+/* Choose these tasks; `ids`, which still belong to the caller, are sorted. */
+void tdt__choose_ids(struct tdt__task_choice *choice, uint64_t *ids, size_t n);
 
 /* Whether the task is of interest, and has not ended. */
 bool tdt__is_chosen_id(const struct tdt__task_choice *choice, uint64_t id);

@@ -25,6 +25,7 @@ EXTRA_DIST += \
 	rust/tdt/examples/hooked.rs \
 	rust/tdt/examples/taskdump.rs \
 	rust/tdt/src/adopt.rs \
+	rust/tdt/src/context.rs \
 	rust/tdt/src/dump.rs \
 	rust/tdt/src/error.rs \
 	rust/tdt/src/handle.rs \
@@ -46,6 +47,7 @@ EXTRA_DIST += \
 	rust/tdt/src/waker.rs \
 	rust/tdt/tests/behaviour.rs \
 	rust/tdt/tests/children.rs \
+	rust/tdt/tests/context.rs \
 	rust/tdt/tests/hostile.rs \
 	rust/tdt/tests/hooks.rs \
 	rust/tdt/tests/locks.rs \

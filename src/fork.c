@@ -21,12 +21,14 @@
 #include "door/door.h"
 #include "door/socket.h"
 #include "dump/dump_signal.h"
+#include "host/process_context.h"
 #include "host/slot.h"
 #include "host/start.h"
 #include "host/thread.h"
 #include "host/unloads.h"
 #include "probes/probes.h"
 #include "recorder/recorder.h"
+#include "registry/contexts.h"
 #include "registry/registry.h"
 #include "symbolize/namer.h"
 #include "symbolize/symbolize.h"
@@ -44,7 +46,7 @@ static pthread_mutex_t *const locks[] = {
 	&tdt__door_lock,    &tdt__signal_lock, &tdt__recorder_lock,
 	&tdt__watch_lock,   &tdt__counted_lock, &tdt__symbol_lock,
 	&tdt__unwind_lock,  &tdt__interrupt_lock, &tdt__fibers_lock,
-	&tdt__panic_hooks_lock
+	&tdt__panic_hooks_lock, &tdt__contexts_lock
 };
 
 #define LOCKS (sizeof locks / sizeof locks[0])
@@ -82,6 +84,7 @@ static void in_forked_child(void)
 	tdt__registry_forked();
 	tdt__door_forked();
 	tdt__panic_hooks_forked();
+	tdt__process_context_forked();
 	after_fork();
 }
 

@@ -7,6 +7,7 @@ tdtinclude_HEADERS = \
 	include/tdt/async.h \
 	include/tdt/callback.h \
 	include/tdt/combine.h \
+	include/tdt/context.h \
 	include/tdt/coro.hpp \
 	include/tdt/coroutine.h \
 	include/tdt/coroutine.hpp \
@@ -170,6 +171,8 @@ libtdt_core_la_SOURCES = \
 	src/facts/registry_tree.h \
 	src/facts/task.c \
 	src/facts/task.h \
+	src/facts/traceparent.c \
+	src/facts/traceparent.h \
 	src/facts/wait.h \
 	src/fork.c \
 	src/future/combine.c \
@@ -185,6 +188,8 @@ libtdt_core_la_SOURCES = \
 	src/host/loaded.h \
 	src/host/pages.c \
 	src/host/pages.h \
+	src/host/process_context.c \
+	src/host/process_context.h \
 	src/host/peek.c \
 	src/host/peek.h \
 	src/host/proc_thread.c \
@@ -250,6 +255,8 @@ libtdt_core_la_SOURCES = \
 	src/recording/supplement.h \
 	src/recording/waits.c \
 	src/recording/waits.h \
+	src/registry/contexts.c \
+	src/registry/contexts.h \
 	src/registry/counters.c \
 	src/registry/handle.h \
 	src/registry/holders.c \
@@ -296,6 +303,7 @@ libtdt_core_la_SOURCES = \
 	src/task/abort.c \
 	src/task/attr.c \
 	src/task/attr.h \
+	src/task/context.c \
 	src/task/fibers.c \
 	src/task/fibers.h \
 	src/task/handle.c \
@@ -304,6 +312,8 @@ libtdt_core_la_SOURCES = \
 	src/task/hooks.c \
 	src/task/join.c \
 	src/task/join.h \
+	src/task/label.c \
+	src/task/label.h \
 	src/task/leaf.c \
 	src/task/leaf.h \
 	src/task/lost.c \

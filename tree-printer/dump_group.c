@@ -19,7 +19,7 @@
 struct facts {
 	struct tdt_task_info first;
 	struct tdt__extent state_ns, age_ns, polls_since;
-	bool same_place, same_parent, same_syscall;
+	bool same_place, same_parent, same_syscall, same_trace;
 };
 
 static void widen(struct tdt__extent *range, uint64_t value)
@@ -38,7 +38,8 @@ static void find_facts(struct facts *facts, const struct tdt_snapshot_group *gro
 				 .polls_since = { first.polls_since, first.polls_since },
 				 .same_place = true,
 				 .same_parent = true,
-				 .same_syscall = true };
+				 .same_syscall = true,
+				 .same_trace = true };
 	if (group->n > 1 && first.moved != 0)
 		facts->first.moved = 0;
 	for (size_t i = 0; i < group->n; i++) {
@@ -53,6 +54,9 @@ static void find_facts(struct facts *facts, const struct tdt_snapshot_group *gro
 		facts->same_parent = facts->same_parent && info.parent == first.parent;
 		facts->same_syscall =
 		    facts->same_syscall && tdt__same_text(info.syscall, first.syscall);
+		facts->same_trace = facts->same_trace &&
+				    memcmp(info.context.trace_id, first.context.trace_id,
+					   sizeof first.context.trace_id) == 0;
 		/* These two are said if they are true of all. */
 		if (info.unknown_stack == 0)
 			facts->first.unknown_stack = 0;
@@ -121,6 +125,8 @@ static void head(struct tdt__string *string, const struct tdt_snapshot_group *gr
 		tdt__task_place(string, first);
 	if (facts->same_place && facts->same_parent)
 		tdt__task_parent(string, first);
+	if (facts->same_trace)
+		tdt__task_context(string, first, false);
 	tdt__string_puts(string, "\n");
 }
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "facts/traceparent.h"
 #include "facts/wait.h"
 #include "operation.h"
 #include "schema.h"
@@ -43,6 +44,8 @@ static void wait_members(struct tdt__json *json, const struct tdt_wait *const *o
 
 void tdt__json_task_members(struct tdt__json *json, const struct tdt_task_info *info)
 {
+	char traceparent[TDT__TRACEPARENT_SIZE];
+
 	tdt__json_u64(json, "id", info->id);
 	tdt__json_string(json, "name", info->name);
 	tdt__json_string(json, "file", info->file);
@@ -76,6 +79,10 @@ void tdt__json_task_members(struct tdt__json *json, const struct tdt_task_info *
 	tdt__json_known_u64(json, "untraced", info->untraced);
 	tdt__json_known_u64(json, "child", info->child);
 	tdt__json_known_u64(json, "aborted", info->aborted);
+	if (info->context.valid == 1) {
+		tdt__traceparent(traceparent, &info->context);
+		tdt__json_string(json, "traceparent", traceparent);
+	}
 	if (info->n_waits != 0 && info->waits != NULL)
 		TDT__JSON_LIST(json, "waits", info->waits, info->n_waits, wait_members, json);
 }

@@ -380,9 +380,8 @@ void tdt__packets_annotate_double(struct tdt__packets *packets, struct tdt__stri
 void tdt__packets_annotate_text(struct tdt__packets *packets, struct tdt__string *annotations,
 				const char *name, const char *text)
 {
-	size_t start = begin_annotation(packets, annotations, name), from = annotations->n;
+	size_t start = begin_annotation(packets, annotations, name);
 
-	tdt__string_escape(annotations, text, true, '\0');
-	tdt__proto_wrap(annotations, from, ANNOTATION_STRING);
+	tdt__proto_add_escaped(annotations, ANNOTATION_STRING, text);
 	tdt__proto_wrap(annotations, start, EVENT_ANNOTATION);
 }

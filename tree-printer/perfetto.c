@@ -121,12 +121,9 @@ static uint64_t export_process(struct exporter *exporter)
 {
 	const struct tdt_recording *header = &exporter->recording->header;
 	struct tdt__string *track = &exporter->track;
-	size_t name;
 
 	tdt__proto_add_uint(track, PROCESS_PID, header->pid);
-	name = track->n;
-	tdt__string_escape(track, header->program, true, '\0');
-	tdt__proto_wrap(track, name, PROCESS_NAME);
+	tdt__proto_add_escaped(track, PROCESS_NAME, header->program);
 	tdt__proto_wrap(track, 0, TRACK_PROCESS);
 	return tdt__packets_track(&exporter->packets, track);
 }
@@ -136,16 +133,13 @@ static uint64_t export_thread(struct exporter *exporter, uint32_t number)
 	const struct tdt_recording *header = &exporter->recording->header;
 	const struct tdt__recorded_thread *thread = &exporter->recording->thread[number];
 	struct tdt__string *track = &exporter->track;
-	size_t name;
 
 	if (exporter->thread_track[number] != 0)
 		return exporter->thread_track[number];
 	tdt__proto_add_uint(track, THREAD_PID, header->pid);
 	tdt__proto_add_uint(track, THREAD_TID, thread->id);
-	name = track->n;
-	tdt__string_escape(track, thread->name, true, '\0');
-	if (track->n != name)
-		tdt__proto_wrap(track, name, THREAD_NAME);
+	if (thread->name[0] != '\0')
+		tdt__proto_add_escaped(track, THREAD_NAME, thread->name);
 	tdt__proto_wrap(track, 0, TRACK_THREAD);
 	tdt__proto_add_uint(track, TRACK_PARENT, exporter->process);
 	exporter->thread_track[number] = tdt__packets_track(&exporter->packets, track);
@@ -291,17 +285,6 @@ static const struct tdt_print_options print_options = { .size = sizeof(print_opt
 							.utf8 = TDT_PRINT_YES,
 							.color = TDT_PRINT_NO };
 
-/* The name of the task that a wait depends on; NULL: it has none, or it is unknown. */
-static const char *owner_name(const struct exporter *exporter, uint64_t owner)
-{
-	uint32_t number =
-	    owner == 0 ? TDT__RECORDED_NONE : tdt__recording_task(exporter->recording, owner);
-
-	return number == TDT__RECORDED_NONE || exporter->recording->task[number].name[0] == '\0'
-		   ? NULL
-		   : exporter->recording->task[number].name;
-}
-
 static uint32_t print_wait(struct exporter *exporter, const struct tdt__recorded_waits *waits,
 			   bool sure, uint64_t self)
 {
@@ -309,8 +292,9 @@ static uint32_t print_wait(struct exporter *exporter, const struct tdt__recorded
 	exporter->text.options = &print_options;
 	tdt__string_puts(&exporter->text, "waiting ");
 	if (waits->n != 0)
-		tdt__wait_for(&exporter->text, &waits->main, self,
-			      owner_name(exporter, waits->main.owner));
+		tdt__wait_for(
+		    &exporter->text, &waits->main, self,
+		    tdt__recording_task_name(exporter->recording, waits->main.owner));
 	if (waits->n > 1)
 		tdt__string_printf(&exporter->text, " and %" PRIu32 " more", waits->n - 1);
 	if (waits->n == 0)
@@ -415,20 +399,14 @@ static void export_last_phases(struct exporter *exporter)
 
 static void export_phase_names(struct exporter *exporter)
 {
-	static const char *const names[TDT__PHASES] = {
-		[TDT__SPAWNED] = "spawned",
-		[TDT__WAITING] = "waiting",
-		[TDT__RUNNABLE] = "runnable",
-	};
-
-	exporter->phase[0][TDT__POLLING] = event_name(exporter, "polling");
+	exporter->phase[0][TDT__POLLING] = event_name(exporter, tdt__phase_words[TDT__POLLING]);
 	exporter->phase[1][TDT__POLLING] = exporter->phase[0][TDT__POLLING];
 	for (int i = 0; i < TDT__PHASES; i++) {
-		if (names[i] == NULL)
+		if (tdt__phase_words[i] == NULL || i == TDT__POLLING)
 			continue;
-		exporter->phase[1][i] = event_name(exporter, names[i]);
+		exporter->phase[1][i] = event_name(exporter, tdt__phase_words[i]);
 		exporter->text.n = 0;
-		tdt__string_printf(&exporter->text, "%s%s", names[i], UNSURE);
+		tdt__string_printf(&exporter->text, "%s%s", tdt__phase_words[i], UNSURE);
 		exporter->phase[0][i] = export_text(exporter);
 	}
 }

@@ -83,17 +83,13 @@ static uint64_t find_message(struct writing *writing, struct tdt__texts *table,
 	return i + 1;
 }
 
-/* The number of a text.  Bytes that are not UTF-8, which messages must not have, become `?`. */
+/* The number of a text, which may have any bytes. */
 static uint64_t text_number(struct writing *writing, const char *text)
 {
 	struct tdt__string valid = { 0 };
-	uint32_t code;
 	uint64_t i;
 
-	for (size_t n; *text != '\0'; text += n != 0 ? n : 1) {
-		n = tdt__utf8_decode(text, &code);
-		tdt__string_add(&valid, n != 0 ? text : "?", n != 0 ? n : 1);
-	}
+	tdt__string_escape(&valid, text, true, '\0');
 	i = find_bytes(writing, &writing->texts, valid.bytes, valid.n);
 	writing->failed |= valid.failed;
 	tdt__string_free(&valid);

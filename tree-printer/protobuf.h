@@ -55,13 +55,28 @@ static inline void tdt__proto_add_uint(struct tdt__string *to, unsigned field, u
 	tdt__string_add(to, bytes, (size_t)(tdt__proto_uint(bytes, field, value) - bytes));
 }
 
-static inline void tdt__proto_add_double(struct tdt__string *to, unsigned field, double value)
+static inline void tdt__proto_add_fixed64(struct tdt__string *to, unsigned field, uint64_t value)
 {
 	unsigned char bytes[2 * TDT__PROTO_MAX];
+
+	tdt__string_add(to, bytes, (size_t)(tdt__proto_fixed64(bytes, field, value) - bytes));
+}
+
+static inline void tdt__proto_add_fixed32(struct tdt__string *to, unsigned field, uint32_t value)
+{
+	unsigned char bytes[2 * TDT__PROTO_MAX], *at = tdt__proto_varint(bytes, field << 3 | 5);
+
+	for (int i = 0; i < 4; i++)
+		*at++ = (unsigned char)(value >> 8 * i);
+	tdt__string_add(to, bytes, (size_t)(at - bytes));
+}
+
+static inline void tdt__proto_add_double(struct tdt__string *to, unsigned field, double value)
+{
 	uint64_t word;
 
 	memcpy(&word, &value, sizeof(word));
-	tdt__string_add(to, bytes, (size_t)(tdt__proto_fixed64(bytes, field, word) - bytes));
+	tdt__proto_add_fixed64(to, field, word);
 }
 
 static inline void tdt__proto_add_bytes(struct tdt__string *to, unsigned field, const void *bytes,
@@ -90,6 +105,15 @@ static inline void tdt__proto_wrap(struct tdt__string *to, size_t start, unsigne
 		return;
 	memmove(to->bytes + start + more, to->bytes + start, n);
 	memcpy(to->bytes + start, head, more);
+}
+
+/* Append a text that may have any bytes: a field of the type `string` must be UTF-8. */
+static inline void tdt__proto_add_escaped(struct tdt__string *to, unsigned field, const char *text)
+{
+	size_t start = to->n;
+
+	tdt__string_escape(to, text, true, '\0');
+	tdt__proto_wrap(to, start, field);
 }
 
 /* Append a message, and empty it, so that its memory can be used for the next one. */

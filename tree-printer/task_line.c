@@ -88,6 +88,7 @@ void tdt__task_line(struct tdt__string *string, const struct tdt_task_info *info
 	woken(string, info);
 	tdt__task_place(string, info);
 	tdt__task_parent(string, info);
+	tdt__task_context(string, info, true);
 	tdt__string_puts(string, "\n");
 }
 

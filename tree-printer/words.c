@@ -12,6 +12,7 @@
 
 /* The rule for the sizes of callers' structs; and the leaves of a trace whose names are known. */
 #include "base/options.h"
+#include "facts/traceparent.h"
 #include "tree/trace.h"
 
 /* ---- Counts and durations ---- */
@@ -325,6 +326,18 @@ void tdt__task_parent(struct tdt__string *string, const struct tdt_task_info *in
 	if (info->parent != 0)
 		tdt__string_printf(string, "%s by task %" PRIu64,
 				   info->file == NULL ? ", spawned" : "", info->parent);
+}
+
+void tdt__task_context(struct tdt__string *string, const struct tdt_task_info *info, bool span)
+{
+	char text[TDT__TRACEPARENT_SIZE];
+
+	if (info->context.valid != 1)
+		return;
+	tdt__traceparent(text, &info->context);
+	tdt__string_printf(string, ", trace %.32s", text + TDT__TRACE_AT);
+	if (span)
+		tdt__string_printf(string, " span %.16s", text + TDT__SPAN_AT);
 }
 
 /* ---- What a task waits for ---- */

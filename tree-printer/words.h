@@ -132,6 +132,8 @@ void tdt__task_place(struct tdt__string *string, const struct tdt_task_info *inf
 /* "spawned at demo/echo.c:12:3"; what is 0 is left out. */
 void tdt__spawn_place(struct tdt__string *string, const char *file, uint32_t line, uint32_t column);
 void tdt__task_parent(struct tdt__string *string, const struct tdt_task_info *info);
+/* The trace that the task belongs to, and if `span` is true, the application's span. */
+void tdt__task_context(struct tdt__string *string, const struct tdt_task_info *info, bool span);
 
 /*
  * Whether `wait` says more than the tree does: which task is waited for, or which one of several

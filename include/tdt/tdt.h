@@ -11,6 +11,7 @@
 #include <tdt/async.h>     /* async functions in plain C */
 #include <tdt/callback.h>  /* operations of callbacks, on any event loop */
 #include <tdt/combine.h>   /* join and select */
+#include <tdt/context.h>   /* trace contexts of tasks */
 #include <tdt/coroutine.h> /* functions that wait, on stacks of their own */
 #include <tdt/counters.h>  /* numbers for a metrics endpoint */
 #include <tdt/dump.h>      /* where all tasks wait */

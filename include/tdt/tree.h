@@ -27,6 +27,7 @@
  * Nothing here is async-signal-safe.
  */
 
+#include <tdt/context.h>
 #include <tdt/decls.h>
 #include <tdt/trace.h>
 
@@ -179,6 +180,7 @@ struct tdt_task_info {
 				      below that one */
 	uint32_t aborted; /* 1: the task was aborted (tdt/join.h), by the task `woken_by`, or if
 			     that is 0, not by a task.  It is dropped at its next turn */
+	struct tdt_trace_context context; /* tdt_task_context(); if `valid` is 0, it has none */
 };
 
 /*

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +34,15 @@ static inline const char *tdt__file_name(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	return slash != NULL ? slash + 1 : path;
+}
+
+/* Write the bytes in hexadecimal, and a NUL.  Returns where that is. */
+static inline char *tdt__put_hex(char *to, const void *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++, to += 2)
+		snprintf(to, 3, "%02x", ((const unsigned char *)bytes)[i]);
+	*to = '\0';
+	return to;
 }
 
 static inline bool tdt__is_digit(char c)

@@ -4,6 +4,7 @@
 #include "capture/capture_trace.h"
 
 #include "capture/capture.h"
+#include "registry/contexts.h"
 #include "registry/handle.h"
 #include "registry/owners.h"
 #include "registry/task_info.h"
@@ -29,6 +30,7 @@ struct tdt_trace *tdt__capture_trace(const struct tdt_handle *task, struct tdt__
 	struct tdt_trace *trace;
 
 	tdt__modules_unref(modules);
+	tdt__context_read(task, record, &info.context);
 	tdt__facts_say(&capture->facts, &info);
 	trace = tdt__trace_of(&info, tdt__stacks_copy(&capture->stacks));
 	tdt__capture_unref(capture);

@@ -66,7 +66,7 @@ static void supply_tasks(struct copy_supplement *supplement)
 		if (listed.orphaned != 0)
 			tdt__supplement_add(&supplement->events, &event, (const char *)&listed,
 					    sizeof listed);
-		size = tdt__service_task(&record, &event, payload);
+		size = tdt__service_task(task, &record, &event, payload);
 		tdt__supplement_add(&supplement->events, &event, payload, size);
 	}
 }

@@ -7,7 +7,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <link.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -25,38 +24,6 @@ bool tdt__is_loaded(uintptr_t address)
 	return _dl_find_object((void *)address, &found) == 0;
 }
 
-static size_t padded(size_t size, size_t align)
-{
-	return (size + align - 1) & ~(align - 1);
-}
-
-static bool is_build_id(const ElfW(Nhdr) *note)
-{
-	return note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
-	       memcmp(note + 1, "GNU", 4) == 0;
-}
-
-/* Notes are aligned to 4 bytes, or to 8 if their segment says so. */
-static void read_build_id(struct tdt__module *module, const unsigned char *notes, size_t size,
-			  size_t align)
-{
-	align = align == 8 ? 8 : 4;
-	while (size >= sizeof(ElfW(Nhdr))) {
-		const ElfW(Nhdr) *note = (const void *)notes;
-		size_t head = padded(sizeof *note + note->n_namesz, align),
-		       whole = head + padded(note->n_descsz, align);
-
-		if (head > size || whole > size || whole < head)
-			return;
-		for (size_t i = 0;
-		     is_build_id(note) && i < note->n_descsz && i < TDT__BUILD_ID_MAX; i++)
-			sprintf(module->build_id + 2 * i, "%02x", notes[head + i]);
-		if (module->build_id[0] != '\0')
-			return;
-		notes += whole;
-		size -= whole;
-	}
-}
 
 #define NOTES_SIZE 1024   /* of each segment of notes no more bytes are read */
 #define SEGMENTS_MAX 32u  /* no more segments are looked at; linkers make about a dozen */
@@ -74,8 +41,8 @@ static void read_notes(struct tdt__module *module, const ElfW(Phdr) *segment)
 {
 	size_t size = segment->p_filesz < sizeof notes ? segment->p_filesz : sizeof notes;
 
-	read_build_id(module, notes, tdt__pages_copy(notes, module->bias + segment->p_vaddr, size),
-		      segment->p_align);
+	size = tdt__pages_copy(notes, module->bias + segment->p_vaddr, size);
+	tdt__build_id_find(module->build_id, notes, size, segment->p_align);
 }
 
 static bool is_executable(const struct tdt__module *module)

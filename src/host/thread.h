@@ -14,6 +14,7 @@
 
 struct tdt_handle;
 struct tdt__coroutine;
+struct tdt__label;
 struct tdt__poll;
 struct tdt_stack;
 
@@ -65,6 +66,11 @@ struct tdt__thread {
 				   reported the end of a poll; 0: none */
 
 	uint32_t slot;          /* plus 1; 0: not found yet (host/slot.h) */
+
+	/* What profilers find of the thread (task/label.h). */
+	struct tdt__label *label; /* of the innermost poll that has one; NULL: none has */
+	struct tdt__label *volatile *labelled; /* the thread's `otel_thread_ctx_v1`; NULL: it was
+						  not found yet */
 
 	/* Lost wake-ups (task/lost.h). */
 	bool all_wakes;         /* the worker's runtime promises to report them */

@@ -9,6 +9,7 @@
 #include "recorder/block.h"
 #include "recorder/trigger.h"
 #include "recording/describe.h"
+#include "registry/contexts.h"
 
 /* Write an event to the ring of this thread, whichever it has.  A call would cost a tenth more. */
 static inline __attribute__((always_inline)) void put(const struct tdt_event *event)
@@ -144,11 +145,13 @@ static void copy_leaves(struct tdt_recording_ring *ring, uint64_t id)
 
 /* --- Tasks ----------------------------------------------------------------- */
 
-static size_t describe(const struct tdt_task_record *record, char payload[TDT__IDENTITY_MAX])
+static size_t describe(const struct tdt_handle *task, char payload[TDT__IDENTITY_MAX])
 {
-	const char *file = record->file != 0 ? (const char *)(uintptr_t)record->file : "";
+	const char *file = (const char *)(uintptr_t)task->record.file;
+	struct tdt_trace_context context;
 
-	return tdt__describe_task(record, file, payload);
+	tdt__context_read(task, &task->record, &context);
+	return tdt__describe_task(&task->record, file != NULL ? file : "", &context, payload);
 }
 
 /*
@@ -167,7 +170,7 @@ static void copy_identity(struct tdt_recording_ring *ring)
 	event.task = task->record.id;
 	event.c = task->record.poll;
 	tdt__ring_put_long(ring + 1, remarkable_slots(ring), &event, payload,
-			   describe(&task->record, payload));
+			   describe(task, payload));
 }
 
 void tdt__record_remarkable(struct tdt_recording_ring *ring, const struct tdt_event *poll)
@@ -181,7 +184,7 @@ void tdt__record_remarkable(struct tdt_recording_ring *ring, const struct tdt_ev
 static void put_identity(struct tdt_event *event, const struct tdt_handle *task)
 {
 	char payload[TDT__IDENTITY_MAX];
-	size_t size = describe(&task->record, payload);
+	size_t size = describe(task, payload);
 
 	event->time = tdt__ticks();
 	event->task = task->record.id;
@@ -216,7 +219,7 @@ void tdt__record_ended(const struct tdt_handle *task, uint8_t outcome)
 	ring = tdt__ring_mine();
 	if (ring != NULL && ring->kind == TDT_RING_POLLS)
 		tdt__ring_put_long(ring + 1, remarkable_slots(ring), &event, payload,
-				   describe(&task->record, payload));
+				   describe(task, payload));
 	tdt__ring_leave();
 	tdt__trigger_panic();
 }
@@ -251,6 +254,16 @@ void tdt__record_hand(const struct tdt_lock *lock, uint64_t id)
 	};
 
 	put(&event);
+}
+
+void tdt__record_context(uint64_t id, const struct tdt_trace_context *context)
+{
+	const struct tdt_event event = { .kind = TDT_EVENT_CONTEXT,
+					 .time = tdt__ticks(),
+					 .task = id,
+					 .c = tdt_current_task_id() };
+
+	tdt__record_long(&event, context, context != NULL ? sizeof *context : 0);
 }
 
 /* Unless the thread polls, its ring says since when it is idle; 0: it is not. */

@@ -184,5 +184,7 @@ void tdt__record_unpark(void);
 /* A task of tdt_task_new() goes on (0), or waits (TDT_PENDING). */
 void tdt__record_run(uint64_t id, uint8_t detail);
 void tdt__record_hand(const struct tdt_lock *lock, uint64_t id);
+/* A context of NULL: the task has none any more. */
+void tdt__record_context(uint64_t id, const struct tdt_trace_context *context);
 void tdt__record_wait(uint64_t id, enum tdt_wait_kind kind, const void *object, uint64_t owner,
 		      const char *name);

@@ -224,7 +224,7 @@ static void switch_on(void)
 {
 	record_to(the_block());
 	on = true;
-	tdt__epoch_record(true);
+	tdt__epoch_flag(TDT__EPOCH_RECORDING, true);
 	tdt__recorder_on = 1;
 	pthread_cond_signal(&switched);
 }
@@ -232,7 +232,7 @@ static void switch_on(void)
 static void switch_off(void)
 {
 	tdt__recorder_on = 0;
-	tdt__epoch_record(false);
+	tdt__epoch_flag(TDT__EPOCH_RECORDING, false);
 	on = false;
 	TDT__POKE(the_block()->recording, 0);
 	tdt__service_mark(the_block(), TDT_EVENT_STOP);
@@ -546,7 +546,7 @@ void tdt__recorder_forked(void)
 		return;
 	}
 	tdt__recorder_on = 0;
-	tdt__epoch_forked(false);
+	tdt__epoch_forked(TDT__EPOCH_RECORDING, false);
 	on = for_program = false;
 }
 

@@ -21,6 +21,7 @@
 #include "recorder/stacks.h"
 #include "recorder/trigger.h"
 #include "recording/read.h"
+#include "registry/contexts.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
 #include "registry/task_info.h"
@@ -426,9 +427,10 @@ static void meet_new_code(struct tdt_recording *block)
 /* --- Live tasks ------------------------------------------------------------ */
 
 /* The kernel reads the name of the file: it may be that of a plugin that is being unloaded. */
-size_t tdt__service_task(const struct tdt_task_record *record, struct tdt_event *event,
-			 char payload[TDT__DESCRIPTION_MAX])
+size_t tdt__service_task(const struct tdt_handle *task, const struct tdt_task_record *record,
+			 struct tdt_event *event, char payload[TDT__DESCRIPTION_MAX])
 {
+	struct tdt_trace_context context;
 	char file[512];
 
 	file[tdt__peek(file, record->file, sizeof file - 1)] = '\0';
@@ -436,7 +438,8 @@ size_t tdt__service_task(const struct tdt_task_record *record, struct tdt_event 
 				     .time = tdt__ticks(),
 				     .task = record->id,
 				     .c = record->poll };
-	return tdt__describe_task(record, file, payload);
+	tdt__context_read(task, record, &context);
+	return tdt__describe_task(record, file, &context, payload);
 }
 
 /* Have room for another event about a task, as long as the ring may become larger. */
@@ -452,11 +455,12 @@ static void extend_tasks(struct tdt__block *block)
 	__atomic_store_n(&ring->room, ring->ready, __ATOMIC_RELEASE);
 }
 
-static void write_task(struct tdt_recording *block, const struct tdt_task_record *record)
+static void write_task(struct tdt_recording *block, const struct tdt_handle *task,
+		       const struct tdt_task_record *record)
 {
 	char payload[TDT__DESCRIPTION_MAX];
 	struct tdt_event event;
-	size_t size = tdt__service_task(record, &event, payload);
+	size_t size = tdt__service_task(task, record, &event, payload);
 
 	put_locked_event(block, TDT__RING_TASKS, &event, payload, size);
 }
@@ -492,7 +496,7 @@ static uint64_t put_tasks(struct tdt__block *block, uint64_t spawned_since)
 		extend_tasks(block);
 		/* In the order of their times: readers merge the rings by them. */
 		write_state(block->base, &record, before);
-		write_task(block->base, &record);
+		write_task(block->base, task, &record);
 		n++;
 	}
 	return n;

@@ -16,6 +16,7 @@
 
 struct tdt__block;
 struct tdt__module;
+struct tdt_handle;
 struct tdt_task_record;
 
 /* START or STOP, with what the time is.  Under tdt__recorder_lock. */
@@ -27,8 +28,8 @@ void tdt__service_mark(struct tdt_recording *block, enum tdt_event_kind kind);
  */
 size_t tdt__service_module(const struct tdt__module *module, struct tdt_event *event,
 			   char payload[TDT__DESCRIPTION_MAX]);
-size_t tdt__service_task(const struct tdt_task_record *record, struct tdt_event *event,
-			 char payload[TDT__DESCRIPTION_MAX]);
+size_t tdt__service_task(const struct tdt_handle *task, const struct tdt_task_record *record,
+			 struct tdt_event *event, char payload[TDT__DESCRIPTION_MAX]);
 
 /*
  * Make rings ready, and let threads take them, until some of each kind are free.  Returns 0 or a

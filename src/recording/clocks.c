@@ -136,13 +136,17 @@ uint64_t tdt__recording_ns(const struct tdt__recording *recording, uint64_t tick
 	return tdt__recording_ns_near(recording, ticks, &near);
 }
 
+/* The first corner is always there. */
+uint64_t tdt__recording_wall(const struct tdt__recording *recording, uint64_t ns)
+{
+	size_t n = tdt__array_up_to(&recording->clock->monotonic, recording->n_clocks,
+				    sizeof(recording->clock[0]), ns);
+	const struct tdt__recorded_clock *clock = &recording->clock[n - (n != 0)];
+
+	return ns + (clock->real - clock->monotonic);
+}
+
 uint64_t tdt__recording_real(const struct tdt__recording *recording)
 {
-	const struct tdt_recording *header = &recording->header;
-	const struct tdt__recorded_clock *last;
-
-	if (recording->n_clocks == 0)
-		return header->start_real - header->start;
-	last = &recording->clock[recording->n_clocks - 1];
-	return last->real - last->monotonic;
+	return tdt__recording_wall(recording, UINT64_MAX) - UINT64_MAX;
 }

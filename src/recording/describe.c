@@ -13,7 +13,9 @@
 #define FILE_KEPT 191 /* of the name of a file, its last bytes */
 #define TASK_NAME_MAX (TDT_TASK_RECORD_NAME_SIZE - 1)
 
-_Static_assert(16 + TASK_NAME_MAX + 1 + FILE_KEPT + 1 <= TDT__IDENTITY_MAX, "an identity fits");
+_Static_assert(16 + TASK_NAME_MAX + 1 + FILE_KEPT + 1 + sizeof(struct tdt_trace_context) <=
+		       TDT__IDENTITY_MAX,
+	       "an identity fits");
 
 static char *append_text(char *to, const char *text, size_t size)
 {
@@ -23,7 +25,7 @@ static char *append_text(char *to, const char *text, size_t size)
 }
 
 size_t tdt__describe_task(const struct tdt_task_record *record, const char *file,
-			  char payload[TDT__IDENTITY_MAX])
+			  const struct tdt_trace_context *context, char payload[TDT__IDENTITY_MAX])
 {
 	size_t length = strlen(file), kept = length < FILE_KEPT ? length : FILE_KEPT;
 	char *at = payload;
@@ -33,6 +35,10 @@ size_t tdt__describe_task(const struct tdt_task_record *record, const char *file
 	memcpy(at + 12, &record->column, 4);
 	at = append_text(at + 16, record->name, strnlen(record->name, TASK_NAME_MAX));
 	at = append_text(at, file + (length - kept), kept);
+	if (context->valid == 1) {
+		memcpy(at, context, sizeof *context);
+		at += sizeof *context;
+	}
 	return (size_t)(at - payload);
 }
 

@@ -19,10 +19,12 @@
 
 /*
  * Write the identity of the task of `record`, which was spawned in `file`.  Of a long name of a
- * file, the last bytes are kept.  Returns the size, which is at most TDT__IDENTITY_MAX.
+ * file, the last bytes are kept.  If `valid` of the context is not 1, the task has none.  Returns
+ * the size, which is at most TDT__IDENTITY_MAX.
  */
-#define TDT__IDENTITY_MAX 288
+#define TDT__IDENTITY_MAX 304
 size_t tdt__describe_task(const struct tdt_task_record *record, const char *file,
+			  const struct tdt_trace_context *context,
 			  char payload[TDT__IDENTITY_MAX]);
 
 /*

@@ -4,11 +4,11 @@
 #include "recording/recording.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 
 /* What is before the names in the payload of an identity, and of a module. */
 #define IDENTITY_HEAD 16
@@ -86,6 +86,15 @@ uint32_t tdt__recording_task(const struct tdt__recording *recording, uint64_t id
 			   id);
 }
 
+const char *tdt__recording_task_name(const struct tdt__recording *recording, uint64_t id)
+{
+	uint32_t number = tdt__recording_task(recording, id);
+
+	return number == TDT__RECORDED_NONE || recording->task[number].name[0] == '\0'
+		   ? NULL
+		   : recording->task[number].name;
+}
+
 uint32_t tdt__recording_lock(const struct tdt__recording *recording, uint64_t address)
 {
 	return find_number(&recording->lock_table.index, recording->lock, sizeof(*recording->lock),
@@ -127,6 +136,56 @@ static int identify(struct tdt__recording *recording, struct tdt__recorded_task 
 	return task->name == NULL || task->file == NULL ? -ENOMEM : 0;
 }
 
+/* What is behind the names of an identity; `end`: nothing. */
+static const char *identity_end(const char *payload, const char *end)
+{
+	const char *at = payload + IDENTITY_HEAD;
+
+	for (int i = 0; i < 2 && at < end; i++)
+		at += strnlen(at, (size_t)(end - at)) + 1;
+	return at < end ? at : end;
+}
+
+/* The same as tdt__recorded_context().  What a runtime reports of a task does not say. */
+static bool read_context(const struct tdt_event *event, const char *payload, size_t n,
+			 struct tdt_trace_context *context)
+{
+	const char *end = payload + n;
+	bool sure = event->kind == TDT_EVENT_CONTEXT || event->kind == TDT_EVENT_TASK;
+
+	if (event->kind == TDT_EVENT_SPAWN || event->kind == TDT_EVENT_END)
+		sure = event->c != 0;
+	else if (!sure)
+		return false;
+	if (event->kind != TDT_EVENT_CONTEXT)
+		payload = identity_end(payload, end);
+	*context = (struct tdt_trace_context){ .valid = 0 };
+	if ((size_t)(end - payload) >= sizeof *context)
+		memcpy(context, payload, sizeof *context);
+	return sure || context->valid == 1;
+}
+
+bool tdt__recorded_context(const struct tdt__recording *recording,
+			   const struct tdt__recorded_item *item, struct tdt_trace_context *context)
+{
+	char payload[TDT__PAYLOAD_MAX + 1];
+
+	return read_context(&item->event, payload,
+			    tdt__recording_payload(recording, item, payload), context);
+}
+
+/* The rings are read one after the other, so what is read last need not be the last. */
+static void note_context(struct tdt__recorded_task *task, const struct tdt_event *event,
+			 uint64_t ns, const char *payload, size_t n)
+{
+	struct tdt_trace_context context;
+
+	if (ns < task->context_since || !read_context(event, payload, n, &context))
+		return;
+	task->context = context;
+	task->context_since = ns;
+}
+
 static int collect_task(struct tdt__recording *recording, const struct tdt__recorded_ring *ring,
 			uint32_t slot)
 {
@@ -134,6 +193,7 @@ static int collect_task(struct tdt__recording *recording, const struct tdt__reco
 	struct tdt__recorded_task *task = learn_task(recording, event->task);
 	char payload[TDT__PAYLOAD_MAX + 1];
 	uint64_t ns;
+	size_t n;
 
 	if (task == NULL)
 		return -ENOMEM;
@@ -141,15 +201,19 @@ static int collect_task(struct tdt__recording *recording, const struct tdt__reco
 	    event->kind == TDT_EVENT_DELAY || event->kind == TDT_EVENT_RUN ||
 	    event->kind == TDT_EVENT_LOST)
 		return 0;
+	n = tdt__slot_payload(ring, slot, payload);
+	ns = tdt__recording_ns(recording, event->time);
+	note_context(task, event, ns, payload, n);
+	if (event->kind == TDT_EVENT_CONTEXT)
+		return 0;
 	task->identified |= ring->kind != TDT_RING_REMARKABLE;
 	if (event->c != 0)
 		task->poll_function = event->c;
-	ns = tdt__recording_ns(recording, event->time);
 	if (event->kind == TDT_EVENT_SPAWN && ns > task->spawned)
 		task->spawned = ns;
 	if (event->kind == TDT_EVENT_END && ns > task->ended)
 		task->ended = ns;
-	return identify(recording, task, payload, tdt__slot_payload(ring, slot, payload));
+	return identify(recording, task, payload, n);
 }
 
 static int collect_lock(struct tdt__recording *recording, uint64_t address)
@@ -185,8 +249,7 @@ static const char *build_id(struct tdt__recording *recording, const char *bytes,
 {
 	char text[2 * UINT8_MAX + 1];
 
-	for (size_t i = 0; i < n; i++)
-		sprintf(text + 2 * i, "%02x", (unsigned char)bytes[i]);
+	tdt__put_hex(text, bytes, n);
 	return intern(recording, text, 2 * n);
 }
 
@@ -226,6 +289,7 @@ static int collect_event(struct tdt__recording *recording, const struct tdt__rec
 	case TDT_EVENT_TASK:
 	case TDT_EVENT_RUN:
 	case TDT_EVENT_LOST:
+	case TDT_EVENT_CONTEXT:
 		return collect_task(recording, ring, slot);
 	case TDT_EVENT_LOCK:
 		return collect_lock(recording, tdt__slot(ring, slot)->c);

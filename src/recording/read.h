@@ -34,6 +34,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <tdt/context.h>
 #include <tdt/layout/recording.h>
 #include <tdt/tree.h>
 
@@ -72,6 +73,9 @@ struct tdt__recorded_task {
 	uint64_t ended;	  /* the time of its last END, ns; 0: the same.  A task that is spawned
 			     later has the same id */
 	bool identified;  /* by an event that is not only remarkable */
+	struct tdt_trace_context context; /* the last one; if `valid` is 0, it has none, or it is
+					     unknown */
+	uint64_t context_since;		  /* private: ns */
 };
 
 struct tdt__recorded_module {
@@ -209,6 +213,9 @@ uint64_t tdt__recording_listed(const struct tdt__recording *recording);
 /* Convert ticks to nanoseconds of CLOCK_MONOTONIC. */
 uint64_t tdt__recording_ns(const struct tdt__recording *recording, uint64_t ticks);
 
+/* The time of CLOCK_REALTIME at `ns` of CLOCK_MONOTONIC, as it was set then. */
+uint64_t tdt__recording_wall(const struct tdt__recording *recording, uint64_t ns);
+
 /* CLOCK_REALTIME - CLOCK_MONOTONIC, modulo 2^64, at the last time that both were recorded. */
 uint64_t tdt__recording_real(const struct tdt__recording *recording);
 
@@ -217,6 +224,9 @@ uint64_t tdt__recording_real(const struct tdt__recording *recording);
  * that were polled or woken are in the table, if only by their ids.
  */
 uint32_t tdt__recording_task(const struct tdt__recording *recording, uint64_t id);
+
+/* The name of the task with this id.  NULL: it has none, or it is unknown. */
+const char *tdt__recording_task_name(const struct tdt__recording *recording, uint64_t id);
 
 /*
  * The return addresses of a stack, the innermost first, and why they end there.  Returns how many
@@ -244,6 +254,15 @@ void tdt__recording_part(const struct tdt__recording *recording,
 size_t tdt__recording_payload(const struct tdt__recording *recording,
 			      const struct tdt__recorded_item *item,
 			      char payload[TDT__PAYLOAD_MAX + 1]);
+
+/*
+ * What context the item's task has from the item on, until another item says otherwise: of a
+ * CONTEXT, and of a SPAWN, TASK or END, whose task has had it already since its previous such item
+ * or CONTEXT, if that is missing.  If it has none, `valid` is 0.  False: the item does not say.
+ */
+bool tdt__recorded_context(const struct tdt__recording *recording,
+			   const struct tdt__recorded_item *item,
+			   struct tdt_trace_context *context);
 
 /* The payload of a STATE. */
 struct tdt__listed_state {

@@ -118,6 +118,7 @@ static uint64_t task_inside(const struct tdt_event *event)
 {
 	switch (event->kind) {
 	case TDT_EVENT_WAKE:
+	case TDT_EVENT_CONTEXT:
 		return event->c;
 	case TDT_EVENT_USER:
 	case TDT_EVENT_END:

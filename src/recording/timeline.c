@@ -10,6 +10,13 @@
 
 #include "recording/recording.h"
 
+const char *const tdt__phase_words[TDT__PHASES] = {
+	[TDT__SPAWNED] = "spawned",
+	[TDT__WAITING] = "waiting",
+	[TDT__RUNNABLE] = "runnable",
+	[TDT__POLLING] = "polling",
+};
+
 static void free_tables(struct tdt__timeline *timeline)
 {
 	free(timeline->task);

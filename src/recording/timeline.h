@@ -29,6 +29,9 @@ enum tdt__phase {
 	TDT__PHASES = 6
 };
 
+/* "spawned", "waiting", "runnable", "polling"; of the others NULL. */
+extern const char *const tdt__phase_words[TDT__PHASES];
+
 /* Who has a lock since when, as far as it is known. */
 struct tdt__timeline_holder {
 	uint64_t task, ns;

@@ -221,7 +221,7 @@ static void clear(struct tdt_handle *task)
 	CLEAR_USED(task, woken, wait_kind);
 	TDT__POKE(tdt__record_words(record)[TDT__RECORD_WORD(wait_kind)], 0);
 	CLEAR_USED(task, name, parent);
-	CLEAR_USED(task, tree, waker_with);
+	CLEAR_USED(task, tree, context); /* which tdt__handle_free() has dropped */
 	CLEAR_USED(task, leaf, joiners);
 	record->joiners = 0;
 	atomic_init(&task->elsewhere, 0);

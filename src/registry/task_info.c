@@ -15,6 +15,7 @@
 #include "facts/task.h"
 #include "host/loaded.h"
 #include "host/peek.h"
+#include "registry/contexts.h"
 #include "registry/handle.h"
 #include "registry/holders.h"
 #include "registry/owners.h"
@@ -64,6 +65,7 @@ void tdt__task_info(struct tdt__task_info *ours, const struct tdt_handle *task,
 
 	memcpy(ours->name, record->name, sizeof ours->name);
 	ours->info = tdt__task_by_record(&said, now, &ours->wait, &ours->main_wait);
+	tdt__context_read(task, record, &ours->info.context);
 	if (ours->info.n_waits != 0)
 		tdt__wait_name_read(ours->wait.name, task, record);
 }

@@ -15,6 +15,7 @@
 #include <zlib.h>
 
 #include "base/regular_file.h"
+#include "base/text.h"
 #include "symbolize/modules.h"
 
 static char default_path[] = ":.debug:/usr/lib/debug";
@@ -61,8 +62,7 @@ static int open_by_build_id(const unsigned char *bits, size_t n, char **found)
 
 	if (n < 2 || n > TDT__BUILD_ID_MAX)
 		return -1;
-	for (size_t i = 0; i < n; i++)
-		snprintf(hex + 2 * i, 3, "%02x", bits[i]);
+	tdt__put_hex(hex, bits, n);
 	for (const char *at = tdt__debugfile_path;; at += length + 1) {
 		int fd = -1;
 

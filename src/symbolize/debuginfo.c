@@ -23,6 +23,7 @@
 #include <elfutils/libdwelf.h>
 
 #include "base/regular_file.h"
+#include "base/text.h"
 #include "symbolize/debugfile.h"
 #include "symbolize/maps.h"
 #include "symbolize/modules.h"
@@ -70,20 +71,14 @@ static bool has_build_id(Dwfl_Module *elf, const char *build_id)
 	const unsigned char *bits;
 	GElf_Addr where;
 	int n = dwfl_module_build_id(elf, &bits, &where);
-	char hex[3];
+	char hex[2 * TDT__BUILD_ID_MAX + 1];
 
 	if (n <= 0)
 		return build_id[0] == '\0';
 	if (n > TDT__BUILD_ID_MAX)
 		n = TDT__BUILD_ID_MAX;
-	if (strlen(build_id) != 2 * (size_t)n)
-		return false;
-	for (int i = 0; i < n; i++) {
-		snprintf(hex, sizeof(hex), "%02x", bits[i]);
-		if (memcmp(hex, build_id + 2 * i, 2) != 0)
-			return false;
-	}
-	return true;
+	tdt__put_hex(hex, bits, (size_t)n);
+	return strcmp(hex, build_id) == 0;
 }
 
 static void remember_file(struct tdt__debuginfo *info, int fd, const char *path)

@@ -3,10 +3,12 @@
 
 #include "symbolize/modules.h"
 
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/refs.h"
+#include "base/text.h"
 
 const char *tdt__module_path(const struct tdt__module *module)
 {
@@ -28,6 +30,34 @@ const char *tdt__module_path(const struct tdt__module *module)
 		return found;
 	free(found);
 	return others;
+}
+
+void tdt__build_id_find(char *build_id, const unsigned char *notes, size_t size, uint64_t align)
+{
+	size_t unit = align == 8 ? 8 : 4, at = 0;
+	Elf64_Nhdr note;
+
+	while (size - at >= sizeof note) {
+		size_t name, content;
+
+		memcpy(&note, notes + at, sizeof note);
+		name = at + sizeof note;
+		if (note.n_namesz > size - name)
+			return;
+		content = (name + note.n_namesz + unit - 1) & -unit;
+		if (content > size || note.n_descsz > size - content)
+			return;
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+		    memcmp(notes + name, "GNU", 4) == 0) {
+			tdt__put_hex(build_id, notes + content,
+				     note.n_descsz < TDT__BUILD_ID_MAX ? note.n_descsz
+								       : TDT__BUILD_ID_MAX);
+			return;
+		}
+		at = (content + note.n_descsz + unit - 1) & -unit;
+		if (at > size)
+			return;
+	}
 }
 
 static struct tdt__modules *table_new(uint64_t unloads, size_t room)

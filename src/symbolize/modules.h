@@ -24,6 +24,13 @@
 
 #define TDT__BUILD_ID_MAX 32 /* bytes; ld's default is 20 */
 
+/*
+ * Find the build-id among the notes of a segment, which is aligned to 4 bytes, or to 8 if `align`
+ * is, and write it in hexadecimal, at most 2 * TDT__BUILD_ID_MAX digits.  Without one, nothing is
+ * written.
+ */
+void tdt__build_id_find(char *build_id, const unsigned char *notes, size_t size, uint64_t align);
+
 struct tdt__module {
 	uintptr_t start; /* its segments lie in [start, end) */
 	uintptr_t end;

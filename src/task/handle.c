@@ -8,6 +8,7 @@
 #include "base/refs.h"
 #include "capture/chain.h"
 #include "host/thread.h"
+#include "registry/contexts.h"
 #include "registry/registry.h"
 #include "watch/last_tree.h"
 
@@ -40,6 +41,8 @@ void tdt__handle_free(struct tdt_handle *task)
 	__atomic_store_n(&task->record.state, TDT_TASK_RECORD_FREE, __ATOMIC_RELEASE);
 	tdt__registry_count_polls(task->record.polls);
 	tdt__last_tree_drop(task);
+	if (TDT__PEEK(task->record.context) != 0)
+		tdt__context_set(task, NULL);
 	tdt__registry_give(task);
 }
 

@@ -116,6 +116,17 @@ static __attribute__((noinline, cold)) void fire(void (*probe)(const struct tdt_
 	probe(&task);
 }
 
+/* The task inherits the trace context of the one that spawns it. */
+static __attribute__((noinline, cold)) void record_spawn(const struct tdt_task_attr *attr)
+{
+	struct tdt_handle task;
+
+	describe_reported(&task, attr);
+	if (tdt__thread.poll != NULL)
+		task.record.context = TDT__PEEK(tdt__thread.poll->task->record.context);
+	tdt__record_spawn(&task);
+}
+
 static __attribute__((noinline, cold)) void record_end(const struct tdt_task_attr *attr,
 							uint8_t outcome)
 {
@@ -146,7 +157,7 @@ void tdt_hook_spawn(const struct tdt_task_attr *attr)
 	if (tdt__reported_find(attr->id) == NULL)
 		end_if_early(add_reported(attr), attr->id);
 	if (tdt__recording())
-		fire(tdt__record_spawn, attr);
+		record_spawn(attr);
 }
 
 /*

@@ -13,15 +13,18 @@
 #include "base/clock.h"
 #include "base/options.h"
 #include "base/result.h"
+#include "capture/chain.h"
 #include "capture/counted.h"
 #include "host/start.h"
 #include "host/thread.h"
 #include "probes/probes.h"
 #include "recorder/record.h"
 #include "recorder/recorder.h"
+#include "registry/contexts.h"
 #include "registry/handle.h"
 #include "registry/registry.h"
 #include "task/attr.h"
+#include "task/label.h"
 #include "task/substitute.h"
 #include "task/wrapper.h"
 #include "watch/last_tree.h"
@@ -63,6 +66,7 @@ static void set_name(struct tdt_task_record *record, const struct tdt_task_attr 
 static struct tdt_handle *record_new(const struct tdt_future *child, uint32_t fiber,
 				     const struct tdt_task_attr *attr)
 {
+	const struct tdt__poll *poll = tdt__thread.poll;
 	struct tdt_handle *task = tdt__registry_take();
 	struct tdt_task_record *record;
 	uint64_t id = attr->id, now;
@@ -87,6 +91,8 @@ static struct tdt_handle *record_new(const struct tdt_future *child, uint32_t fi
 	if (attr->name != NULL || attr->default_name != NULL)
 		set_name(record, attr);
 	TDT__POKE(record->own_fiber, fiber);
+	if (poll != NULL && TDT__PEEK(poll->task->record.context) != 0)
+		tdt__context_inherit(task, poll->task);
 	if ((attr->flags & TDT_ATTR_CHILD) != 0)
 		TDT__POKE(record->own_hint, TDT__HINT_CHILD);
 	if (fiber == 0) /* fibers get no last tree */
@@ -108,6 +114,7 @@ static void do_as_the_environment_says(void)
 	tdt__counted_by_environment();
 	tdt__watch_by_environment();
 	tdt__recorder_by_environment();
+	tdt__labels_by_environment();
 	/* Release what they did.  Pairs with tdt__task_new(). */
 	atomic_store_explicit(&environment_read, true, memory_order_release);
 }

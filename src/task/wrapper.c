@@ -23,6 +23,7 @@
 #include "registry/registry.h"
 #include "task/handshake.h"
 #include "task/join.h"
+#include "task/label.h"
 #include "task/lost.h"
 #include "task/misuse.h"
 #include "task/panic_hooks.h"
@@ -281,6 +282,12 @@ static inline void left(struct tdt__poll *poll)
 struct recorded {
 	struct tdt__poll poll;
 	struct tdt__record_poll record;
+	struct tdt__label label;
+};
+
+struct labelled {
+	struct tdt__poll poll;
+	struct tdt__label label;
 };
 
 /* `record` is filled in when the poll begins: zeros would cost more than the rest. */
@@ -314,6 +321,7 @@ static inline void left_recorded(struct recorded *recorded)
 {
 	if (UNLIKELY(recorded->poll.task != NULL))
 		end_record(recorded, recorded->poll.task, TDT_PANICKED);
+	tdt__label_end(&recorded->label);
 	left(&recorded->poll);
 }
 
@@ -404,6 +412,8 @@ tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t sin
 		tdt__record_begin(&recorded.record, task);
 	if (only_requested && recorded.record.is_recorded && recorded.record.ring != NULL)
 		recorded.record.detail |= TDT_EVENT_POLL_REQUESTED;
+	if (tdt__labels_on())
+		tdt__label_begin(&recorded.label, task);
 	/* Of a traced future inside another one the runtime reports nothing. */
 	if (only_requested && (word & TDT__TOLD) != 0 && poll->outer == NULL && !follows)
 		tdt__suspect_begin(&suspect, task, poll->requests);
@@ -500,6 +510,14 @@ static inline bool is_only_recorded(const struct tdt_handle *task)
 	       !TDT__PROBED(task__poll__start) && !tdt__record_capture_due();
 }
 
+/* The same if labels are on, and nothing else is. */
+static inline bool is_only_labelled(const struct tdt_handle *task)
+{
+	return tdt__epoch_word() == (task->record.own_epoch | TDT__EPOCH_LABELS) &&
+	       TDT__PEEK(task->record.own_request) == 0 && !TDT__PROBED(task__waker__clone) &&
+	       !TDT__PROBED(task__poll__start);
+}
+
 /* A poll that is only recorded.  Never inlined, so that it takes nothing from plain_poll(). */
 static __attribute__((noinline)) tdt_poll_t tdt__recorded_poll(struct tdt_handle *task,
 								 struct tdt_context *cx)
@@ -511,12 +529,41 @@ static __attribute__((noinline)) tdt_poll_t tdt__recorded_poll(struct tdt_handle
 	init_recorded(&recorded);
 	TDT__POKE(task->record.stack_top, TDT__OWN_TOP());
 	tdt__record_begin(&recorded.record, task);
+	if (tdt__labels_on())
+		tdt__label_begin(&recorded.label, task);
 	enter_poll(&recorded.poll, task);
 	result = tdt__child_poll(task, cx);
 	leave_poll(&recorded.poll);
 	end_record(&recorded, task, result);
 	result = finish_poll(task, given, result, NULL);
 	recorded.poll.task = NULL;
+	TDT__PROBE_UNHOOKED(task__poll__end, task);
+	return result;
+}
+
+/* The same as left(). */
+static inline void left_labelled(struct labelled *labelled)
+{
+	tdt__label_end(&labelled->label);
+	left(&labelled->poll);
+}
+
+/* A poll that is only labelled. */
+static __attribute__((noinline)) tdt_poll_t tdt__labelled_poll(struct tdt_handle *task,
+								struct tdt_context *cx)
+{
+	const struct tdt_waker *given = cx->waker;
+	struct labelled labelled __attribute__((cleanup(left_labelled)));
+	tdt_poll_t result;
+
+	labelled.poll = (struct tdt__poll){ .outer = tdt__thread.poll };
+	TDT__POKE(task->record.stack_top, TDT__OWN_TOP());
+	tdt__label_begin(&labelled.label, task);
+	enter_poll(&labelled.poll, task);
+	result = tdt__child_poll(task, cx);
+	leave_poll(&labelled.poll);
+	result = finish_poll(task, given, result, NULL);
+	labelled.poll.task = NULL;
 	TDT__PROBE_UNHOOKED(task__poll__end, task);
 	return result;
 }
@@ -571,6 +618,8 @@ tdt_poll_t tdt__traced_poll(void *state, struct tdt_context *cx)
 	tdt__barrier_light();
 	if (LIKELY(!is_observed(task)))
 		return plain_poll(task, cx);
+	if (is_only_labelled(task))
+		return tdt__labelled_poll(task, cx);
 	result = tdt__record_aborted(&task->record) ? tdt__abort_poll(task)
 		 : is_only_recorded(task)	    ? tdt__recorded_poll(task, cx)
 						    : tdt__observed_poll(task, cx, since);

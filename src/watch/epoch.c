@@ -7,16 +7,17 @@ struct tdt__epoch tdt__epoch;
 
 pthread_mutex_t tdt__watch_lock = PTHREAD_MUTEX_INITIALIZER;
 
-void tdt__epoch_forked(bool records)
+void tdt__epoch_forked(uint16_t flag, bool set)
 {
-	atomic_store_explicit(&tdt__epoch.now,
-			      (uint16_t)(tdt__epoch_now() | (records ? TDT__EPOCH_RECORDING : 0)),
+	uint16_t rest = (uint16_t)(tdt__epoch_word() & ~flag);
+
+	atomic_store_explicit(&tdt__epoch.now, (uint16_t)(rest | (set ? flag : 0)),
 			      memory_order_relaxed);
 }
 
-void tdt__epoch_record(bool records)
+void tdt__epoch_flag(uint16_t flag, bool set)
 {
 	pthread_mutex_lock(&tdt__watch_lock);
-	tdt__epoch_forked(records);
+	tdt__epoch_forked(flag, set);
 	pthread_mutex_unlock(&tdt__watch_lock);
 }

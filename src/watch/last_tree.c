@@ -100,7 +100,7 @@ static _Atomic uint32_t promised[CLASSES]; /* promises that were not redeemed ye
 static _Atomic size_t usual = NO_CLASS;	   /* the class that first trees need */
 static _Atomic size_t largest = NO_CLASS;  /* the largest class that one needed in this tick */
 
-_Static_assert(TDT__PROMISED + CLASSES - 1 < TDT__EPOCH_RECORDING, "a promise says which size");
+_Static_assert(TDT__PROMISED + CLASSES - 1 < TDT__EPOCH_LABELS, "a promise says which size");
 
 static size_t promised_class(uint16_t own_epoch)
 {

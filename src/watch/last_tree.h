@@ -29,9 +29,9 @@ struct tdt__capture;
 
 /*
  * With a promise, `own_epoch` is this plus the number of the size.  All epochs are smaller, and
- * TDT__EPOCH_RECORDING is larger.
+ * the flags are larger.
  */
-#define TDT__PROMISED 0x7ff0u
+#define TDT__PROMISED 0x3ff0u
 
 static inline bool tdt__is_promised(uint16_t own_epoch)
 {

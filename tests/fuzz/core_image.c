@@ -48,6 +48,7 @@ struct memory {
 	struct tdt_registry_counters counters;
 	struct tdt_registry_slab slab[2];
 	struct tdt_task_record record[4];
+	struct tdt_registry_context context;
 	struct tdt_leaf leaf;
 	struct tdt_leaf_frame calls[2];
 	struct tdt_registry_watched watched;
@@ -98,7 +99,7 @@ static void make_tasks(struct memory *memory)
 		.wait_kind = TDT_WAIT_MUTEX, .wait_count = 1, .wait_owner = 3, .woken = 5,
 		.wait_object = ADDRESS_OF(lock), .wait_name = ADDRESS_OF(file),
 		.tree = ADDRESS_OF(watched), .file = ADDRESS_OF(file), .name = "waits",
-		.poll = BASE,
+		.poll = BASE, .context = ADDRESS_OF(context),
 	};
 	record[1] = (struct tdt_task_record){
 		.state = TDT_TASK_RECORD_POLLING, .id = 2, .polls = 1, .thread = 7,
@@ -113,6 +114,9 @@ static void make_tasks(struct memory *memory)
 	};
 	record[3] = (struct tdt_task_record){
 		.state = TDT_TASK_RECORD_IDLE, .id = 4, .polls = 1, .leaf = ADDRESS_OF(leaf),
+	};
+	memory->context = (struct tdt_registry_context){
+		.context = { .trace_id = { 1 }, .span_id = { 2 }, .valid = 1 },
 	};
 	memory->leaf = (struct tdt_leaf){ .kind = TDT_LEAF_NAMED, .n = 2, .task = 4, .polls = 1 };
 	memory->leaf.frames = (const void *)(uintptr_t)ADDRESS_OF(calls);

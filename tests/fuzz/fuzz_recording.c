@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * The reader of recordings, and all that is made of what it accepts: a copy, a Perfetto trace, the
- * summary, durations, and a dump of the last states.  A copy must be a recording, a trace must be
- * of whole packets, the summary and the dump must be JSON, or text that harms no terminal, and the
- * durations of two spans must be those of the whole.
+ * The reader of recordings, and all that is made of what it accepts: a copy, a Perfetto trace,
+ * spans, the summary, durations, and a dump of the last states.  A copy must be a recording, a
+ * trace must be of whole packets, and spans of whole messages; the summary and the dump must be
+ * JSON, or text that harms no terminal, and the durations of two spans must be those of the whole.
  */
 
 #include <config.h>
@@ -20,6 +20,7 @@
 #include "recording/read.h"
 #include "recording/summary.h"
 #include "symbolize/modules.h"
+#include "tree-printer/otlp.h"
 #include "tree-printer/perfetto.h"
 #include "tree-printer/summaries.h"
 
@@ -92,6 +93,21 @@ static void write_trace(const struct tdt__recording *recording)
 	CLAIM(fclose(out) == 0);
 	claim_packets((const unsigned char *)bytes, n);
 	free(bytes);
+}
+
+static int claim_message(void *arg, const void *message, size_t n, uint64_t spans)
+{
+	(void)arg;
+	(void)spans;
+	claim_packets(message, n);
+	return 0;
+}
+
+static void write_spans(const struct tdt__recording *recording)
+{
+	struct tdt__otlp_counts counts;
+
+	CLAIM(tdt__otlp_write(recording, 0, claim_message, NULL, &counts) == 0);
 }
 
 /* The summary in a form.  Modules may name any file, so no names are looked up. */
@@ -217,6 +233,7 @@ static void read_block(const void *bytes, size_t size, bool must)
 		return;
 	read_items(recording);
 	write_trace(recording);
+	write_spans(recording);
 	sum_up(recording);
 	count_durations(recording);
 	dump_last(recording);

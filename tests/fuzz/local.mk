@@ -59,7 +59,7 @@ fuzz_ustack = tests/fuzz/fuzz_ustack.c tests/fuzz/fuzz.h \
 	cli/read_json.h \
 	cli/read_parts.c \
 	cli/read_parts.h
-fuzz_recording = tests/fuzz/fuzz_recording.c tests/fuzz/fuzz.h
+fuzz_recording = tests/fuzz/fuzz_recording.c tests/fuzz/fuzz.h tree-printer/otlp.c
 fuzz_serve = tests/fuzz/fuzz_serve.c tests/fuzz/fuzz.h \
 	cli/apart.c \
 	cli/apart.h \

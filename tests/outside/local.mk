@@ -32,8 +32,12 @@ tests_outside_make_trace_SOURCES = tests/outside/make_trace.c $(tests_recording_
 tests_outside_make_trace_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS)
 tests_outside_make_trace_LDADD = libtdt-core.la
 
-# A program whose recording is looked at, and that knows what it did.
+# A program whose recording is looked at, and that knows what it did; and one of traces.
 if RUNTIME
+check_PROGRAMS += tests/outside/traced
+tests_outside_traced_SOURCES = tests/outside/traced.c tests/lib/at_rest.h tests/lib/must.h
+tests_outside_traced_CFLAGS = $(AM_CFLAGS)
+tests_outside_traced_LDADD = $(tests_rt)
 check_PROGRAMS += tests/outside/recorded
 tests_outside_recorded_SOURCES = tests/outside/recorded.c tests/lib/must.h
 tests_outside_recorded_CFLAGS = $(AM_CFLAGS)
@@ -65,6 +69,13 @@ check_PROGRAMS += tests/outside/planted
 tests_outside_planted_SOURCES = tests/outside/planted.c tests/lib/must.h
 tests_outside_planted_CFLAGS = $(AM_CFLAGS)
 tests_outside_planted_LDADD = libtdt.la -ldl -lpthread
+
+# Tasks with trace contexts.
+check_PROGRAMS += tests/outside/spans
+tests_outside_spans_SOURCES = tests/outside/spans.c tests/lib/idle.c tests/lib/idle.h \
+	tests/lib/must.h
+tests_outside_spans_CFLAGS = $(AM_CFLAGS)
+tests_outside_spans_LDADD = libtdt.la -lpthread
 
 # Benchmarks, and what looks at what they print.  With sanitizers they make long runs, and no
 # figures.
@@ -224,6 +235,8 @@ EXTRA_DIST += \
 	tests/outside/chat.py \
 	tests/outside/matrix.py \
 	tests/outside/matrix.tsv \
+	tests/outside/otlp.proto \
+	tests/outside/otlp.py \
 	tests/outside/perfetto.proto \
 	tests/outside/profile.proto \
 	tests/outside/rust/tree.rs
@@ -243,6 +256,7 @@ dist_check_SCRIPTS += \
 	tests/outside/tools.sh \
 	tests/outside/tdt_rest.sh \
 	tests/outside/walk.sh \
+	tests/outside/otlp.sh \
 	tests/outside/perfetto.sh \
 	tests/outside/ghosts.sh \
 	tests/outside/over.sh \
@@ -279,6 +293,7 @@ dist_check_SCRIPTS += \
 	tests/outside/tdt_targets.sh \
 	tests/outside/tdt_requests.sh \
 	tests/outside/tdt_top.sh \
+	tests/outside/tdt_trace.sh \
 	tests/outside/tdt_examples.sh \
 	tests/outside/callbacks.sh \
 	tests/outside/crates_race.sh \

@@ -31,7 +31,7 @@ record()
 	return $status
 }
 
-claim "a file or the summary must be wanted" fails "-o OUT or --summary" record 1
+claim "a file or the summary must be wanted" fails "-o OUT, --otlp=OUT or --summary" record 1
 claim "a target is needed" fails "the target is missing" record --summary
 claim "and only one" fails "more than one target" record --summary 1 2
 claim "a time that is none" fails "not a time.*: soon" record --summary -d soon 1

@@ -39,10 +39,10 @@ declared()
 		tr -d ' (' | sort
 }
 
-# mapped MAP: with the names that trees need (src/base/leaf_poll.h).
+# mapped MAP: with the names that trees need (src/base/leaf_poll.h), and that of OpenTelemetry.
 mapped()
 {
-	sed -n 's/^\t\(tdt[._].*\);$/\1/p' "$top_srcdir/$1" | sort
+	sed -n 's/^\t\(tdt[._].*\|otel_.*\);$/\1/p' "$top_srcdir/$1" | sort
 }
 
 # exported LIBRARY
@@ -71,7 +71,7 @@ claim_exports()
 {
 	declared "$1" >"$tmp/declared"
 	mapped "$2" >"$tmp/all"
-	grep -v '[.]' "$tmp/all" >"$tmp/mapped"
+	grep -v '[.]\|^otel_' "$tmp/all" >"$tmp/mapped"
 	exported "$1" >"$tmp/exported"
 	sed "s/\$/@@$3/" "$tmp/all" >"$tmp/versioned"
 	echo "$3" >>"$tmp/versioned"
@@ -101,6 +101,13 @@ claim_exports()
 }
 
 claim_exports libtdt src/libtdt.map TDT_0.1 tdt.3
+
+# The readers of OTEP 4947 look for the symbol, and for one of these relocations.
+readelf -W --dyn-syms "$libs/libtdt.so" | grep otel_thread_ctx_v1 >"$tmp/label"
+claim "the label of a thread is thread-local" grep -q ' TLS .* DEFAULT ' "$tmp/label"
+readelf -W -r "$libs/libtdt.so" | grep otel_thread_ctx_v1 >"$tmp/label"
+cat "$tmp/label"
+claim "and dynamic" grep -q 'TLSDESC\|DTPMOD' "$tmp/label"
 
 # libunwind exports the C++ unwinder too, and must not get in its way.
 grep -E "^lib(gcc_s|unwind)[.-]" "$tmp/needed" | sed "s/[.-].*//" | uniq >"$tmp/unwinders"

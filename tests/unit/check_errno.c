@@ -250,6 +250,16 @@ TEST(the_first_watch)
 	KEEPS_ERRNO(ck_assert_int_eq(tdt_watch(0, NULL), 0));
 }
 
+TEST(the_first_trace_context)
+{
+	const struct tdt_trace_context context = { .trace_id = { 1 }, .span_id = { 1 } };
+
+	KEEPS_ERRNO(ck_assert_int_eq(tdt_context_labels(true), 0));
+	start();
+	KEEPS_ERRNO(ck_assert_int_eq(tdt_task_context(task.traced.handle, &context), 0));
+	KEEPS_ERRNO(poll_now(&task));
+}
+
 TEST(the_first_dump_on_signal)
 {
 	KEEPS_ERRNO(ck_assert_int_eq(tdt_dump_on_signal(SIGUSR2, NULL), 0));

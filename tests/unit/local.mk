@@ -34,6 +34,7 @@ tests_unit_core = \
 	tests/unit/tree-printer/check_dump_text \
 	tests/unit/tree-printer/check_fold \
 	tests/unit/tree-printer/check_json \
+	tests/unit/tree-printer/check_otlp \
 	tests/unit/tree-printer/check_perfetto \
 	tests/unit/tree-printer/check_summary_forms \
 	tests/unit/tree-printer/check_perfetto_names \
@@ -45,6 +46,7 @@ tests_unit_core = \
 	tests/unit/cli/check_options \
 	tests/unit/cli/check_pieces \
 	tests/unit/cli/check_task_groups \
+	tests/unit/cli/check_post \
 	tests/unit/cli/check_text_table \
 	tests/unit/cli/check_compare \
 	tests/unit/cli/check_serve \
@@ -103,6 +105,8 @@ tests_unit_core = \
 	tests/unit/recorder/check_rings \
 	tests/unit/recorder/check_user \
 	tests/unit/task/check_abort \
+	tests/unit/task/check_context \
+	tests/unit/task/check_label \
 	tests/unit/task/check_attr \
 	tests/unit/task/check_concurrent \
 	tests/unit/task/check_fibers \
@@ -267,6 +271,9 @@ tests_unit_tree_printer_check_json_SOURCES = \
 	tests/unit/tree-printer/check_json.c cli/read_dump.c cli/read_json.c cli/read_parts.c
 tests_unit_tree_printer_check_json_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
 tests_unit_tree_printer_check_json_LDADD = $(tests_memory) $(on_core) $(JANSSON_LIBS)
+tests_unit_tree_printer_check_otlp_SOURCES = \
+	tests/unit/tree-printer/check_otlp.c tree-printer/otlp.c
+tests_unit_tree_printer_check_otlp_LDADD = $(tests_memory) $(on_core)
 tests_unit_tree_printer_check_perfetto_CFLAGS = $(tests_cflags) $(ZLIB_CFLAGS)
 tests_unit_tree_printer_check_perfetto_LDADD = $(tests_memory) $(on_core) $(ZLIB_LIBS)
 tests_unit_tree_printer_check_print_LDADD = $(tests_memory) $(on_lib)
@@ -279,6 +286,8 @@ tests_unit_cli_check_apart_LDADD = $(on_nothing)
 tests_unit_cli_check_metrics_page_SOURCES = tests/unit/cli/check_metrics_page.c cli/metrics_page.c
 tests_unit_cli_check_options_SOURCES = \
 	tests/unit/cli/check_options.c cli/option_table.c cli/options.c cli/program.c
+tests_unit_cli_check_post_SOURCES = tests/unit/cli/check_post.c cli/post.c
+tests_unit_cli_check_post_LDADD = $(on_nothing)
 tests_unit_cli_check_text_table_SOURCES = tests/unit/cli/check_text_table.c cli/text_table.c
 tests_unit_cli_check_text_table_LDADD = $(on_core)
 tests_unit_cli_check_compare_SOURCES = tests/unit/cli/check_compare.c cli/compare.c
@@ -397,6 +406,7 @@ tests_unit_recorder_check_recorder_LDADD = $(tests_memory) $(on_core)
 # src/task/
 
 tests_unit_task_check_concurrent_LDADD = $(on_lib)
+tests_unit_task_check_context_LDADD = $(tests_memory) $(on_core)
 tests_unit_task_check_edges_LDADD = $(on_rt)
 tests_unit_task_check_fibers_LDADD = $(tests_memory) $(on_core)
 tests_unit_task_check_handshake_LDFLAGS = -Wl,--wrap=tdt__barrier_heavy
@@ -414,6 +424,7 @@ tests_unit_task_check_kept_naive_SOURCES = tests/unit/task/check_kept.c src/task
 tests_unit_task_check_kept_naive_CFLAGS = \
 	$(tests_cflags) $(LIB_CFLAGS) $(LIBUNWIND_CFLAGS) \
 	-include $(srcdir)/tests/lib/naive_kept.h
+tests_unit_task_check_label_LDADD = $(on_lib)
 tests_unit_task_check_leaf_LDADD = $(tests_memory) $(on_core)
 tests_unit_task_check_leaves_LDADD = $(on_lib)
 tests_unit_task_check_attr_LDADD = $(tests_memory) $(on_lib)

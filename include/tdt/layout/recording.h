@@ -188,7 +188,8 @@ enum tdt_event_kind {
 	TDT_EVENT_STATE = 16,
 	TDT_EVENT_LOCK = 17,
 	TDT_EVENT_RUN = 18,
-	TDT_EVENT_LOST = 19
+	TDT_EVENT_LOST = 19,
+	TDT_EVENT_CONTEXT = 20
 };
 
 #define TDT_EVENT_POLL_REQUESTED 8 /* a bit of `detail` */
@@ -256,10 +257,14 @@ enum tdt_recorded_state {
  * LOST    `task` went on a second before `time`, or somewhat earlier, when it was polled for a
  *         request, and nobody had woken it (struct tdt_registry_lost in tdt/layout/registry.h).
  *         `c`: how long it had waited, in nanoseconds.
+ * CONTEXT From `time` on `task` has another trace context (tdt_task_context()).  Payload: the 28
+ *         bytes of the struct tdt_trace_context (tdt/context.h); none: it has no context any more.
+ *         `c`: the task that was being polled on the thread that set it; 0: none.
  *
  * An *identity* is this payload: 8 bytes, the parent's id; 4 bytes, the line where the task was
- * spawned; 4 bytes, the column; the task's name with a NUL; the name of the file with a NUL.  A
- * name that is unknown is empty.  Texts that do not fit are cut.
+ * spawned; 4 bytes, the column; the task's name with a NUL; the name of the file with a NUL; and
+ * if the task has a trace context at that time, as a new one has which inherits it, 28 bytes as
+ * with CONTEXT.  A name that is unknown is empty.  Texts that do not fit are cut.
  *
  * The service's ring contains START, STOP, CLOCK, MODULE, TASK, STATE, LOST, and STACK of polls
  * that were found going on.  The rings of what is remarkable contain THREAD, POLL, DELAY, END of

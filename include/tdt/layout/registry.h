@@ -148,6 +148,17 @@
  * the list at `leaf` is then one less than the record's, the list says where the task came from.
  * The same holds for a task whose `poll` is TDT_TASK_RECORD_REPORTED, except that it has no list.
  *
+ * Trace contexts
+ *
+ * A task may have a trace context (tdt/context.h), which may be taken away and given to another
+ * task at any time.  To read it while the process runs:
+ *
+ *	1. Read the record as above.  Go on if `context` is not 0.
+ *	2. Read the struct tdt_registry_context there, then the record's `context` and `seq`, and
+ *	   then the struct's `seq` again.
+ *	3. If the struct's `seq` is odd or has changed, or the record's `context` has, go back to 2
+ *	   with the new one.  If the record's `seq` has changed, go back to 1.
+ *
  * Counting
  *
  * Each field of the struct tdt_registry_counters is a part of a sum: add up that field of all
@@ -167,6 +178,7 @@
 
 #include <stdint.h>
 
+#include <tdt/context.h>
 #include <tdt/decls.h>
 
 TDT_DECLS_BEGIN
@@ -329,16 +341,23 @@ struct tdt_task_record {
 	uint64_t suspended_sp; /* @240 after that return */
 	uint64_t suspended_fp; /* @248 */
 
-	/*
-	 * For a search for holders of the waker: if `waker_with` is not 0, each holder keeps the
-	 * two words `waker` and `waker_with` side by side (a Rust waker: data and vtable), and
-	 * `waker` is not the address of a struct tdt_waker.
-	 */
-	uint64_t waker_with;  /* @256 */
+	uint64_t context;     /* @256 address of a struct tdt_registry_context; 0: none.  See "Trace
+				      contexts" above */
 	uint64_t leaf;        /* @264 address of a struct tdt_leaf (tdt/integrate/leaf.h), the list
 				      at which the task waits; 0: none.  See "Lists" above */
 	uint64_t joiners;     /* @272 address of memory of a future that awaits this task's end;
 				      0: none, or unknown */
+};
+
+/* The trace context of a task, or of several.  The struct stays, and is used again. */
+struct tdt_registry_context {
+	uint32_t own_next;  /* @0   this field and the next are private to libtdt */
+	uint32_t own_index; /* @4 */
+	struct tdt_trace_context context; /* @8 */
+	uint32_t seq;       /* @36  odd while the struct is written; another value after each
+				    change of it */
+	uint32_t own_refs;  /* @40  private to libtdt */
+	uint32_t reserved;  /* @44 */
 };
 
 /*

@@ -109,6 +109,7 @@ fn compiler(out: &Path) -> cc::Build {
         "-mno-omit-leaf-frame-pointer",
         "-fno-partial-inlining",
         "-fno-plt",
+        "-mtls-dialect=gnu2",
         "-g",
     ] {
         build.flag_if_supported(flag);

@@ -171,6 +171,16 @@ pub struct tdt_wait {
 }
 
 #[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct tdt_trace_context {
+    pub trace_id: [u8; 16],
+    pub span_id: [u8; 8],
+    pub valid: u8,
+    pub flags: u8,
+    pub attrs_size: u16,
+}
+
+#[repr(C)]
 #[derive(Debug)]
 pub struct tdt_task_info {
     pub size: usize,
@@ -208,6 +218,7 @@ pub struct tdt_task_info {
     pub untraced: u32,
     pub child: u32,
     pub aborted: u32,
+    pub context: tdt_trace_context,
 }
 
 pub type tdt_node_kind = c_uint;
@@ -447,6 +458,9 @@ extern "C" {
     // tdt/join.h
     pub fn tdt_join(handle: *mut tdt_handle, outcome: *mut c_int) -> tdt_future;
     pub fn tdt_task_abort(handle: *mut tdt_handle) -> c_int;
+
+    // tdt/context.h
+    pub fn tdt_task_context(handle: *mut tdt_handle, context: *const tdt_trace_context) -> c_int;
 
     // tdt/integrate/hooks.h
     pub fn tdt_worker_thread_start(attr: *const tdt_worker_attr);

@@ -66,4 +66,6 @@ nothing! {
     tdt_lock_hand(lock: *mut tdt_lock, task: u64);
     tdt_leaf_waits_on_lock(lock: *const tdt_lock, name: *const c_char);
     tdt_task_id_base(first: u64) -> c_int = 0;
+    tdt_task_context(handle: *mut tdt_handle, context: *const tdt_trace_context)
+        -> c_int = -UNTRACED;
 }

@@ -75,8 +75,9 @@ fn claims() -> String {
             state_ns, polls, parent, woken_ns, woken_by, age_ns, polls_since, thread, n_waits,
             waits, syscall, leaves_unsure, requested, unknown_stack, asked,
             spawned_ns, polled_ns, leaves_known, moved, busy_polls, busy_ns, lost_times, untraced,
-            child, aborted
+            child, aborted, context
         }
+        tdt_trace_context { trace_id, span_id, valid, flags, attrs_size }
         tdt_frame {
             size, kind, cut, pc, function, file, directory, line, column, module, module_offset,
             symbol, symbol_offset, build_id, inlined, guessed, unnamed, reserved, also,

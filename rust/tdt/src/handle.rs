@@ -30,7 +30,6 @@ impl Handle {
     }
 
     /// Null if the future is not traced.
-    #[cfg(feature = "tokio-hooks")]
     pub(crate) fn as_raw(&self) -> *mut sys::tdt_handle {
         self.0
     }

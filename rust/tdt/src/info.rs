@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tdt_sys as sys;
 
+use crate::context::TraceContext;
 use crate::text::{known, text};
 
 /// In which state a task is, or a request found it.
@@ -138,6 +139,8 @@ pub struct TaskInfo {
     pub system_call: Option<String>,
     /// What the leaves wait for, as far as they report it.
     pub waits: Vec<Wait>,
+    /// For which request of a distributed trace it works.
+    pub trace_context: Option<TraceContext>,
 }
 
 impl TaskInfo {
@@ -173,6 +176,7 @@ impl TaskInfo {
             system_call: owned(info.syscall),
             // SAFETY: each points to a wait of the library.
             waits: waits.iter().map(|wait| Wait::of(unsafe { &**wait })).collect(),
+            trace_context: TraceContext::of(&info.context),
         }
     }
 }

@@ -8,6 +8,7 @@
 
 #[cfg(feature = "tokio-hooks")]
 mod adopt;
+mod context;
 mod dump;
 mod error;
 mod handle;
@@ -27,6 +28,7 @@ mod trace;
 mod traced;
 mod waker;
 
+pub use context::{set_trace_context, TraceContext};
 pub use dump::{
     current_id, dump, dump_json_to, dump_on_signal, dump_on_signal_to, dump_to, listen, tasks,
     watch, TaskEntry,

@@ -108,6 +108,26 @@ TEST(a_copy_of_a_registry_is_none)
 	look_away();
 }
 
+TEST(the_trace_context_of_a_task_is_read)
+{
+	const struct tdt_trace_context context = { .trace_id = { 1 }, .span_id = { 2 } };
+	struct tdt_traced with = make("with", pend), without = make("without", pend);
+	const struct tdt_trace_context *read;
+
+	ck_assert_int_eq(tdt_task_context(with.handle, &context), 0);
+	look_around();
+	read = &task_named("with")->member.info.context;
+	ck_assert_uint_eq(read->valid, 1);
+	ck_assert_mem_eq(read->trace_id, context.trace_id, sizeof read->trace_id);
+	ck_assert_mem_eq(read->span_id, context.span_id, sizeof read->span_id);
+	ck_assert_uint_eq(task_named("without")->member.info.context.valid, 0);
+	look_away();
+	tdt_future_drop(&with.future);
+	tdt_future_drop(&without.future);
+	tdt_handle_unref(with.handle);
+	tdt_handle_unref(without.handle);
+}
+
 TEST(tasks_are_as_they_were_made)
 {
 	struct tdt_traced waits = make("waits", pend), fresh = make("fresh", pend),

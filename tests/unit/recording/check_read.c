@@ -447,6 +447,54 @@ TEST(tasks_have_the_identity_that_events_gave_them)
 	ck_assert_uint_eq(tdt__recording_task(recording, 10), TDT__RECORDED_NONE);
 }
 
+static void add_context(unsigned to, uint64_t time, uint8_t trace)
+{
+	const struct tdt_trace_context context = {
+		.trace_id = { trace }, .span_id = { 1 }, .valid = 1
+	};
+	const struct tdt_event event = { .kind = TDT_EVENT_CONTEXT, .time = time, .task = 7 };
+
+	maker_add(maker, to, event, &context, trace != 0 ? sizeof context : 0);
+}
+
+/* The first bytes of the traces that the items say; 0: none. */
+static void expect_contexts(const char *expected)
+{
+	struct tdt__recording_cursor cursor;
+	struct tdt__recorded_item item;
+	struct tdt_trace_context context;
+	char found[64] = "";
+
+	ck_assert_int_eq(tdt__recording_begin(&cursor, recording), 0);
+	while (tdt__recording_next(&cursor, &item))
+		if (tdt__recorded_context(recording, &item, &context))
+			sprintf(found + strlen(found), "%d ",
+				context.valid == 1 ? context.trace_id[0] : 0);
+	tdt__recording_end(&cursor);
+	ck_assert_str_eq(found, expected);
+}
+
+/* An identity without a context says that the task has none; what a runtime reports does not. */
+TEST(a_task_has_the_trace_context_that_was_set_last)
+{
+	const struct tdt_event reported = { .kind = TDT_EVENT_SPAWN, .time = 500, .task = 7 };
+	unsigned second = maker_ring(maker, TDT_RING_POLLS, 64, 12);
+
+	add_context(ring, 300, 3);
+	maker_wake(maker, ring, 350, 7, 0);
+	add_context(ring, 400, 0);
+	add_context(ring, 450, 5);
+	maker_add(maker, ring, reported, NULL, 0);
+	maker_identity(maker, second, TDT_EVENT_SPAWN, 100, 7, 0, 0, "conn 7", "f.c", 1);
+	add_context(second, 200, 2);
+	open_block();
+	expect_contexts("0 2 3 0 5 ");
+	ck_assert_uint_eq(recording->n_tasks, 1);
+	ck_assert_uint_eq(recording->task[0].context.valid, 1);
+	ck_assert_uint_eq(recording->task[0].context.trace_id[0], 5);
+	ck_assert_str_eq(recording->task[0].name, "conn 7");
+}
+
 TEST(modules_and_stacks_are_found)
 {
 	static const uint64_t pcs[] = { 0x401000, 0x402000, 0x403000 };

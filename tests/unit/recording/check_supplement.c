@@ -30,8 +30,8 @@ static void end(void)
 	maker_free(maker);
 }
 
-static void add_task(struct tdt__supplement *supplement, uint64_t id, const char *name,
-		     const char *file)
+static void add_task_of(struct tdt__supplement *supplement, uint64_t id, const char *name,
+			const char *file, const struct tdt_trace_context *context)
 {
 	struct tdt_task_record record = { .parent = 3, .line = 88, .column = 5 };
 	const struct tdt_event event = {
@@ -41,7 +41,15 @@ static void add_task(struct tdt__supplement *supplement, uint64_t id, const char
 
 	strncpy(record.name, name, sizeof record.name - 1);
 	tdt__supplement_add(supplement, &event, payload,
-			    tdt__describe_task(&record, file, payload));
+			    tdt__describe_task(&record, file, context, payload));
+}
+
+static void add_task(struct tdt__supplement *supplement, uint64_t id, const char *name,
+		     const char *file)
+{
+	static const struct tdt_trace_context none;
+
+	add_task_of(supplement, id, name, file, &none);
 }
 
 static void add_module(struct tdt__supplement *supplement, const char *build_id, const char *path)
@@ -101,6 +109,29 @@ TEST(what_is_added_is_read)
 	ck_assert_uint_eq(clock[n - 1].ticks, 20000000);
 	ck_assert_uint_eq(clock[n - 1].boot, 300);
 	ck_assert_uint_eq(clock[n - 1].real, 400);
+	tdt__recording_close(recording);
+}
+
+/* 0: a short name of a file, 1: the longest one */
+TEST(a_trace_context_is_behind_the_names, .to = 2)
+{
+	const struct tdt_trace_context context = {
+		.trace_id = { 1, [15] = 2 }, .span_id = { 3 }, .valid = 1, .flags = 4
+	};
+	struct tdt__supplement supplement = { 0 };
+	struct tdt__recording *recording;
+	char file[300] = "f.c";
+
+	if (_i == 1)
+		memset(file, 'f', sizeof file - 1);
+	begin();
+	copy = maker_block(maker, &size);
+	add_task_of(&supplement, 7, "conn 1", file, &context);
+	ck_assert_int_eq(tdt__supplement_append(&supplement, &copy, &size), 0);
+	ck_assert_int_eq(tdt__recording_open(&recording, copy, size), 0);
+	ck_assert_mem_eq(&task_of(recording, 7)->context, &context, sizeof context);
+	ck_assert_str_eq(task_of(recording, 7)->name, "conn 1");
+	ck_assert_uint_eq(strlen(task_of(recording, 7)->file), _i == 0 ? 3 : 191);
 	tdt__recording_close(recording);
 }
 

@@ -42,6 +42,10 @@ static struct tdt_trace *everything(void)
 				       .syscall = "read",
 				       .unknown_stack = 1,
 				       .leaves_known = TDT_LEAVES_UNKNOWN,
+				       .context = { .trace_id = { 0x4b, [15] = 0x36 },
+						    .span_id = { [7] = 0xb7 },
+						    .valid = 1,
+						    .flags = 1 },
 				       .waits = list,
 				       .n_waits = 2 };
 	struct tdt_trace *trace = tdt_trace_new(&info);
@@ -67,7 +71,8 @@ static const char everything_json[] =
     "\"leaves_unsure\":2,\"leaves_elsewhere\":4,\"leaves_lost\":5,"
     "\"parent\":\"18446744073709551615\",\"woken_ns\":6,\"woken_by\":7,"
     "\"age_ns\":8,\"polls_since\":9,\"thread\":4294967295,\"syscall\":\"read\","
-    "\"unknown_stack\":1,\"waits\":["
+    "\"unknown_stack\":1,"
+    "\"traceparent\":\"00-4b000000000000000000000000000036-00000000000000b7-01\",\"waits\":["
     "{\"kind\":\"mutex\",\"object\":\"0xffffffffffffffff\",\"owner\":\"18446744073709551615\","
     "\"owner_name\":\"o\",\"name\":\"room \\\"1\\\"\"},"
     "{\"kind\":\"timer\",\"name\":\"\\uFFFD\"}]},\"nodes\":[{\"id\":0,\"kind\":\"task\"},"

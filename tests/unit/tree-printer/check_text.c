@@ -106,6 +106,12 @@ TEST(the_task_s_line_tells_what_is_known)
 		  "task 4 runnable, no leaves, aborted by task 3\n" },
 		{ { .id = 2, .state = TDT_TASK_RUNNING, .aborted = 1 },
 		  "task 2 running, no leaves, aborted\n" },
+		{ { .id = 2,
+		    .leaves = 1,
+		    .parent = 1,
+		    .context = { .trace_id = { 1 }, .span_id = { 2 }, .valid = 1 } },
+		  "task 2 pending, 1 leaf, spawned by task 1, trace "
+		  "01000000000000000000000000000000 span 0200000000000000\n" },
 		{ { .id = 5, .leaves_elsewhere = 1 },
 		  "task 5 pending, no leaves, 1 more on other threads\n" },
 		{ { .id = 5, .leaves = 2, .leaves_elsewhere = 3, .leaves_lost = 4 },
