@@ -58,6 +58,14 @@ void tdt__print_tree(struct tdt__out *out, const struct tdt__string *head,
 		     struct tdt__reading *reading);
 
 /*
+ * Write the lines that tdt__print_tree() draws as an array of rows, each of them an array: the
+ * depth, from 1; the text; how many leaves wait there; and how many siblings the line stands for.
+ * Lack of memory is kept in `out`.
+ */
+void tdt__json_tree(struct tdt__json *json, const char *key, const struct tdt_node *root,
+		    struct tdt__frames *frames);
+
+/*
  * Print the stacks of a tree as folded stacks, counted for `tasks` tasks that share the tree.
  * `task` is the first frame of each stack, already escaped.
  */
