@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* tdt bt: where the tasks of a process wait, as call trees. */
 
+#include "cli/bt.h"
+
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "cli/answer.h"
-#include "cli/tdt.h"
-#include "cli/last.h"
 #include "reader/last_dump.h"
 #include "symbolize/modules.h"
 #include "tree-printer/dumps.h"
 #include "tree-printer/terminal.h"
-
-struct bt_command {
-	struct options options;
-	struct tdt__task_choice choice;
-};
 
 struct bt_printing {
 	const struct tdt_snapshot *snapshot;
@@ -47,7 +42,7 @@ static int print_snapshot(FILE *file, void *arg)
 						   tdt__clock() + NAMING_TIME);
 }
 
-static int dump_registry(void *arg, struct outside *outside, size_t registry)
+int bt_registry(void *arg, struct outside *outside, size_t registry)
 {
 	struct bt_command *command = arg;
 	struct bt_printing printing;
@@ -69,7 +64,7 @@ static int dump_registry(void *arg, struct outside *outside, size_t registry)
 	return status;
 }
 
-static int dump_recording(void *arg, struct last *last)
+int bt_recording(void *arg, struct last *last)
 {
 	struct bt_command *command = arg;
 	struct tdt__findings *findings =
@@ -91,8 +86,8 @@ int command_bt(int argc, char **argv)
 	struct bt_command command = { .options.max_requests = 1000 };
 	struct work work = { .options = &command.options,
 			     .command = &command,
-			     .registry = dump_registry,
-			     .recording = dump_recording,
+			     .registry = bt_registry,
+			     .recording = bt_recording,
 			     .again = true };
 	int status;
 

@@ -36,6 +36,7 @@ tdt_SOURCES = \
 	cli/bound.c \
 	cli/bound.h \
 	cli/bt.c \
+	cli/bt.h \
 	cli/metrics.c \
 	cli/metrics_page.c \
 	cli/metrics_page.h \
@@ -62,6 +63,11 @@ tdt_SOURCES = \
 	cli/record_write.c \
 	cli/recordings.c \
 	cli/recordings.h \
+	cli/report.c \
+	cli/report.h \
+	cli/report_page.c \
+	cli/report_redact.c \
+	cli/report_timeline.c \
 	cli/stacks.c \
 	cli/stacks.h \
 	cli/serve.c \
@@ -91,6 +97,15 @@ tdt_SOURCES = \
 tdt_CFLAGS = $(AM_CFLAGS) $(INSTALLED_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS) \
 	$(NCURSES_CFLAGS) $(ZLIB_CFLAGS)
 tdt_LDADD = libtdt-reader.la libtdt-core.la $(JANSSON_LIBS) $(NCURSES_LIBS) $(ZLIB_LIBS)
+
+# What a page of tdt report has besides its data, as C.
+page_files = $(srcdir)/cli/report.html $(srcdir)/cli/report.css $(srcdir)/cli/report.js
+$(tdt_OBJECTS): cli/report.inc
+cli/report.inc: $(srcdir)/cli/embed.awk $(page_files)
+	$(AM_V_GEN)$(MKDIR_P) cli && $(AWK) -f $(srcdir)/cli/embed.awk $(page_files) >$@.new && \
+		mv $@.new $@
+CLEANFILES += cli/report.inc cli/report.inc.new
+EXTRA_DIST += cli/embed.awk cli/report.html cli/report.css cli/report.js
 
 # The old name of tdt print.
 CLEANFILES += tdt-tree

@@ -23,6 +23,7 @@ enum command_number {
 	COMMAND_METRICS,
 	COMMAND_DIFF,
 	COMMAND_RECORD,
+	COMMAND_REPORT,
 	COMMAND_PRINT,
 	COMMAND_SET,
 	COMMANDS_OF_TDT, /* the numbers before are commands of tdt, in the order of its help */
@@ -103,6 +104,8 @@ struct options {
 	const char *output, *listen, *perfetto;
 	bool all_processes;
 	bool summary;
+	bool redact;
+	bool for_page; /* a recording is printed for tdt report.  Not an option of the user's. */
 };
 
 /* "waiting", "runnable", "polling", "ended", "unknown", NULL. */
