@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* tdt bt: where the tasks of a process wait, as call trees. */
 
+#include "cli/bt.h"
+
 #include <stdlib.h>
 
 #include "cli/answer.h"
-#include "cli/tdt.h"
-#include "cli/last.h"
 #include "reader/last_dump.h"
 #include "symbolize/modules.h"
 #include "tree-printer/dumps.h"
 #include "tree-printer/terminal.h"
-
-struct bt_command {
-	struct options options;
-	struct tdt__task_choice choice;
-};
 
 struct bt_printing {
 	const struct tdt_snapshot *snapshot;
@@ -63,7 +58,7 @@ static int choose_by_trace(struct bt_command *command, struct outside *outside, 
 	return status;
 }
 
-static int dump_registry(void *arg, struct outside *outside, size_t registry)
+int bt_registry(void *arg, struct outside *outside, size_t registry)
 {
 	struct bt_command *command = arg;
 	struct bt_printing printing;
@@ -87,7 +82,7 @@ static int dump_registry(void *arg, struct outside *outside, size_t registry)
 	return status;
 }
 
-static int dump_recording(void *arg, struct last *last)
+int bt_recording(void *arg, struct last *last)
 {
 	struct bt_command *command = arg;
 	const char *trace = command->options.trace;
@@ -111,8 +106,8 @@ int command_bt(int argc, char **argv)
 	struct bt_command command = { .options.max_requests = 1000 };
 	struct work work = { .options = &command.options,
 			     .command = &command,
-			     .registry = dump_registry,
-			     .recording = dump_recording,
+			     .registry = bt_registry,
+			     .recording = bt_recording,
 			     .again = true };
 	int status;
 

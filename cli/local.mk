@@ -38,6 +38,7 @@ tdt_SOURCES = \
 	cli/bt.c \
 	cli/metered.c \
 	cli/metered.h \
+	cli/bt.h \
 	cli/metrics.c \
 	cli/metrics_page.c \
 	cli/metrics_page.h \
@@ -73,6 +74,11 @@ tdt_SOURCES = \
 	cli/recordings.h \
 	cli/scrape.c \
 	cli/scrape.h \
+	cli/report.c \
+	cli/report.h \
+	cli/report_page.c \
+	cli/report_redact.c \
+	cli/report_timeline.c \
 	cli/stacks.c \
 	cli/stacks.h \
 	cli/serve.c \
@@ -106,6 +112,15 @@ tdt_SOURCES = \
 tdt_CFLAGS = $(AM_CFLAGS) $(INSTALLED_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS) \
 	$(NCURSES_CFLAGS) $(ZLIB_CFLAGS)
 tdt_LDADD = libtdt-reader.la libtdt-core.la $(JANSSON_LIBS) $(NCURSES_LIBS) $(ZLIB_LIBS)
+
+# What a page of tdt report has besides its data, as C.
+page_files = $(srcdir)/cli/report.html $(srcdir)/cli/report.css $(srcdir)/cli/report.js
+$(tdt_OBJECTS): cli/report.inc
+cli/report.inc: $(srcdir)/cli/embed.awk $(page_files)
+	$(AM_V_GEN)$(MKDIR_P) cli && $(AWK) -f $(srcdir)/cli/embed.awk $(page_files) >$@.new && \
+		mv $@.new $@
+CLEANFILES += cli/report.inc cli/report.inc.new
+EXTRA_DIST += cli/embed.awk cli/report.html cli/report.css cli/report.js
 
 # The old name of tdt print.
 CLEANFILES += tdt-tree

@@ -34,11 +34,12 @@ static const char *const top_keys[] = { "suspicion", "for", "age", "polls", "nam
 #define METRICS (1u << COMMAND_METRICS)
 #define DIFF (1u << COMMAND_DIFF)
 #define RECORD (1u << COMMAND_RECORD)
+#define REPORT (1u << COMMAND_REPORT)
 #define PRINT (1u << COMMAND_PRINT | 1u << COMMAND_TREE)
 #define SET (1u << COMMAND_SET)
 #define JOIN (1u << COMMAND_JOIN)
 #define TDT (1u << COMMAND_TDT)
-#define SAVED (PS | BT | RECORD)
+#define SAVED (PS | BT | RECORD | REPORT)
 #define ALIVE (TOP | PROFILE | METRICS | DIFF | SET)
 
 #define ROW(of, short, long, word, what, field, low, high, list, text)              \
@@ -143,7 +144,7 @@ const struct option_row option_rows[] = {
 	TIME(PROFILE, 'd', "duration", "TIME", duration, 1, 24 * 3600 * SECOND,
 	     "how long (default: 30s); Ctrl-C ends it, and prints what there is"),
 	/* Wait for so long, as `10s`, and take what was recorded meanwhile. */
-	TIME(RECORD, 'd', "duration", "TIME", duration, 1, ANY,
+	TIME(RECORD | REPORT, 'd', "duration", "TIME", duration, 1, ANY,
 	     "wait for so long, as 10s, and take what was recorded meanwhile; Ctrl-C ends that"),
 	/* Take only what was recorded in that time, which ends now, or with the newest event if the
 	 * process does not run any more. */
@@ -164,28 +165,29 @@ const struct option_row option_rows[] = {
 	/* Also request the tasks that wait and whose watched tree is of their last poll.  A request
 	 * wakes a task, and if its wake-up had been lost, it goes on: so these are only read
 	 * otherwise. */
-	FLAG(BT | DIFF, "request", request,
+	FLAG(BT | REPORT | DIFF, "request", request,
 	     "also request tasks whose last tree shows where they wait"),
 	/* Have the tasks watched while the program runs, as by `tdt set watch=10ms`; the key `w`
 	 * does the same.  A task has a tree after its next poll. */
 	FLAG(TOP, "watch", keeps_watch, "have the tasks watched meanwhile: places have trees"),
 	/* Only read: make no request to any task.  In a profile, tasks that are not polled have no
 	 * place then, unless the process was watched before. */
-	FLAG(BT | DIFF | PROFILE | TOP, "no-request", no_request,
+	FLAG(BT | REPORT | DIFF | PROFILE | TOP, "no-request", no_request,
 	     "only read: make no request to any task"),
 	/* Request the trees of no more than N tasks, since each request wakes a task; the default
 	 * is 1000, and 10000 for a profile.  Other tasks are only read. */
-	NUMBER(BT | DIFF | PROFILE, 0, "max-requests", "N", max_requests, 0, UINT32_MAX,
+	NUMBER(BT | REPORT | DIFF | PROFILE, 0, "max-requests", "N", max_requests, 0,
+	       UINT32_MAX,
 	       "request no more tasks than these (default: 1000; of a profile: 10000)"),
 	/* Stop each thread that runs, by `ptrace`(2), while its stack is copied: for some
 	 * microseconds, and without a signal.  This needs no `perf_event_open`(2), and copies up to
 	 * 1 MiB of the stack, not 64 KiB.  A system call in which the thread begins to block at
 	 * that moment may return EINTR.  A thread that another debugger has attached to cannot be
 	 * stopped. */
-	FLAG(BT | DIFF, "ptrace", ptrace,
+	FLAG(BT | REPORT | DIFF, "ptrace", ptrace,
 	     "stop each thread that runs while its stack is copied: take no sample"),
 	/* Look up no names: print modules and offsets, and read no debug information. */
-	FLAG(BT | DIFF | PROFILE | RECORD, "no-symbols", no_symbols,
+	FLAG(BT | REPORT | DIFF | PROFILE | RECORD, "no-symbols", no_symbols,
 	     "look up no names: print modules and offsets"),
 
 	/* --- The form --- */
@@ -216,6 +218,13 @@ const struct option_row option_rows[] = {
 	     "the file to write, by its name: OUT.pftrace for ui.perfetto.dev, OUT.pftrace.gz the "
 	     "same compressed, OUT.json the summary, otherwise the recording (tdt print "
 	     "--summary)"),
+	/* The page to write.  The file is made anew, for its owner only (mode 0600), and put in the
+	 * place of a regular file that is there; a symbolic link is not followed. */
+	TEXT(REPORT, 'o', "output", "OUT", output, "the page to write, as incident.html"),
+	/* Replace names, paths and addresses, in the JSON of the page, too: the same one by the
+	 * same word.  What tells nothing of the program stays: functions of tdt, of the C library
+	 * and of the languages' libraries, build-ids, numbers of lines, and times. */
+	FLAG(REPORT, "redact", redact, "replace names, paths and addresses"),
 	FLAG(RECORD, "summary", summary, "print the summary, too"),
 	FLAG(PRINT, "summary", summary, "print the summary of a recording"),
 	/*
@@ -334,16 +343,16 @@ const struct option_row option_rows[] = {
 	FLAG(SAVED | PROFILE | METRICS | DIFF | SET, "verbose", verbose,
 	     "say how long each step took"),
 	/* The characters for the lines of trees.  The default is as the locale is. */
-	VALUE(SAVED | TOP | PROFILE | DIFF | PRINT | JOIN, "utf8", print.utf8, TDT_PRINT_YES,
-	      "lines of trees in UTF-8 (default: as the locale is)"),
+	VALUE(PS | BT | RECORD | TOP | PROFILE | DIFF | PRINT | JOIN, "utf8", print.utf8,
+	      TDT_PRINT_YES, "lines of trees in UTF-8 (default: as the locale is)"),
 	/* The characters for the lines of trees; all other characters that are not ASCII are
 	 * escaped as in C, too. */
-	VALUE(SAVED | TOP | PROFILE | DIFF | PRINT | JOIN, "ascii", print.utf8, TDT_PRINT_NO,
-	      "lines of trees in ASCII"),
+	VALUE(PS | BT | RECORD | TOP | PROFILE | DIFF | PRINT | JOIN, "ascii", print.utf8,
+	      TDT_PRINT_NO, "lines of trees in ASCII"),
 	/* When to use colours: `always`, `never`, or `auto` (the default): if standard output is a
 	 * terminal with colours, and `NO_COLOR` is not set. */
-	WORD(SAVED | TOP | PROFILE | DIFF | PRINT | JOIN, "color", "WHEN", print.color, color_words,
-	     "auto (the default: on a terminal), always or never"),
+	WORD(PS | BT | RECORD | TOP | PROFILE | DIFF | PRINT | JOIN, "color", "WHEN", print.color,
+	     color_words, "auto (the default: on a terminal), always or never"),
 	ACTION(SAVED | ALIVE | PRINT | JOIN | TDT, "help", KIND_HELP,
 	       "print how the program is used"),
 	ACTION(SAVED | ALIVE | PRINT | JOIN | TDT, "version", KIND_VERSION, "print the version"),
@@ -463,6 +472,20 @@ const struct command commands[COMMANDS] = {
 			 "did and waited for, who woke it, and what was slow.  The process goes "
 			 "on recording meanwhile.  " TARGET_IS " that was started with "
 			 "TDT_RECORD=16M, for example.",
+		.status = PLAIN_STATUS,
+	},
+	[COMMAND_REPORT] = {
+		.name = "report",
+		.word = "write a page for a ticket",
+		.brief = "write all that is known of an incident to one HTML file; wakes once each "
+			 "waiting task whose tree is missing, unless --no-request",
+		.usage = "tdt report [OPTION]... -o OUT TARGET",
+		.about = "Write one page that a person attaches to a ticket: what is wrong, the "
+			 "tasks, their trees, who waits for whom, the places where they wait, what "
+			 "the flight recorder has recorded, if it did, and what the process was.  "
+			 "The page needs no network, and tdt print reads it.  It has no "
+			 "environment, no command line and no memory of the process.  " TARGET_IS
+			 ".",
 		.status = PLAIN_STATUS,
 	},
 	[COMMAND_PRINT] = {

@@ -23,6 +23,7 @@ enum command_number {
 	COMMAND_METRICS,
 	COMMAND_DIFF,
 	COMMAND_RECORD,
+	COMMAND_REPORT,
 	COMMAND_PRINT,
 	COMMAND_SET,
 	COMMANDS_OF_TDT, /* the numbers before are commands of tdt, in the order of its help */
@@ -106,6 +107,8 @@ struct options {
 	bool all_processes, groups;
 	bool passive; /* a profile makes no request, and no watch: not an option of the user's */
 	bool summary;
+	bool redact;
+	bool for_page; /* a recording is printed for tdt report.  Not an option of the user's. */
 };
 
 /* "waiting", "runnable", "polling", "ended", "unknown", NULL. */

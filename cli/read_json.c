@@ -55,15 +55,39 @@ static size_t read_for_jansson(void *buffer, size_t size, void *reader)
 	return 1;
 }
 
-int reader_skip_space(struct reader *reader)
+static int read_spaces(struct reader *reader)
 {
 	int byte;
 
-	if (reader->line == 0)
-		reader->line = 1;
 	do
 		byte = read_byte(reader);
 	while (byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r');
+	return byte;
+}
+
+/* In a page, each object is a line of its own, and no other line begins with a brace. */
+static int read_markup(struct reader *reader, int byte)
+{
+	while (byte != '{' && byte != EOF) {
+		while (byte != '\n' && byte != EOF)
+			byte = read_byte(reader);
+		if (byte == '\n')
+			byte = read_byte(reader);
+	}
+	return byte;
+}
+
+int reader_skip_space(struct reader *reader)
+{
+	bool first = reader->line == 0;
+	int byte;
+
+	if (first)
+		reader->line = 1;
+	byte = read_spaces(reader);
+	reader->page |= first && byte == '<';
+	if (reader->page)
+		byte = read_markup(reader, byte);
 	if (byte == EOF)
 		return ferror(reader->file) ? reader_fail(reader, strerror(errno)) : 0;
 	ungetc(byte, reader->file);
@@ -112,7 +136,16 @@ static int read_object(struct reader *reader, json_t *object, struct tdt_trace *
 			    : reader_fail(reader, "a dump of many tasks, not a trace of one");
 }
 
-int reader_next(struct reader *reader, struct tdt_trace **trace, struct dump **dump)
+/* Whether a page has the object beside its dumps, for what it draws. */
+static bool is_beside(const json_t *object)
+{
+	return json_object_get(object, "dump") == NULL && json_object_get(object, "task") == NULL;
+}
+
+#define PASSED_OVER 2
+
+/* The result of reader_next(), or PASSED_OVER. */
+static int read_next(struct reader *reader, struct tdt_trace **trace, struct dump **dump)
 {
 	struct reader start;
 	json_error_t error;
@@ -134,12 +167,26 @@ int reader_next(struct reader *reader, struct tdt_trace **trace, struct dump **d
 		return reader_fail(reader, ferror(reader->file) ? strerror(errno)
 					   : no_memory		? strerror(ENOMEM)
 								: error.text);
-	result = no_memory ? reader_fail(reader, strerror(ENOMEM))
-			   : read_object(reader, object, trace, dump);
+	result = no_memory			       ? reader_fail(reader, strerror(ENOMEM))
+		 : reader->page && is_beside(object) ? PASSED_OVER
+						     : read_object(reader, object, trace, dump);
 	if (result < 0) {
 		reader->line = start.line;
 		reader->column = start.column + 1;
 	}
 	json_decref(object);
+	return result;
+}
+
+int reader_next(struct reader *reader, struct tdt_trace **trace, struct dump **dump)
+{
+	int result;
+
+	do
+		result = read_next(reader, trace, dump);
+	while (result == PASSED_OVER);
+	if (result == 0 && reader->page && !reader->dumped)
+		return reader_fail(reader, "neither JSON nor a page of tdt report");
+	reader->dumped |= result > 0;
 	return result;
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #pragma once
 
-/* Reads traces and dumps from the JSON that the library prints; tdt-trace(5) has the schema. */
+/*
+ * Reads traces and dumps from the JSON that the library prints, also where it stands in a page of
+ * tdt report; tdt-trace(5) has the schema.
+ */
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,6 +20,8 @@ struct reader {
 	unsigned long column;
 	char message[512]; /* what is wrong; it may quote the file, and so hold any bytes */
 	char prefix[40];   /* the current place in a dump: "groups[7]." */
+	bool page;   /* the file is a page of tdt report: set when its first byte is read */
+	bool dumped; /* a dump or a trace was read, which a page has */
 	/* The caller also takes the lists of tdt ps, as dumps of tasks that have no trees. */
 	bool lists;
 	/*

@@ -5,6 +5,7 @@
  */
 
 #include "cli/recordings.h"
+#include "cli/report.h"
 #include "cli/tdt.h"
 #include "cli/wait.h"
 
@@ -99,6 +100,8 @@ static int write_wanted(struct recording_read *read, const struct options *optio
 		status = write_otlp(read, options);
 	if (status == EXIT_SUCCESS && options->summary)
 		status = write_summary(read, options);
+	if (status == EXIT_SUCCESS && options->for_page)
+		status = report_output(NULL, report_timeline(read->recording, stdout));
 	tdt__recording_close(read->recording);
 	read->recording = NULL;
 	return status;
@@ -248,8 +251,12 @@ static int record_target(struct options *options)
 
 	if (status != PROGRAM_GOES_ON)
 		return status;
-	status = options->duration != 0 ? wait_and_take(options, &outside)
-					: take_from_target(options, &outside);
+	if (options->duration != 0)
+		status = wait_and_take(options, &outside);
+	else if (!options->for_page || outside_recorder(&outside, NULL)->registry.rings != 0)
+		status = take_from_target(options, &outside);
+	else
+		status = EXIT_SUCCESS; /* nothing was recorded, and a page does without */
 	outside_close(&outside);
 	return status;
 }
@@ -268,12 +275,17 @@ static int record_directory(struct options *options)
 	return status;
 }
 
+int record_take(struct options *options)
+{
+	outside_bound(options, options->duration);
+	return options->dir != NULL ? record_directory(options) : record_target(options);
+}
+
 int command_record(int argc, char **argv)
 {
 	struct options options = { .max_requests = 0 };
 
 	record_options(&options, argc, argv);
 	tdt__terminal_choose(&options.print, stdout);
-	outside_bound(&options, options.duration);
-	return options.dir != NULL ? record_directory(&options) : record_target(&options);
+	return record_take(&options);
 }

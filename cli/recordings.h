@@ -76,6 +76,9 @@ void recording_read_free(struct recording_read *read);
 
 struct options;
 
+/* Take and print what the options want, as tdt record does.  Returns an exit status. */
+int record_take(struct options *options);
+
 /*
  * Write it to the file at `path`, in the form that the name of the file ends with: .pftrace,
  * .pftrace.gz, .json (the summary), or anything else: the recording itself.  Returns an exit

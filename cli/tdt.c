@@ -13,7 +13,7 @@ static int (*const run[COMMANDS_OF_TDT])(int argc, char **argv) = {
 	[COMMAND_BT] = command_bt,	     [COMMAND_PROFILE] = command_profile,
 	[COMMAND_METRICS] = command_metrics, [COMMAND_DIFF] = command_diff,
 	[COMMAND_RECORD] = command_record,   [COMMAND_PRINT] = command_print,
-	[COMMAND_SET] = command_set,
+	[COMMAND_REPORT] = command_report,   [COMMAND_SET] = command_set,
 };
 
 int main(int argc, char **argv)

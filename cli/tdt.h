@@ -30,6 +30,7 @@ int command_profile(int argc, char **argv);
 int command_diff(int argc, char **argv);
 int command_ps(int argc, char **argv);
 int command_record(int argc, char **argv);
+int command_report(int argc, char **argv);
 int command_set(int argc, char **argv);
 int command_top(int argc, char **argv);
 

@@ -10,13 +10,14 @@ dist_man_MANS += \
 	man/tdt.3
 
 # These have the options of tdt's commands, from their table.
-man_MANS = man/tdt.1 man/tdt-print.1
-EXTRA_DIST += man/options.awk man/tdt.1.in man/tdt-print.1.in
+man_MANS = man/tdt.1 man/tdt-print.1 man/tdt-report.1
+EXTRA_DIST += man/options.awk man/tdt.1.in man/tdt-print.1.in man/tdt-report.1.in
 CLEANFILES += $(man_MANS)
 man_options = $(srcdir)/man/options.awk $(srcdir)/cli/option_table.c
 man/tdt.1: $(srcdir)/man/tdt.1.in $(man_options)
 man/tdt-print.1: $(srcdir)/man/tdt-print.1.in $(man_options)
-man/tdt.1 man/tdt-print.1:
+man/tdt-report.1: $(srcdir)/man/tdt-report.1.in $(man_options)
+$(man_MANS):
 	$(AM_V_GEN)$(MKDIR_P) man && $(AWK) -f $(man_options) '$(srcdir)/$@.in' >$@.tmp && \
 		mv $@.tmp $@
 

@@ -89,7 +89,7 @@ without_walks = \
 	$(addprefix tests/outside/, \
 		bench.sh compare.sh completions.sh crates.sh damaged_dwarf.sh fuzz.sh \
 		help.sh otlp.sh perfetto.sh probes.sh summary.sh tdt_diff.sh tdt_last.sh \
-		tdt_metrics.sh tdt_record.sh tdt_top.sh tdt_tree.sh tools.sh \
+		tdt_metrics.sh tdt_record.sh tdt_report.sh tdt_top.sh tdt_tree.sh tools.sh \
 		user_probes.sh wrong_code.sh) \
 	$(addprefix tests/unit/, \
 		base/% cli/% probes/% reader/% recording/% registry/% symbolize/% tree/% \

@@ -217,21 +217,19 @@ static void tell_apart(struct dump_text *text, const struct printed *printed)
 	}
 }
 
-static void group_head(struct dump_text *text, const struct tdt_snapshot_group *of, bool deadlock)
+void tdt__dump_group_head(struct tdt__string *string, const struct tdt_snapshot_group *of,
+			  bool deadlock, const struct tdt__dump *dump)
 {
-	const struct tdt__dump *dump = text->dump;
-	struct tdt__string *string = &text->string;
+	struct tdt_task_info info;
 
 	if (of->n > 1) {
 		tdt__group_lines(string, of, deadlock, dump);
-	} else {
-		struct tdt_task_info info = tdt__dump_task(of, 0);
-
-		tdt__task_line(string, &info, tdt__kind_in(dump->snapshot, of->answer, deadlock));
-		tdt__unsure_line(string, &info);
-		tdt__wait_lines(string, &info, dump->names);
+		return;
 	}
-	put_lines(text);
+	info = tdt__dump_task(of, 0);
+	tdt__task_line(string, &info, tdt__kind_in(dump->snapshot, of->answer, deadlock));
+	tdt__unsure_line(string, &info);
+	tdt__wait_lines(string, &info, dump->names);
 }
 
 /* The groups of deadlocks, and tasks that panicked, stand apart although their trees are equal. */
@@ -264,7 +262,8 @@ static void group(struct dump_text *text, const struct tdt_snapshot_group *of, b
 	bool before = out->no_memory; /* of other groups */
 
 	out->no_memory = false;
-	group_head(text, of, deadlock);
+	tdt__dump_group_head(&text->string, of, deadlock, text->dump);
+	put_lines(text);
 	if (root != NULL && !out->no_memory)
 		group_tree(text, of, deadlock, root);
 	out->no_memory |= of->trace != NULL && root == NULL;
@@ -421,24 +420,44 @@ static void end_dump(struct dump_text *text)
 	tdt__table_fini(&text->printed_table);
 }
 
+/* What stands above the rings and the groups. */
+static void heading_lines(struct dump_text *text)
+{
+	const struct tdt__dump *dump = text->dump;
+	struct tdt__stuck_locks locks;
+
+	text->out->no_memory |= tdt__stuck_locks_collect(&locks, dump->snapshot) != 0;
+	summary(&text->string, &locks, dump);
+	put_lines(text);
+	if (dump->snapshot->misuse != NULL) {
+		tdt__misuse_line(&text->string, dump->snapshot->misuse);
+		tdt__string_puts(&text->string, "\n");
+		put_lines(text);
+	}
+	stuck_locks(text, &locks);
+	free(locks.lock);
+	busy_loops(text);
+	lost_wakeups(text);
+}
+
+void tdt__dump_heading(struct tdt__out *out, const struct tdt__dump *dump)
+{
+	struct dump_text text = begin_dump(out, dump);
+
+	heading_lines(&text);
+	for (size_t i = 0; i < dump->snapshot->n_cycles; i++) {
+		ring(&text.string, dump->snapshot->cycles[i], dump);
+		put_lines(&text);
+	}
+	end_dump(&text);
+}
+
 void tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 {
 	const struct tdt_snapshot *snapshot = dump->snapshot;
 	struct dump_text text = begin_dump(out, dump);
-	struct tdt__stuck_locks locks;
 
-	out->no_memory |= tdt__stuck_locks_collect(&locks, snapshot) != 0;
-	summary(&text.string, &locks, dump);
-	put_lines(&text);
-	if (snapshot->misuse != NULL) {
-		tdt__misuse_line(&text.string, snapshot->misuse);
-		tdt__string_puts(&text.string, "\n");
-		put_lines(&text);
-	}
-	stuck_locks(&text, &locks);
-	free(locks.lock);
-	busy_loops(&text);
-	lost_wakeups(&text);
+	heading_lines(&text);
 	text.kin = tdt__kin_find(snapshot, out);
 	for (size_t i = 0; i < snapshot->n_cycles && out->error == 0; i++) {
 		ring(&text.string, snapshot->cycles[i], dump);

@@ -47,6 +47,9 @@ void tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump);
 void tdt__dump_json(struct tdt__out *out, const struct tdt__dump *dump);
 void tdt__dump_folded(struct tdt__out *out, const struct tdt__dump *dump);
 
+/* What stands above the groups of the text form: what is wrong. */
+void tdt__dump_heading(struct tdt__out *out, const struct tdt__dump *dump);
+
 /* The groups of the text form alone, without what the snapshot says of all of them. */
 void tdt__dump_groups(struct tdt__out *out, const struct tdt__dump *dump);
 
@@ -57,3 +60,7 @@ void tdt__dump_groups(struct tdt__out *out, const struct tdt__dump *dump);
  */
 void tdt__group_lines(struct tdt__string *string, const struct tdt_snapshot_group *group,
 		      bool deadlock, const struct tdt__dump *dump);
+
+/* The same of any group, also of one task. */
+void tdt__dump_group_head(struct tdt__string *string, const struct tdt_snapshot_group *group,
+			  bool deadlock, const struct tdt__dump *dump);

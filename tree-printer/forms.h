@@ -57,6 +57,14 @@ void tdt__print_tree(struct tdt__out *out, const struct tdt__string *head,
 		     const struct tdt_node *root, struct tdt__frames *frames,
 		     struct tdt__reading *reading);
 
+/*
+ * Write the lines that tdt__print_tree() draws as an array of rows, each of them an array: the
+ * depth, from 1; the text; how many leaves wait there; and how many siblings the line stands for.
+ * Lack of memory is kept in `out`.
+ */
+void tdt__json_tree(struct tdt__json *json, const char *key, const struct tdt_node *root,
+		    struct tdt__frames *frames);
+
 /* Begin a document with the schema's version; and end it. */
 struct tdt__json tdt__json_document(struct tdt__out *out);
 void tdt__json_finish(struct tdt__json *json);

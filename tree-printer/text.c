@@ -11,6 +11,7 @@
 
 #include "forms.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,15 +167,31 @@ static void do_rows(struct text *text)
 		join_repeats(text, 0);
 }
 
+/* The row that is drawn behind `row`; NONE: there are no more. */
+static uint32_t next_row(const struct text *text, uint32_t row)
+{
+	if (text->line[row].first_child != NONE)
+		return text->line[row].first_child;
+	while (row != NONE && text->line[row].next_sibling == NONE)
+		row = text->view.row[row].parent;
+	return text->line[row].next_sibling; /* NONE after the task */
+}
+
+static void say_row(struct tdt__string *to, const struct text *text, uint32_t row)
+{
+	struct saying saying;
+
+	memcpy(&saying, text->texts.text[text->line[row].shape].bytes, sizeof(saying));
+	add_saying(to, text->frames, &saying);
+}
+
 static void draw_row(struct tdt__string *to, const struct text *text, uint32_t row,
 		     struct tdt__indentation *indentation)
 {
 	const struct line *line = &text->line[row];
-	struct saying saying;
 
-	memcpy(&saying, text->texts.text[line->shape].bytes, sizeof(saying));
 	tdt__indent(to, indentation, text->view.row[row].depth, line->next_sibling == NONE);
-	add_saying(to, text->frames, &saying);
+	say_row(to, text, row);
 	if (line->times > 1)
 		tdt__string_printf(to, "%s%" PRIu32, tdt__glyphs(text->options)->times,
 				   line->times);
@@ -185,21 +202,14 @@ static void draw(struct tdt__out *out, const struct text *text)
 {
 	struct tdt__string line = { .options = text->options };
 	struct tdt__indentation indentation;
-	uint32_t row = text->line[0].first_child;
 
-	while (row != NONE && out->error == 0) {
+	for (uint32_t row = text->line[0].first_child; row != NONE && out->error == 0;
+	     row = next_row(text, row)) {
 		draw_row(&line, text, row, &indentation);
 		out->no_memory |= line.failed;
 		if (!line.failed)
 			tdt__out_add(out, line.bytes, line.n);
 		line.n = 0;
-		if (text->line[row].first_child != NONE) {
-			row = text->line[row].first_child;
-			continue;
-		}
-		while (row != NONE && text->line[row].next_sibling == NONE)
-			row = text->view.row[row].parent;
-		row = text->line[row].next_sibling; /* NONE after the task */
 	}
 	tdt__string_free(&line);
 }
@@ -221,38 +231,77 @@ static uint64_t hash_tree(const struct text *text)
 	return hash;
 }
 
+/* Find out what the lines of a tree say.  False: no memory.  text_fini() is called in any case. */
+static bool text_init(struct text *text, const struct tdt_node *root, struct tdt__frames *frames)
+{
+	const struct tdt_print_options *options = frames->string.options;
+
+	*text = (struct text){ .options = options, .frames = frames };
+	text->folded = tdt__fold(root, frames, options->full != 0);
+	if (text->folded == NULL ||
+	    tdt__view_make(&text->view, root, options, text->folded) != 0)
+		return false;
+	text->line = calloc(text->view.n, sizeof(*text->line));
+	text->shape = calloc(text->view.n, sizeof(*text->shape));
+	if (text->line == NULL || text->shape == NULL)
+		return false;
+	do_rows(text);
+	return !text->string.failed;
+}
+
+static void text_fini(struct text *text)
+{
+	tdt__string_free(&text->string);
+	tdt__texts_fini(&text->texts);
+	free(text->shape);
+	free(text->line);
+	free(text->view.row);
+	free(text->folded);
+}
+
 void tdt__print_tree(struct tdt__out *out, const struct tdt__string *head,
 		     const struct tdt_node *root, struct tdt__frames *frames,
 		     struct tdt__reading *reading)
 {
-	const struct tdt_print_options *options = frames->string.options;
-	struct text text = { .options = options, .frames = frames };
-	bool enough;
+	struct text text;
 
-	text.folded = tdt__fold(root, frames, options->full != 0);
-	enough = text.folded != NULL && tdt__view_make(&text.view, root, options, text.folded) == 0;
-	if (enough) {
-		text.line = calloc(text.view.n, sizeof(*text.line));
-		text.shape = calloc(text.view.n, sizeof(*text.shape));
-		enough = text.line != NULL && text.shape != NULL;
-	}
-	if (enough)
-		do_rows(&text);
-	if (enough && !text.string.failed) {
+	if (text_init(&text, root, frames)) {
 		if (head != NULL)
 			tdt__out_add(out, head->bytes, head->n);
 		draw(out, &text);
 		if (reading != NULL)
 			*reading = (struct tdt__reading){ .hash = hash_tree(&text),
 							  .partial = text.view.n < root->tree->n };
+	} else {
+		out->no_memory = true;
 	}
-	out->no_memory |= !enough || text.string.failed;
-	tdt__string_free(&text.string);
-	tdt__texts_fini(&text.texts);
-	free(text.shape);
-	free(text.line);
-	free(text.view.row);
-	free(text.folded);
+	text_fini(&text);
+}
+
+void tdt__json_tree(struct tdt__json *json, const char *key, const struct tdt_node *root,
+		    struct tdt__frames *frames)
+{
+	struct tdt__string said = { .options = frames->string.options };
+	struct text text;
+	uint32_t row = text_init(&text, root, frames) ? text.line[0].first_child : NONE;
+
+	tdt__json_begin(json, key, '[');
+	for (; row != NONE && json->out->error == 0; row = next_row(&text, row)) {
+		said.n = 0;
+		say_row(&said, &text, row);
+		tdt__string_add(&said, "", 1);
+		tdt__json_begin(json, NULL, '[');
+		tdt__json_u64(json, NULL, text.view.row[row].depth);
+		tdt__json_string(json, NULL, said.failed ? NULL : said.bytes);
+		tdt__json_u64(json, NULL, text.view.row[row].leaves);
+		tdt__json_u64(json, NULL, text.line[row].times);
+		tdt__json_end(json, ']');
+	}
+	tdt__json_end(json, ']');
+	if (text.string.failed || said.failed || text.shape == NULL)
+		tdt__out_fail(json->out, -ENOMEM);
+	tdt__string_free(&said);
+	text_fini(&text);
 }
 
 void tdt__print_text(struct tdt__out *out, const struct tdt_trace *trace,

@@ -31,7 +31,7 @@ while read -r command; do
 	claim "$command: all lines of the help fit 80 columns" \
 		test -z "$(tdt "$command" --help | awk 'length > 79')"
 	page=$top_builddir/man/tdt.1
-	[ "$command" = print ] && page=$top_builddir/man/tdt-print.1
+	[ -e "$top_builddir/man/tdt-$command.1" ] && page=$top_builddir/man/tdt-$command.1
 	sed -n '/^\\fB/{s/\\-/-/g;s/\\f[BIR]//g;p}' "$page" | grep -o -e '--[a-z0-9-]*=\{0,1\}' |
 		LC_ALL=C sort -u >"$tmp/page"
 	LC_ALL=C sort -u "$tmp/got" | LC_ALL=C comm -23 - "$tmp/page" >"$tmp/lacks"

@@ -209,6 +209,7 @@ EXTRA_DIST += \
 	tests/outside/fixtures/over.cc \
 	tests/outside/fixtures/over.h \
 	tests/outside/fixtures/over.rs \
+	tests/outside/fixtures/report.js \
 	tests/outside/fixtures/over_main.c \
 	tests/outside/fixtures/remote_stub.py \
 	tests/outside/fixtures/runner.c \
@@ -290,6 +291,7 @@ dist_check_SCRIPTS += \
 	tests/outside/tdt_ps.sh \
 	tests/outside/tdt_tree.sh \
 	tests/outside/tdt_record.sh \
+	tests/outside/tdt_report.sh \
 	tests/outside/tdt_targets.sh \
 	tests/outside/tdt_requests.sh \
 	tests/outside/tdt_top.sh \

@@ -9,7 +9,8 @@
  * It prints "ready", and ends with its input.  For each line of its input, it prints a dump of its
  * own to stderr, as JSON, and then "dumped".  With `rests`, the task that computes only pretends
  * to, and leaves the CPU to others.  With `heals` there is no deadlock: beside its lock, each
- * transfer waits at a leaf that reports nothing.
+ * transfer waits at a leaf that reports nothing.  The variable SESSION_NAME gives the sessions
+ * another name.
  */
 
 #include <config.h>
@@ -151,9 +152,10 @@ static void spawn(struct tdt_future future, const struct tdt_task_attr *attr)
 static void spawn_sessions(int n)
 {
 	for (int i = 1; i <= n; i++) {
-		char name[32];
+		const char *what = getenv("SESSION_NAME");
+		char name[64];
 
-		snprintf(name, sizeof name, "session %d", i);
+		snprintf(name, sizeof name, "%s %d", what != NULL ? what : "session", i);
 		spawn(TDT_ASYNC_NEW(session_poll, (struct work){ 0 }),
 		      TDT_TASK_ATTR(.name = name, .id = (uint64_t)i + 5));
 	}

@@ -47,6 +47,7 @@ tests_unit_core = \
 	tests/unit/cli/check_pieces \
 	tests/unit/cli/check_task_groups \
 	tests/unit/cli/check_post \
+	tests/unit/cli/check_report_page \
 	tests/unit/cli/check_text_table \
 	tests/unit/cli/check_compare \
 	tests/unit/cli/check_serve \
@@ -288,6 +289,12 @@ tests_unit_cli_check_options_SOURCES = \
 	tests/unit/cli/check_options.c cli/option_table.c cli/options.c cli/program.c
 tests_unit_cli_check_post_SOURCES = tests/unit/cli/check_post.c cli/post.c
 tests_unit_cli_check_post_LDADD = $(on_nothing)
+tests_unit_cli_check_report_page_SOURCES = \
+	tests/unit/cli/check_report_page.c cli/read_dump.c cli/read_json.c cli/read_parts.c \
+	cli/report_page.c cli/report_redact.c
+tests_unit_cli_check_report_page_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
+tests_unit_cli_check_report_page_LDADD = $(on_core) $(JANSSON_LIBS)
+$(tests_unit_cli_check_report_page_OBJECTS): cli/report.inc
 tests_unit_cli_check_text_table_SOURCES = tests/unit/cli/check_text_table.c cli/text_table.c
 tests_unit_cli_check_text_table_LDADD = $(on_core)
 tests_unit_cli_check_compare_SOURCES = tests/unit/cli/check_compare.c cli/compare.c

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Covers cli/report_page, cli/report_redact.  Pages of made documents. */
+
+#include "cli/report.h"
+#include "lib/test.h"
+
+#define HEAD                                                                                       \
+	"{\"tdt\":1,\"dump\":{\"took_ns\":1,\"tasks\":2,\"fresh\":2,\"running\":0,\"last\":0,"     \
+	"\"none\":0,\"lost\":0,\"outside\":true},\"deadlocks\":[],\"unproven\":[],\"rings\":[],"
+#define FACTS "{\"tdt\":1,\"report\":{\"of\":\"process\",\"program\":\"alice's\",\"pid\":7}}\n"
+#define TASK(id, name)                                                                             \
+	"{\"id\":" id ",\"name\":\"" name "\",\"state\":\"waiting\",\"state_ns\":5,\"polls\":1,"   \
+	"\"leaves\":1,\"leaves_elsewhere\":0,\"leaves_lost\":0"
+
+static char *page_of(const char *documents, bool redact)
+{
+	return TEXT_WRITTEN(out, ck_assert_int_eq(report_page(out, documents, strlen(documents),
+							       redact), 0));
+}
+
+static void has(const char *page, const char *text)
+{
+	ck_assert_msg(strstr(page, text) != NULL, "the page lacks %s", text);
+}
+
+static void lacks(const char *page, const char *text)
+{
+	const char *at = strstr(page, text);
+
+	ck_assert_msg(at == NULL, "the page has %.80s", at);
+}
+
+static const char two_tasks[] = FACTS HEAD
+    "\"groups\":[{\"answer\":\"fresh\",\"tasks\":[" TASK("1", "alice")
+    ",\"file\":\"/home/alice/bank.c\",\"waits\":[{\"kind\":\"mutex\",\"object\":\"0x7f10\","
+    "\"name\":\"</script><b>\",\"owner\":2,\"owner_name\":\"bob\"}]},"
+    TASK("2", "bob") "}],\"nodes\":[{\"id\":0,\"kind\":\"task\"},{\"id\":1,\"parent\":0,"
+    "\"kind\":\"frame\",\"pc\":\"0x5510\",\"function\":\"alice_poll\",\"file\":"
+    "\"/home/alice/bank.c\",\"line\":7},{\"id\":2,\"parent\":1,\"kind\":\"frame\",\"pc\":"
+    "\"0x5520\",\"function\":\"tdt_mutex_lock\",\"file\":\"/home/alice/tdt/mutex.c\","
+    "\"line\":9,\"leaves\":1}]}]}\n";
+
+CASE(page)
+
+TEST(no_name_is_markup)
+{
+	char *page = page_of(two_tasks, false);
+
+	lacks(page, "</script><b>");
+	has(page, "\\u003c/script>\\u003cb>");
+	free(page);
+}
+
+TEST(lines_are_those_of_the_dump)
+{
+	char *page = page_of(two_tasks, false);
+
+	has(page, "\"heading\":\"2 tasks");
+	has(page, "[2,\"tdt_mutex_lock at ");
+	has(page, "a mutex \\\"\\u003c/script>\\u003cb>\\\" (0x7f10) held by task 2 \\\"bob\\\"");
+	free(page);
+}
+
+TEST(names_paths_and_addresses_are_replaced)
+{
+	char *page = page_of(two_tasks, true);
+
+	lacks(page, "alice");
+	lacks(page, "bob");
+	lacks(page, "/home");
+	lacks(page, "7f10");
+	lacks(page, "0x55");
+	has(page, "tdt_mutex_lock");
+	has(page, "\"redacted\":true");
+	free(page);
+}
+
+TEST(the_same_is_replaced_by_the_same)
+{
+	char *page = page_of(two_tasks, true), *owner = strstr(page, "\"owner_name\":\"name");
+	char text[64];
+
+	ck_assert_ptr_nonnull(owner);
+	owner += strlen("\"owner_name\":");
+	snprintf(text, sizeof text, "{\"id\":2,\"name\":%.*s", (int)strcspn(owner, "}"), owner);
+	has(page, text);
+	free(page);
+}
+
+/* A group whose tree is a chain of so many frames. */
+static void put_chain(FILE *out, int id, int frames)
+{
+	fprintf(out, "{\"answer\":\"fresh\",\"tasks\":[{\"id\":%d,\"state\":\"waiting\","
+		     "\"state_ns\":5,\"polls\":1,\"leaves\":1,\"leaves_elsewhere\":0,"
+		     "\"leaves_lost\":0}],\"nodes\":[{\"id\":0,\"kind\":\"task\"}", id);
+	for (int i = 1; i <= frames; i++)
+		fprintf(out, ",{\"id\":%d,\"parent\":%d,\"kind\":\"frame\",\"pc\":\"0x1\"%s}", i,
+			i - 1, i == frames ? ",\"leaves\":1" : "");
+	fputs("]}", out);
+}
+
+static void put_chains(FILE *out)
+{
+	fputs(FACTS HEAD "\"groups\":[", out);
+	put_chain(out, 1, 10000);
+	fputs(",", out);
+	put_chain(out, 2, 10000);
+	fputs("]}\n", out);
+}
+
+TEST(trees_beyond_the_room_are_left_out)
+{
+	char *documents = TEXT_WRITTEN(out, put_chains(out)), *page = page_of(documents, false);
+
+	has(page, "\"left_out\":[\"the tree of 1 group");
+	has(page, "{\"answer\":\"none\",\"tasks\":[{\"id\":2,");
+	free(page);
+	free(documents);
+}
+
+TEST(there_is_no_page_without_a_dump)
+{
+	FILE *out = fopen("/dev/null", "w");
+
+	ck_assert_ptr_nonnull(out);
+	ck_assert_int_eq(report_page(out, FACTS, strlen(FACTS), false), -ENODATA);
+	fclose(out);
+}
