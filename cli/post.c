@@ -137,7 +137,7 @@ static int parse_answer(struct post_answer *answer, size_t n)
 {
 	char *body = strstr(answer->bytes, "\r\n\r\n"), *line;
 
-	if (body == NULL || sscanf(answer->bytes, "HTTP/1.%*1[01] %3d", &answer->status) != 1)
+	if (body == NULL || sscanf(answer->bytes, "HTTP/1.%*1[01]%*1[ ]%3d", &answer->status) != 1)
 		return -EPROTO;
 	*body = '\0';
 	line = answer->bytes + strcspn(answer->bytes, "\r");
