@@ -9,6 +9,7 @@
 #include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
 
+#include "lib/request_waiting.h"
 #include "lib/rt.h"
 #include "lib/test.h"
 
@@ -314,6 +315,16 @@ TEST(one_that_waits_for_several_which_all_wait_for_it)
 	tdt_snapshot_free(snapshot);
 }
 
+/* Whether the last watched tree of a task is of its last poll, which a busy machine may miss. */
+static bool has_fresh_tree(struct tdt_handle *handle)
+{
+	struct tdt_trace *trace = tdt_backtrace_last(handle);
+	bool fresh = trace != NULL && tdt_trace_info(trace)->polls_since == 0;
+
+	tdt_trace_free(trace);
+	return fresh;
+}
+
 /* The trace of one task says the same as the dump of all. */
 static void expect_owner_named(struct tdt_trace *trace)
 {
@@ -335,7 +346,10 @@ TEST(a_trace_names_the_task_that_holds_the_mutex)
 {
 	ck_assert_int_eq(tdt_watch(TDT_WATCH_MIN_NS, NULL), 0);
 	act_all(2, (struct tdt_future(*const[])(int)){ lock_next, lock_next });
-	expect_owner_named(tdt_backtrace(task[0]));
+	/* The poll that waits may be the second one in an interval, which has no tree of its own. */
+	do
+		expect_owner_named(request_waiting(task[0]));
+	while (!has_fresh_tree(task[0]));
 	expect_owner_named(tdt_backtrace_last(task[0]));
 	tdt_watch(0, NULL);
 }
@@ -464,16 +478,6 @@ static const struct tdt_snapshot *take_held_up_within(int64_t timeout_ns, size_t
 	}
 	let_workers_go(blocker);
 	return snapshot;
-}
-
-/* Whether the last watched tree of a task is of its last poll, which a busy machine may miss. */
-static bool has_fresh_tree(struct tdt_handle *handle)
-{
-	struct tdt_trace *trace = tdt_backtrace_last(handle);
-	bool fresh = trace != NULL && tdt_trace_info(trace)->polls_since == 0;
-
-	tdt_trace_free(trace);
-	return fresh;
 }
 
 static void expect_ring_held_up(size_t trees, bool deadlock, bool unproven)
@@ -806,9 +810,9 @@ TEST(locks_that_are_handed_on_meanwhile_are_no_deadlock, .to = 3)
 	fflush(stdout);
 }
 
-static void *dump_and_count(void *found)
+static void *dump_until_found(void *found)
 {
-	for (int i = 0; i < DUMPS; i++) {
+	for (int i = 0; i < DUMPS || *(int *)found == 0; i++) {
 		const struct tdt_snapshot *snapshot = take();
 
 		MUST(snapshot->n_cycles <= 1);
@@ -820,7 +824,8 @@ static void *dump_and_count(void *found)
 }
 
 /*
- * A dump may meet one of them just when it is polled for the other's; but most find the deadlock.
+ * A dump may meet one of them just when it is polled for the other's: then a later one finds the
+ * deadlock.
  */
 TEST(two_who_dump_at_once_find_it)
 {
@@ -828,13 +833,11 @@ TEST(two_who_dump_at_once_find_it)
 	pthread_t thread;
 
 	act_all(2, (struct tdt_future(*const[])(int)){ lock_next, lock_next });
-	ck_assert_int_eq(pthread_create(&thread, NULL, dump_and_count, &found[1]), 0);
-	dump_and_count(&found[0]);
+	ck_assert_int_eq(pthread_create(&thread, NULL, dump_until_found, &found[1]), 0);
+	dump_until_found(&found[0]);
 	pthread_join(thread, NULL);
-	printf("# %d and %d of %d dumps found it\n", found[0], found[1], DUMPS);
+	printf("# %d and %d dumps found it\n", found[0], found[1]);
 	fflush(stdout);
-	for (int i = 0; i < 2; i++)
-		ck_assert_int_gt(found[i], 0);
 	/*
 	 * A requested poll, whose requester has read another meanwhile, may be still to
 	 * come: it answers this.

@@ -10,6 +10,7 @@
 
 #include "lib/leaf.h"
 #include "lib/no_threads.h"
+#include "lib/request_waiting.h"
 #include "lib/requester.h"
 #include "lib/rt.h"
 #include "lib/test.h"
@@ -171,8 +172,7 @@ TEST(who_awaits_it_waits_for_its_task_which_runs)
 	UNTIL(work[0].begun);
 	task = tdt_task_find(work[0].id);
 	ck_assert_ptr_nonnull(task);
-	trace = tdt_backtrace(handle);
-	ck_assert_ptr_nonnull(trace);
+	trace = request_waiting(handle);
 	info = tdt_trace_info(trace);
 	ck_assert_uint_eq(info->n_waits, 1);
 	ck_assert_uint_eq(info->waits[0]->owner, work[0].id);
