@@ -139,12 +139,8 @@ static char *text_of(const struct tdt_snapshot *snapshot, enum tdt_print_format 
 	const struct tdt_print_options print = { .size = sizeof print, .format = format,
 						 .utf8 = TDT_PRINT_NO };
 	const struct tdt_dump_options options = { .size = sizeof options, .print = &print };
-	char *text = NULL;
-	size_t n;
-	FILE *out = open_memstream(&text, &n);
 
-	MUST(out != NULL && tdt_snapshot_print(snapshot, out, &options) == 0 && fclose(out) == 0);
-	return text;
+	return TEXT_WRITTEN(out, MUST(tdt_snapshot_print(snapshot, out, &options) == 0));
 }
 
 static void has(const char *text, const char *format, ...)
@@ -190,16 +186,14 @@ TEST(a_lock_whose_owner_has_ended_is_named_with_owner_and_place)
 TEST(a_trace_names_it_too)
 {
 	struct tdt_trace *trace;
-	char *text = NULL;
-	size_t n;
-	FILE *out = open_memstream(&text, &n);
+	char *text;
 
 	both_on(rt, holds_on(false, NULL));
 	end_holder();
 	tdt_handle_unref(holder); /* the record is gone, and the name is known */
 	until_orphaned();
 	trace = request_waiting(waiter);
-	MUST(out != NULL && tdt_trace_print(trace, out) == 0 && fclose(out) == 0);
+	text = TEXT_WRITTEN(out, MUST(tdt_trace_print(trace, out) == 0));
 	has(text, "\"holder\", which has ended without giving it back\n");
 	free(text);
 	tdt_trace_free(trace);
@@ -208,12 +202,8 @@ TEST(a_trace_names_it_too)
 static char *summary(void)
 {
 	const struct tdt_summary_options options = { .size = sizeof options };
-	char *text = NULL;
-	size_t n;
-	FILE *out = open_memstream(&text, &n);
 
-	MUST(out != NULL && tdt_recorder_summary(out, &options) == 0 && fclose(out) == 0);
-	return text;
+	return TEXT_WRITTEN(out, MUST(tdt_recorder_summary(out, &options) == 0));
 }
 
 TEST(so_does_a_recording)
@@ -333,7 +323,7 @@ CASE(many, .setup = begin, .timeout = 600)
 
 TEST(no_look_at_healthy_tasks_finds_an_orphan)
 {
-	unsigned random = seed_of_run(), looks = test_in_full() ? 10000 : 200;
+	unsigned random = seed_of_run(), looks = test_in_full() ? 10000 : times_here(200);
 	uint64_t waits = 0;
 
 	holder = spawn_on(rt, TDT_ASYNC_NEW(spawn_poll, (struct spawning){ .random = random }),
