@@ -141,7 +141,8 @@ emulated_tests = $(filter-out $(not_emulated),$(tests_unit))
 check-emulated:
 	@echo 'check-aarch64: skipped: $(not_emulated)'
 	+@TDT_TEST_EMULATED=1; export TDT_TEST_EMULATED; \
-	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(emulated_tests)' check_PROGRAMS='$(emulated_tests)' \
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(emulated_tests)' \
+		check_PROGRAMS='$(emulated_tests)' noinst_PROGRAMS= \
 		LOG_COMPILER='$(TEST_TIMEOUT) bash $(srcdir)/tests/lib/emulated.sh \
 			$(abs_top_builddir)/sysroot'
 

@@ -260,7 +260,8 @@ if serve --wedge --report=100 && wait_until is_wedged; then
 	claim "and which of them wedged it" grep -q '^deadlock: task 5 "connection 3"' \
 		"$tmp/listed"
 	claim "which --check finds" wait_until exits 1 --check "$pid"
-	claim "one task says who holds its mutex" comes_to_say 'held by task 5 "connection 3"$' "$pid" 2
+	claim "one task says who holds its mutex" \
+		comes_to_say 'held by task 5 "connection 3"$' "$pid" 2
 	end_server
 else
 	claim "a wedged server starts" false
