@@ -93,9 +93,10 @@ without_walks = \
 	tests/project/% \
 	$(addprefix tests/outside/, \
 		bench.sh callbacks.sh callbacks compare.sh completions.sh coro.sh coro coro_asio \
-		coro_boost crates.sh crates_race.sh damaged_dwarf.sh evolve.sh fuzz.sh help.sh \
-		join_ustack.sh liar make_trace metered patched perfetto.sh planted probed \
-		probes.sh recorded registry.sh registry_image registry_reader summary.sh \
+		coro_boost crates.sh crates_race.sh damaged_dwarf.sh evolve.sh fuzz.sh \
+		gdb_script.sh without_call help.sh join_ustack.sh liar make_trace metered \
+		patched perfetto.sh planted probed probes.sh recorded registry.sh \
+		registry_image registry_reader summary.sh \
 		symbolize_pcs symbolize_variants.sh tdt_diff.sh diff_tasks tdt_examples.sh \
 		tdt_hostile.sh tdt_last.sh tdt_metrics.sh tdt_processes.sh tdt_ps.sh \
 		outside_busy outside_futurelock tdt_record.sh tdt_targets.sh copies tdt_top.sh \
