@@ -37,6 +37,7 @@
 #include "capture/interrupt.h"
 #include "capture/suspended.h"
 #include "host/barrier.h"
+#include "host/slot.h"
 #include "host/thread.h"
 #include "probes/probes.h"
 #include "recorder/record.h"
@@ -47,10 +48,9 @@
 #include "task/misuse.h"
 #include "task/reported.h"
 #include "task/request.h"
+#include "task/run.h"
 #include "task/task.h"
 #include "task/wrapper.h"
-
-#define RARELY(x) __builtin_expect(!!(x), 0)
 
 /* --- Making fibers ------------------------------------------------------------ */
 
@@ -95,17 +95,22 @@ struct tdt_fiber *tdt__fiber_new(const void *low, size_t size)
 
 typedef tdt_poll_t poll_fn(void *state, struct tdt_context *cx);
 
-/* Make a task of its own, to which the fiber and the caller have a reference each. */
+/*
+ * Make a task of its own, to which the fiber and the caller have a reference each.  Its record is
+ * the one that was kept with the fiber, if there is one.
+ */
 static inline bool own_task(struct tdt_fiber *fiber, poll_fn *poll,
 			    const struct tdt_task_attr *attr)
 {
 	const struct tdt_future child = { .state = &fiber->stack, .poll = poll };
+	struct tdt_handle *task;
 
 	if (attr != NULL && attr->size >= sizeof *attr && attr->entry != 0)
 		TDT__POKE(fiber->stack.entry, attr->entry);
-	fiber->task = tdt__task_new(&child, fiber->item.index, attr);
-	fiber->own = fiber->task != NULL;
-	fiber->poll.task = fiber->task;
+	task = tdt__task_new(&child, fiber->item.index, attr, fiber->task);
+	fiber->own = task != NULL;
+	if (task != NULL)
+		fiber->poll.task = fiber->task = task;
 	return fiber->own;
 }
 
@@ -203,17 +208,12 @@ static bool is_in_chain(const struct tdt_fiber *fiber)
 	return poll != NULL;
 }
 
-static struct tdt_fiber *fiber_with(struct tdt__poll *link)
-{
-	return (struct tdt_fiber *)(void *)((char *)link - offsetof(struct tdt_fiber, poll));
-}
-
 /* The fiber that the link belongs to; NULL: it is the link of a poll. */
 static struct tdt_fiber *fiber_of_link(struct tdt__poll *poll)
 {
 	if (poll == NULL || !(tdt__is_fiber(poll->task) || tdt__is_callback_task(poll->task)))
 		return NULL;
-	return fiber_with(poll);
+	return tdt__fiber_with(poll);
 }
 
 static void free_fiber(struct tdt_fiber *fiber)
@@ -232,13 +232,6 @@ static bool is_left_behind(struct tdt_fiber *fiber)
 	       atomic_load_explicit(&fiber->ended, memory_order_relaxed) != 0;
 }
 
-/* Of the two threads of leave_link(), one frees the fiber.  Release and acquire what both did. */
-static bool claim_ended(struct tdt_fiber *fiber, uint64_t id)
-{
-	return atomic_compare_exchange_strong_explicit(&fiber->ended, &id, 0, memory_order_acq_rel,
-						       memory_order_relaxed);
-}
-
 /* The thread that reported the end of the last poll may have overwritten the state meanwhile. */
 static void free_ended(struct tdt_fiber *fiber)
 {
@@ -246,25 +239,11 @@ static void free_ended(struct tdt_fiber *fiber)
 	free_fiber(fiber);
 }
 
-/*
- * The link of a reported task is out of this thread's chain: release it, and all that was done with
- * it, to the thread that polls or ends the task.  The runtime may have another thread end the task
- * before this one is here, which is rare, and so bears the cost:
- *
- *   this thread          the thread that ends the task
- *     link = NONE          link is THERE: ended = id
- *     light barrier        heavy barrier
- *     ended == id?         link is NONE now?
- *       claim it, free       claim it, free
- *
- * Once the link is released the fiber may be another task's, which has another id.
- */
-static inline void leave_link(struct tdt_fiber *fiber, uint64_t id)
+/* Of the two threads of tdt__leave_link(), one frees the fiber.  Release and acquire what both did. */
+void tdt__reported_free(struct tdt_fiber *fiber, uint64_t id)
 {
-	atomic_store_explicit(&fiber->link, TDT__LINK_NONE, memory_order_release);
-	tdt__barrier_light();
-	if (RARELY(atomic_load_explicit(&fiber->ended, memory_order_relaxed) == id) &&
-	    claim_ended(fiber, id))
+	if (atomic_compare_exchange_strong_explicit(&fiber->ended, &id, 0, memory_order_acq_rel,
+						    memory_order_relaxed))
 		free_ended(fiber);
 }
 
@@ -283,7 +262,7 @@ static __attribute__((noinline, cold)) void drop_stale_links(void)
 		 * and acquire what the end of the fiber did (pairs with tdt_fiber_end()).
 		 */
 		if (tdt__is_reported_task(fiber->poll.task))
-			leave_link(fiber, fiber->poll.task->record.id);
+			tdt__leave_link(fiber, fiber->poll.task->record.id);
 		else if (atomic_exchange_explicit(&fiber->link, TDT__LINK_NONE,
 						  memory_order_acq_rel) == TDT__LINK_ENDED)
 			free_fiber(fiber);
@@ -305,17 +284,6 @@ static inline bool unlink_fiber(struct tdt_fiber *fiber)
 	tdt__thread.poll = fiber->poll.outer;
 	atomic_store_explicit(&fiber->link, TDT__LINK_NONE, memory_order_relaxed);
 	return true;
-}
-
-/* `head`: the link, or that of the innermost poll inside. */
-static inline void put_link(struct tdt_fiber *fiber, struct tdt__poll *head,
-			    struct tdt__poll *outer)
-{
-	fiber->poll.outer = outer;
-	atomic_store_explicit(&fiber->link, TDT__LINK_THERE, memory_order_relaxed);
-	/* A signal handler may walk the chain, which is whole after each store. */
-	atomic_signal_fence(memory_order_release);
-	tdt__thread.poll = head;
 }
 
 /*
@@ -340,7 +308,7 @@ static inline void link_fiber(struct tdt_fiber *fiber)
 		head = fiber->inner;
 		fiber->inner = NULL;
 	}
-	put_link(fiber, head, tdt__thread.poll);
+	tdt__put_link(fiber, head, tdt__thread.poll);
 }
 
 /* --- Recording --------------------------------------------------------------------- */
@@ -363,24 +331,9 @@ static __attribute__((noinline)) void resume_in_future(struct tdt_fiber *fiber)
 	tdt__fiber_begin_write(fiber);
 }
 
-static inline __attribute__((always_inline)) void note_run(struct tdt_task_record *record,
-							   uint64_t now, uint32_t thread)
-{
-	TDT__POKE(record->since, now);
-	TDT__POKE(record->thread, thread);
-	/*
-	 * Release what was noted of this run to readers that find the fiber running: pairs with
-	 * running.c.  A reader of the new `polls` does not see the old `state`, and one that sees
-	 * what the fiber does from here on sees the new `polls`: pairs with look() in suspended.c.
-	 */
-	__atomic_store_n(&record->state, TDT_TASK_RECORD_POLLING, __ATOMIC_RELEASE);
-	__atomic_store_n(&record->polls, record->polls + 1, __ATOMIC_RELEASE);
-	atomic_thread_fence(memory_order_release);
-}
-
 static inline __attribute__((always_inline)) void begin_run(struct tdt_fiber *fiber)
 {
-	note_run(&fiber->task->record, tdt__now(), tdt__thread_id());
+	tdt__note_run(&fiber->task->record, tdt__now(), tdt__thread_id());
 	TDT__PROBE_TASK(task__poll__start, fiber->task);
 	if (tdt__recording() && !fiber->record.is_recorded)
 		begin_recording(fiber);
@@ -610,8 +563,8 @@ __attribute__((noinline)) void tdt_task_enter_at(struct tdt_handle *task, uintpt
 		return;
 	}
 	TDT__POKE(task->record.stack_top, base);
-	note_run(&task->record, now, thread);
-	put_link(fiber_of_task(task), &fiber_of_task(task)->poll, NULL);
+	tdt__note_run(&task->record, now, thread);
+	tdt__put_link(fiber_of_task(task), &fiber_of_task(task)->poll, NULL);
 	tdt__barrier_copying();
 }
 
@@ -637,12 +590,6 @@ static __attribute__((noinline)) void answer_left(struct tdt_handle *task)
 	TDT__PROBE_TASK(task__poll__end, task);
 }
 
-/* Release all that the task did, and its list.  Pairs with tdt__request_see(). */
-static inline void store_idle(struct tdt_handle *task)
-{
-	__atomic_store_n(&task->record.state, TDT_TASK_RECORD_IDLE, __ATOMIC_RELEASE);
-}
-
 /* `again`: it waits where it did, and that has waits. */
 static __attribute__((noinline)) void leave_noting(struct tdt_handle *task, bool again)
 {
@@ -651,7 +598,7 @@ static __attribute__((noinline)) void leave_noting(struct tdt_handle *task, bool
 	tdt__leaf_waits(task, tdt__leaf_of(task), again, fiber->record.is_recorded);
 	if (fiber->record.is_recorded)
 		end_recording(fiber, TDT_PENDING);
-	store_idle(task);
+	tdt__store_idle(task);
 	tdt__barrier_light();
 	answer_left(task);
 }
@@ -659,7 +606,7 @@ static __attribute__((noinline)) void leave_noting(struct tdt_handle *task, bool
 /* No run was recorded, and the barrier is light. */
 static inline __attribute__((always_inline)) void leave_plainly(struct tdt_handle *task)
 {
-	store_idle(task);
+	tdt__store_idle(task);
 	atomic_signal_fence(memory_order_seq_cst); /* all of tdt__barrier_light() here */
 	if (RARELY(TDT__PEEK(task->record.own_request) != 0) || TDT__PROBED(task__poll__end))
 		answer_left(task);
@@ -721,16 +668,36 @@ void tdt_task_end(struct tdt_handle *task)
 
 /* --- Tasks that a runtime reports ---------------------------------------------------------- */
 
+/*
+ * The fibers of tasks that have ended, each with its record, which is free: the next tasks need
+ * both.
+ */
+static struct tdt__kept spare[TDT__SLOTS];
+
+/* Keep the fiber with its record, or else give back what there is of the two. */
+static void keep(struct tdt_fiber *fiber)
+{
+	struct tdt_handle *task = fiber->task;
+
+	if (task != NULL && fiber->stack.entry == 0 && tdt__kept_give(spare, fiber))
+		return;
+	if (task != NULL)
+		tdt__registry_give(task);
+	tdt__fiber_give(fiber);
+}
+
 /* A runtime that shuts down may report the end on another thread as soon as the fiber is added. */
 struct tdt_fiber *tdt__reported_new(const struct tdt_task_attr *attr)
 {
 	poll_fn *nobodys = (poll_fn *)(uintptr_t)TDT_TASK_RECORD_REPORTED; /* nobody calls it */
-	struct tdt_fiber *fiber = tdt__fiber_new(NULL, 0);
+	struct tdt_fiber *fiber = tdt__kept_take(spare);
 
+	if (fiber == NULL)
+		fiber = tdt__fiber_new(NULL, 0);
 	if (fiber == NULL)
 		return NULL;
 	if (!own_task(fiber, nobodys, attr)) {
-		tdt__fiber_give(fiber);
+		keep(fiber);
 		return NULL;
 	}
 	if (tdt__reported_add(fiber, attr->id))
@@ -752,30 +719,17 @@ static void drop_lost_polls(uintptr_t base)
 		tdt__reported_leave(tdt__thread.poll->task->record.id);
 }
 
-/* There are polls in this thread's chain, or the link is in that of another thread. */
-static __attribute__((noinline, cold)) void enter_among(struct tdt_fiber *fiber, uintptr_t base)
+__attribute__((noinline)) void tdt__reported_enter(struct tdt_fiber *fiber, uintptr_t base)
 {
+	TDT__POKE(fiber->task->record.stack_top, base);
 	drop_lost_polls(base);
-	note_run(&fiber->task->record, tdt__now(), tdt__thread_id());
+	tdt__note_run(&fiber->task->record, tdt__now(), tdt__thread_id());
 	/*
 	 * A runtime may report the end of the last poll after the next one has begun elsewhere:
 	 * then the link is still there.
 	 */
 	if (atomic_load_explicit(&fiber->link, memory_order_relaxed) == TDT__LINK_NONE)
 		link_fiber(fiber);
-}
-
-__attribute__((noinline)) void tdt__reported_enter(struct tdt_fiber *fiber, uintptr_t base)
-{
-	TDT__POKE(fiber->task->record.stack_top, base);
-	/* Acquire: as in link_fiber(). */
-	if (RARELY(tdt__thread.poll != NULL) ||
-	    RARELY(atomic_load_explicit(&fiber->link, memory_order_acquire) != TDT__LINK_NONE)) {
-		enter_among(fiber, base);
-		return;
-	}
-	note_run(&fiber->task->record, tdt__now(), tdt__thread_id());
-	put_link(fiber, &fiber->poll, NULL);
 }
 
 /* A poll of the task has ended: a request may have come meanwhile. */
@@ -822,41 +776,28 @@ __attribute__((noinline)) void tdt__reported_leave(uint64_t id)
 	task = poll->task;
 	tdt__thread.poll = poll->outer;
 	if (TDT__PEEK(task->record.thread) == tdt__thread_id())
-		store_idle(task); /* or else it is polled elsewhere by now */
+		tdt__store_idle(task); /* or else it is polled elsewhere by now */
 	answer_reported(task);
-	leave_link(fiber_with(poll), id);
+	tdt__leave_link(tdt__fiber_with(poll), id);
 }
 
 /*
  * Free the fiber of a task that has ended, or leave that to the thread whose chain has the link.
- * See leave_link().
+ * See tdt__leave_link().
  */
 static void end_link(struct tdt_fiber *fiber)
 {
 	uint64_t id = fiber->task->record.id;
 
 	/* Acquire what the thread did that left the link. */
-	if (RARELY(atomic_load_explicit(&fiber->link, memory_order_acquire) != TDT__LINK_NONE)) {
-		atomic_store_explicit(&fiber->ended, id, memory_order_release);
-		tdt__barrier_heavy();
-		if (atomic_load_explicit(&fiber->link, memory_order_acquire) != TDT__LINK_NONE ||
-		    !claim_ended(fiber, id))
-			return;
+	if (atomic_load_explicit(&fiber->link, memory_order_acquire) == TDT__LINK_NONE) {
+		free_ended(fiber);
+		return;
 	}
-	free_ended(fiber);
-}
-
-/* The task ends, and nobody else refers to it or waits for that.  False: somebody may. */
-static inline bool end_unseen(struct tdt_fiber *fiber, enum tdt__outcome outcome)
-{
-	struct tdt_handle *task = fiber->task;
-
-	/* Acquire: as in end_link(). */
-	if (atomic_load_explicit(&fiber->link, memory_order_acquire) != TDT__LINK_NONE ||
-	    !tdt__task_end_unseen(task, outcome))
-		return false;
-	tdt__fiber_give(fiber);
-	return true;
+	atomic_store_explicit(&fiber->ended, id, memory_order_release);
+	tdt__barrier_heavy();
+	if (atomic_load_explicit(&fiber->link, memory_order_acquire) == TDT__LINK_NONE)
+		tdt__reported_free(fiber, id);
 }
 
 void tdt__reported_end(struct tdt_fiber *fiber, tdt_poll_t result)
@@ -874,8 +815,12 @@ void tdt__reported_end(struct tdt_fiber *fiber, tdt_poll_t result)
 	fiber->own = false;
 	unlink_fiber(fiber);
 	fiber->inner = NULL;
-	if (end_unseen(fiber, outcome))
+	/* Acquire: as in end_link(). */
+	if (atomic_load_explicit(&fiber->link, memory_order_acquire) == TDT__LINK_NONE &&
+	    tdt__task_end_unseen(task, outcome)) {
+		keep(fiber);
 		return;
+	}
 	tdt__task_end(task, outcome, NULL);
 	if (ends)
 		tdt__holder_over(task);

@@ -34,20 +34,24 @@ static inline tdt__reported_list *tdt__reported_list_of(uint64_t id)
 /* The same as tdt__reported_find(), of a task that is not the first one of its list. */
 struct tdt_fiber *tdt__reported_follow(tdt__reported_list *list, uint64_t id);
 
+/* The first fiber of the list that the task is in; NULL: there is none. */
+static inline struct tdt_fiber *tdt__reported_first(uint64_t id)
+{
+	tdt__reported_list *list = tdt__reported_list_of(id);
+
+	/* Acquire the fiber.  Pairs with tdt__reported_add(). */
+	return list != NULL ? atomic_load_explicit(list, memory_order_acquire) : NULL;
+}
+
 /* The fiber of the task; NULL: there is none. */
 static inline struct tdt_fiber *tdt__reported_find(uint64_t id)
 {
-	tdt__reported_list *list = tdt__reported_list_of(id);
-	struct tdt_fiber *first;
+	struct tdt_fiber *first = tdt__reported_first(id);
 
-	if (__builtin_expect(list == NULL, 0))
-		return NULL;
-	/* Acquire the fiber.  Pairs with tdt__reported_add(). */
-	first = atomic_load_explicit(list, memory_order_acquire);
 	if (first == NULL || __builtin_expect(atomic_load_explicit(&first->reported,
 								   memory_order_relaxed) == id, 1))
 		return first;
-	return tdt__reported_follow(list, id);
+	return tdt__reported_follow(tdt__reported_list_of(id), id);
 }
 
 /* Add the fiber of a task.  False: there is no memory for the table. */

@@ -81,14 +81,19 @@ static const uint8_t results[] = { [TDT__OUTCOME_READY] = TDT_READY,
 				   [TDT__OUTCOME_PANICKED] = TDT_PANICKED,
 				   [TDT__OUTCOME_DROPPED] = TDT_PENDING };
 
-/* Never inlined: it uses the thread's record behind foreign code (host/thread.h). */
-static __attribute__((noinline)) void note_end(struct tdt_handle *task, enum tdt__outcome outcome,
-					       const struct tdt__capture *capture)
+static inline void tell_end(const struct tdt_handle *task, enum tdt__outcome outcome)
 {
 	TDT__PROBE_UNHOOKED(task__terminate, task);
 	if (tdt__recording())
 		tdt__record_ended(task, results[outcome]);
 	tdt__thread.traced_end = task->record.id;
+}
+
+/* Never inlined: it uses the thread's record behind foreign code (host/thread.h). */
+static __attribute__((noinline)) void note_end(struct tdt_handle *task, enum tdt__outcome outcome,
+					       const struct tdt__capture *capture)
+{
+	tell_end(task, outcome);
 	if (outcome == TDT__OUTCOME_PANICKED) {
 		TDT__COUNT(panicked);
 		tdt__panic_note(task, capture);
@@ -141,10 +146,10 @@ bool tdt__task_end_unseen(struct tdt_handle *task, enum tdt__outcome outcome)
 						     memory_order_relaxed))
 		return false;
 	if (TDT__PEEK(task->record.state) != TDT_TASK_RECORD_ENDED) {
-		note_end(task, outcome, NULL);
+		tell_end(task, outcome);
 		tdt__holder_over(task);
 	}
-	tdt__handle_free(task);
+	tdt__handle_over(task);
 	return true;
 }
 
