@@ -24,27 +24,45 @@ static struct tdt_fiber *make(void)
 	pthread_mutex_unlock(&tdt__fibers_lock);
 	if (item != NULL) {
 		((struct tdt_fiber *)item)->stack = (struct tdt_registry_fiber){ 0 };
+		((struct tdt_fiber *)item)->task = NULL;
 		atomic_init(&((struct tdt_fiber *)item)->reported, 0);
 		atomic_init(&((struct tdt_fiber *)item)->ended, 0);
 	}
 	return (struct tdt_fiber *)item;
 }
 
-static struct tdt__kept kept[TDT__SLOTS];
+/* What the threads that own slots keep for themselves, besides the pool. */
+static struct kept {
+	_Alignas(64) uint32_t n;
+	struct tdt_fiber *fiber[15];
+} kept[TDT__SLOTS];
 
 struct tdt_fiber *tdt__fiber_take(void)
 {
-	void *fiber = tdt__kept_take(kept);
+	struct kept *own = &kept[tdt__own_slot()];
+	struct tdt__pool_item *item;
 
-	if (fiber == NULL)
-		fiber = tdt__pool_take(&fibers);
-	return fiber != NULL ? fiber : make();
+	if (own->n != 0)
+		return own->fiber[--own->n];
+	item = tdt__pool_take(&fibers);
+	return item != NULL ? (struct tdt_fiber *)item : make();
 }
 
 void tdt__fiber_give(struct tdt_fiber *fiber)
 {
-	if (!tdt__kept_give(kept, fiber))
-		tdt__pool_give(&fibers, &fiber->item);
+	uint32_t slot = tdt__own_slot();
+	struct kept *own = &kept[slot];
+
+	if (slot != 0 && own->n < sizeof own->fiber / sizeof own->fiber[0]) {
+		own->fiber[own->n] = fiber;
+		/* Released: a child of fork() finds the list as it was before this or after. */
+		__atomic_store_n(&own->n, own->n + 1, __ATOMIC_RELEASE);
+		return;
+	}
+	if (fiber->task != NULL)
+		tdt__registry_give(fiber->task);
+	fiber->task = NULL;
+	tdt__pool_give(&fibers, &fiber->item);
 }
 
 struct tdt_fiber *tdt__fiber_at(uint32_t index)

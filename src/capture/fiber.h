@@ -52,7 +52,11 @@ enum tdt__fiber_link {
 	TDT__LINK_ENDED /* the fiber has ended on another thread: free it with the link */
 };
 
-/* Take memory for a fiber.  NULL: there is none.  Only `stack.moves` has a meaning in it. */
+/*
+ * Take memory for a fiber.  NULL: there is none.  Only two fields have a meaning in it:
+ * `stack.moves`, and `task`, which is NULL, or a record that is free.  The fiber may be given back
+ * with such a record, for the next task.
+ */
 struct tdt_fiber *tdt__fiber_take(void);
 void tdt__fiber_give(struct tdt_fiber *fiber);
 

@@ -37,7 +37,6 @@
 #include "capture/interrupt.h"
 #include "capture/suspended.h"
 #include "host/barrier.h"
-#include "host/slot.h"
 #include "host/thread.h"
 #include "probes/probes.h"
 #include "recorder/record.h"
@@ -74,6 +73,18 @@ static void set_stack(struct tdt_fiber *fiber, const void *low, size_t size)
 	tdt__fiber_end_write(fiber);
 }
 
+static void reset_fiber(struct tdt_fiber *fiber, const void *low, size_t size)
+{
+	if (size != 0 || (fiber->stack.size | fiber->stack.base | fiber->stack.moved_to |
+			   fiber->stack.entry) != 0)
+		set_stack(fiber, low, size);
+	fiber->poll = (struct tdt__poll){ .task = NULL };
+	fiber->inner = NULL;
+	fiber->own = false;
+	fiber->record.is_recorded = false;
+	atomic_init(&fiber->link, TDT__LINK_NONE);
+}
+
 struct tdt_fiber *tdt__fiber_new(const void *low, size_t size)
 {
 	struct tdt_fiber *fiber = check_bounds(low, size) ? tdt__fiber_take() : NULL;
@@ -81,15 +92,10 @@ struct tdt_fiber *tdt__fiber_new(const void *low, size_t size)
 	if (fiber == NULL)
 		return NULL;
 	tdt__interrupt_heed(size);
-	if (size != 0 || (fiber->stack.size | fiber->stack.base | fiber->stack.moved_to |
-			   fiber->stack.entry) != 0)
-		set_stack(fiber, low, size);
-	fiber->poll = (struct tdt__poll){ .task = NULL };
+	reset_fiber(fiber, low, size);
+	if (fiber->task != NULL)
+		tdt__registry_give(fiber->task);
 	fiber->task = NULL;
-	fiber->inner = NULL;
-	fiber->own = false;
-	fiber->record.is_recorded = false;
-	atomic_init(&fiber->link, TDT__LINK_NONE);
 	return fiber;
 }
 
@@ -105,8 +111,8 @@ static inline bool own_task(struct tdt_fiber *fiber, poll_fn *poll,
 	const struct tdt_future child = { .state = &fiber->stack, .poll = poll };
 	struct tdt_handle *task;
 
-	if (attr != NULL && attr->size >= sizeof *attr && attr->entry != 0)
-		TDT__POKE(fiber->stack.entry, attr->entry);
+	TDT__POKE(fiber->stack.entry,
+		  attr != NULL && attr->size >= sizeof *attr ? attr->entry : 0);
 	task = tdt__task_new(&child, fiber->item.index, attr, fiber->task);
 	fiber->own = task != NULL;
 	if (task != NULL)
@@ -220,6 +226,7 @@ static void free_fiber(struct tdt_fiber *fiber)
 {
 	struct tdt_handle *task = fiber->task;
 
+	fiber->task = NULL;
 	tdt__fiber_give(fiber);
 	tdt_handle_unref(task);
 }
@@ -668,36 +675,18 @@ void tdt_task_end(struct tdt_handle *task)
 
 /* --- Tasks that a runtime reports ---------------------------------------------------------- */
 
-/*
- * The fibers of tasks that have ended, each with its record, which is free: the next tasks need
- * both.
- */
-static struct tdt__kept spare[TDT__SLOTS];
-
-/* Keep the fiber with its record, or else give back what there is of the two. */
-static void keep(struct tdt_fiber *fiber)
-{
-	struct tdt_handle *task = fiber->task;
-
-	if (task != NULL && fiber->stack.entry == 0 && tdt__kept_give(spare, fiber))
-		return;
-	if (task != NULL)
-		tdt__registry_give(task);
-	tdt__fiber_give(fiber);
-}
-
 /* A runtime that shuts down may report the end on another thread as soon as the fiber is added. */
 struct tdt_fiber *tdt__reported_new(const struct tdt_task_attr *attr)
 {
 	poll_fn *nobodys = (poll_fn *)(uintptr_t)TDT_TASK_RECORD_REPORTED; /* nobody calls it */
-	struct tdt_fiber *fiber = tdt__kept_take(spare);
+	struct tdt_fiber *fiber = tdt__fiber_take();
 
 	if (fiber == NULL)
-		fiber = tdt__fiber_new(NULL, 0);
-	if (fiber == NULL)
 		return NULL;
+	if (fiber->task == NULL)
+		reset_fiber(fiber, NULL, 0);
 	if (!own_task(fiber, nobodys, attr)) {
-		keep(fiber);
+		tdt__fiber_give(fiber);
 		return NULL;
 	}
 	if (tdt__reported_add(fiber, attr->id))
@@ -818,7 +807,7 @@ void tdt__reported_end(struct tdt_fiber *fiber, tdt_poll_t result)
 	/* Acquire: as in end_link(). */
 	if (atomic_load_explicit(&fiber->link, memory_order_acquire) == TDT__LINK_NONE &&
 	    tdt__task_end_unseen(task, outcome)) {
-		keep(fiber);
+		tdt__fiber_give(fiber);
 		return;
 	}
 	tdt__task_end(task, outcome, NULL);

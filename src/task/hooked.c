@@ -297,14 +297,6 @@ static __attribute__((noinline)) void end_otherwise(const struct tdt_task_attr *
 		fire(tdt_probe_task__poll__end, attr);
 }
 
-/* A request came during the poll. */
-static __attribute__((noinline)) void end_answering(struct tdt__poll *poll, uint64_t id)
-{
-	tdt__leaf_answer(poll->task);
-	end_hooked();
-	tdt__leave_link(tdt__fiber_with(poll), id);
-}
-
 /* Whether the innermost poll of this thread is that of the task, and the task was not ended. */
 static inline bool goes_on(const struct tdt__poll *poll, uint64_t id)
 {
@@ -313,24 +305,22 @@ static inline bool goes_on(const struct tdt__poll *poll, uint64_t id)
 	       TDT__PEEK(poll->task->record.thread) == tdt__thread.id;
 }
 
-/* The usual poll calls nothing. */
+/* The usual poll calls nothing.  If a request came during it, the poll ends otherwise, too. */
 void tdt_hook_poll_end(const struct tdt_task_attr *attr)
 {
 	struct tdt__poll *poll = tdt__thread.poll;
 	uint64_t id = reported_id(attr);
+	bool usual = goes_on(poll, id) && !hooked_poll.is_recorded && !tdt__barrier_is_heavy() &&
+		     !TDT__PROBED(task__poll__end);
 
-	if (RARELY(!goes_on(poll, id)) || RARELY(hooked_poll.is_recorded) ||
-	    tdt__barrier_is_heavy() || TDT__PROBED(task__poll__end)) {
+	if (usual)
+		tdt__store_idle(poll->task);
+	atomic_signal_fence(memory_order_seq_cst); /* all of tdt__barrier_light() here */
+	if (RARELY(!usual) || RARELY(TDT__PEEK(poll->task->record.own_request) != 0)) {
 		end_otherwise(attr);
 		return;
 	}
 	tdt__thread.poll = poll->outer;
-	tdt__store_idle(poll->task);
-	atomic_signal_fence(memory_order_seq_cst); /* all of tdt__barrier_light() here */
-	if (RARELY(TDT__PEEK(poll->task->record.own_request) != 0)) {
-		end_answering(poll, id);
-		return;
-	}
 	end_hooked();
 	tdt__leave_link(tdt__fiber_with(poll), id);
 }

@@ -35,8 +35,9 @@ static struct tdt_fiber *follow_list(tdt__reported_list *link, uint64_t id)
  * A thread that is at another task's fiber when that is removed, and added to another list, goes on
  * there.  So if it finds nothing, it looks again under the lock.
  */
-struct tdt_fiber *tdt__reported_follow(tdt__reported_list *list, uint64_t id)
+struct tdt_fiber *tdt__reported_follow(uint64_t id)
 {
+	tdt__reported_list *list = tdt__reported_list_of(id);
 	struct tdt_fiber *fiber = follow_list(list, id);
 
 	if (fiber == NULL) {

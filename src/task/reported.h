@@ -31,9 +31,6 @@ static inline tdt__reported_list *tdt__reported_list_of(uint64_t id)
 	return lists != NULL ? &lists[id % TDT__REPORTED_LISTS] : NULL;
 }
 
-/* The same as tdt__reported_find(), of a task that is not the first one of its list. */
-struct tdt_fiber *tdt__reported_follow(tdt__reported_list *list, uint64_t id);
-
 /* The first fiber of the list that the task is in; NULL: there is none. */
 static inline struct tdt_fiber *tdt__reported_first(uint64_t id)
 {
@@ -43,15 +40,17 @@ static inline struct tdt_fiber *tdt__reported_first(uint64_t id)
 	return list != NULL ? atomic_load_explicit(list, memory_order_acquire) : NULL;
 }
 
+/* The same as tdt__reported_find(), of a task that is not the first one of its list. */
+struct tdt_fiber *tdt__reported_follow(uint64_t id);
+
 /* The fiber of the task; NULL: there is none. */
 static inline struct tdt_fiber *tdt__reported_find(uint64_t id)
 {
 	struct tdt_fiber *first = tdt__reported_first(id);
+	bool found = first == NULL ||
+		     atomic_load_explicit(&first->reported, memory_order_relaxed) == id;
 
-	if (first == NULL || __builtin_expect(atomic_load_explicit(&first->reported,
-								   memory_order_relaxed) == id, 1))
-		return first;
-	return tdt__reported_follow(tdt__reported_list_of(id), id);
+	return __builtin_expect(found, 1) ? first : tdt__reported_follow(id);
 }
 
 /* Add the fiber of a task.  False: there is no memory for the table. */
