@@ -795,7 +795,8 @@ void tdt__reported_end(struct tdt_fiber *fiber, tdt_poll_t result)
 	enum tdt__outcome outcome = result == TDT_READY	     ? TDT__OUTCOME_READY
 				    : result == TDT_PANICKED ? TDT__OUTCOME_PANICKED
 							     : TDT__OUTCOME_DROPPED;
-	bool ends = TDT__PEEK(task->record.state) != TDT_TASK_RECORD_ENDED;
+	bool ends = TDT__PEEK(task->record.state) != TDT_TASK_RECORD_ENDED, seen;
+	unsigned both = 2;
 
 	if (!fiber->own) {
 		free_fiber(fiber);
@@ -804,17 +805,24 @@ void tdt__reported_end(struct tdt_fiber *fiber, tdt_poll_t result)
 	fiber->own = false;
 	unlink_fiber(fiber);
 	fiber->inner = NULL;
-	/* Acquire: as in end_link(). */
-	if (atomic_load_explicit(&fiber->link, memory_order_acquire) == TDT__LINK_NONE &&
-	    tdt__task_end_unseen(task, outcome)) {
-		tdt__fiber_give(fiber);
-		return;
-	}
+	/*
+	 * Most tasks end when nobody else has a reference.  Acquire: as in end_link(); and release
+	 * and acquire as tdt__refs_drop() does, of both references at once.
+	 */
+	seen = result == TDT_PANICKED ||
+	       atomic_load_explicit(&fiber->link, memory_order_acquire) != TDT__LINK_NONE ||
+	       !atomic_compare_exchange_strong_explicit(&task->refs, &both, 0, memory_order_acq_rel,
+							memory_order_relaxed);
 	tdt__task_end(task, outcome, NULL);
 	if (ends)
 		tdt__holder_over(task);
-	tdt_handle_unref(task);
-	end_link(fiber);
+	if (seen) {
+		tdt_handle_unref(task);
+		end_link(fiber);
+	} else {
+		tdt__handle_over(task);
+		tdt__fiber_give(fiber);
+	}
 }
 
 struct tdt_fiber *tdt__reported_adopt(struct tdt_fiber *fiber, struct tdt_handle *task)

@@ -81,19 +81,14 @@ static const uint8_t results[] = { [TDT__OUTCOME_READY] = TDT_READY,
 				   [TDT__OUTCOME_PANICKED] = TDT_PANICKED,
 				   [TDT__OUTCOME_DROPPED] = TDT_PENDING };
 
-static inline void tell_end(const struct tdt_handle *task, enum tdt__outcome outcome)
+/* Never inlined: it uses the thread's record behind foreign code (host/thread.h). */
+static __attribute__((noinline)) void note_end(struct tdt_handle *task, enum tdt__outcome outcome,
+					       const struct tdt__capture *capture)
 {
 	TDT__PROBE_UNHOOKED(task__terminate, task);
 	if (tdt__recording())
 		tdt__record_ended(task, results[outcome]);
 	tdt__thread.traced_end = task->record.id;
-}
-
-/* Never inlined: it uses the thread's record behind foreign code (host/thread.h). */
-static __attribute__((noinline)) void note_end(struct tdt_handle *task, enum tdt__outcome outcome,
-					       const struct tdt__capture *capture)
-{
-	tell_end(task, outcome);
 	if (outcome == TDT__OUTCOME_PANICKED) {
 		TDT__COUNT(panicked);
 		tdt__panic_note(task, capture);
@@ -127,30 +122,15 @@ __attribute__((noinline)) void tdt__task_end(struct tdt_handle *task, enum tdt__
 	/*
 	 * Release what the task did to its joiners (pairs with the acquire in join.c).  Nothing is
 	 * acquired, because the list of joiners has a lock.  The list is looked at again if
-	 * tdt__task_end() runs a second time because a waker that was called here unwound.
+	 * tdt__task_end() runs a second time because a waker that was called here unwound.  Without
+	 * a reference there are no joiners.
 	 */
-	if (UNLIKELY(atomic_exchange_explicit(&task->outcome, outcome, memory_order_release) !=
+	if (atomic_load_explicit(&task->refs, memory_order_relaxed) != 0 &&
+	    UNLIKELY(atomic_exchange_explicit(&task->outcome, outcome, memory_order_release) !=
 		     TDT__OUTCOME_NOBODY))
 		tdt__joiners_wake(task);
 	if (outcome == TDT__OUTCOME_PANICKED)
 		tdt__panic_report(task);
-}
-
-bool tdt__task_end_unseen(struct tdt_handle *task, enum tdt__outcome outcome)
-{
-	unsigned both = 2;
-
-	/* Release and acquire as tdt__refs_drop() does: only the last one matters. */
-	if (outcome == TDT__OUTCOME_PANICKED ||
-	    !atomic_compare_exchange_strong_explicit(&task->refs, &both, 0, memory_order_acq_rel,
-						     memory_order_relaxed))
-		return false;
-	if (TDT__PEEK(task->record.state) != TDT_TASK_RECORD_ENDED) {
-		tell_end(task, outcome);
-		tdt__holder_over(task);
-	}
-	tdt__handle_over(task);
-	return true;
 }
 
 static inline tdt_poll_t finish_poll(struct tdt_handle *task, const struct tdt_waker *given,
