@@ -721,53 +721,35 @@ __attribute__((noinline)) void tdt__reported_enter(struct tdt_fiber *fiber, uint
 		link_fiber(fiber);
 }
 
-/* A poll of the task has ended: a request may have come meanwhile. */
-static inline void answer_reported(struct tdt_handle *task)
-{
-	tdt__barrier_light();
-	if (RARELY(TDT__PEEK(task->record.own_request) != 0))
-		tdt__leaf_answer(task);
-}
-
 /*
- * The poll that has ended was not linked.  It may be over already, or have moved on: only the
- * thread that polled last says that the task waits, and not of one that has ended.
+ * A poll that was not linked may be over already, or have moved on: only the thread that polled
+ * last says that the task waits, and not of one that has ended.  The fiber may be another task's by
+ * now, or have none: records stay records.
  */
-static __attribute__((noinline, cold)) void leave_unlinked(uint64_t id)
-{
-	struct tdt_fiber *fiber = tdt__reported_find(id);
-	struct tdt_handle *task = fiber != NULL ? TDT__PEEK(fiber->task) : NULL;
-	uint32_t polling = TDT_TASK_RECORD_POLLING;
-
-	/*
-	 * The fiber may be another task's by now, or have none: records stay records.  Release all
-	 * that the task did.  Pairs with tdt__request_see().
-	 */
-	if (task != NULL && TDT__PEEK(fiber->own) &&
-	    TDT__PEEK(task->record.thread) == tdt__thread_id() &&
-	    __atomic_compare_exchange_n(&task->record.state, &polling, TDT_TASK_RECORD_IDLE, false,
-					__ATOMIC_RELEASE, __ATOMIC_RELAXED))
-		answer_reported(task);
-}
-
 __attribute__((noinline)) void tdt__reported_leave(uint64_t id)
 {
 	struct tdt__poll *poll = tdt__thread.poll;
+	uint32_t polling = TDT_TASK_RECORD_POLLING;
+	struct tdt_fiber *fiber;
 	struct tdt_handle *task;
 
 	while (poll != NULL &&
 	       (poll->task->record.id != id || !tdt__is_reported_task(poll->task)))
 		poll = poll->outer;
-	if (RARELY(poll == NULL)) {
-		leave_unlinked(id);
-		return;
+	if (poll != NULL)
+		tdt__thread.poll = poll->outer;
+	fiber = poll != NULL ? tdt__fiber_with(poll) : tdt__reported_find(id);
+	task = fiber != NULL && TDT__PEEK(fiber->own) ? TDT__PEEK(fiber->task) : NULL;
+	if (task != NULL && TDT__PEEK(task->record.thread) == tdt__thread_id()) {
+		/* Release all that the task did.  Pairs with tdt__request_see(). */
+		__atomic_compare_exchange_n(&task->record.state, &polling, TDT_TASK_RECORD_IDLE,
+					    false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+		tdt__barrier_light();
+		if (TDT__PEEK(task->record.own_request) != 0)
+			tdt__leaf_answer(task);
 	}
-	task = poll->task;
-	tdt__thread.poll = poll->outer;
-	if (TDT__PEEK(task->record.thread) == tdt__thread_id())
-		tdt__store_idle(task); /* or else it is polled elsewhere by now */
-	answer_reported(task);
-	tdt__leave_link(tdt__fiber_with(poll), id);
+	if (poll != NULL)
+		tdt__leave_link(fiber, id);
 }
 
 /*
