@@ -396,21 +396,12 @@ void tdt__registry_begin(void)
 	TDT__POKE(tdt__registry.pid, (uint32_t)getpid());
 }
 
-/* Threads of the parent that were writing a note are not here. */
-static void forget_half_notes(void)
-{
-	for (int i = 0; i < TDT__PANICS; i++)
-		tdt__note_forget_half((struct tdt__note *)(void *)&tdt__panics[i]);
-	for (int i = 0; i < TDT__HOLDERS; i++)
-		tdt__note_forget_half((struct tdt__note *)(void *)&tdt__holders[i]);
-	for (int i = 0; i < TDT__LOST; i++)
-		tdt__note_forget_half((struct tdt__note *)(void *)&tdt__lost[i]);
-}
-
 void tdt__registry_forked(void)
 {
 	TDT__POKE(tdt__registry.pid, (uint32_t)getpid());
-	forget_half_notes();
+	tdt__notes_forget_half(tdt__panics, TDT__PANICS, sizeof tdt__panics[0]);
+	tdt__notes_forget_half(tdt__holders, TDT__HOLDERS, sizeof tdt__holders[0]);
+	tdt__notes_forget_half(tdt__lost, TDT__LOST, sizeof tdt__lost[0]);
 }
 
 void tdt__registry_lock(void)

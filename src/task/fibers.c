@@ -610,21 +610,6 @@ static __attribute__((noinline)) void leave_noting(struct tdt_handle *task, bool
 	answer_left(task);
 }
 
-/* No run was recorded, and the barrier is light. */
-static inline __attribute__((always_inline)) void leave_plainly(struct tdt_handle *task)
-{
-	tdt__store_idle(task);
-	atomic_signal_fence(memory_order_seq_cst); /* all of tdt__barrier_light() here */
-	if (RARELY(TDT__PEEK(task->record.own_request) != 0) || TDT__PROBED(task__poll__end))
-		answer_left(task);
-}
-
-static __attribute__((noinline)) void leave_again(struct tdt_handle *task)
-{
-	tdt__leaf_waits(task, tdt__leaf_of(task), true, false);
-	leave_plainly(task);
-}
-
 /* The link is out of the chain. */
 static inline __attribute__((always_inline)) void leave(struct tdt_handle *task,
 							struct tdt_fiber *fiber)
@@ -633,12 +618,14 @@ static inline __attribute__((always_inline)) void leave(struct tdt_handle *task,
 
 	atomic_store_explicit(&fiber->link, TDT__LINK_NONE, memory_order_relaxed);
 	again = tdt__leaf_stays(task);
-	if (RARELY(fiber->record.is_recorded) || RARELY(tdt__barrier_is_heavy()))
+	if (again || RARELY(fiber->record.is_recorded) || RARELY(tdt__barrier_is_heavy())) {
 		leave_noting(task, again);
-	else if (again)
-		leave_again(task);
-	else
-		leave_plainly(task);
+		return;
+	}
+	tdt__store_idle(task);
+	atomic_signal_fence(memory_order_seq_cst); /* all of tdt__barrier_light() here */
+	if (RARELY(TDT__PEEK(task->record.own_request) != 0) || TDT__PROBED(task__poll__end))
+		answer_left(task);
 }
 
 static __attribute__((noinline, cold)) void leave_wrongly(struct tdt_handle *task)

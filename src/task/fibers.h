@@ -32,8 +32,6 @@ void tdt__fiber_stands(struct tdt_fiber *fiber, struct tdt__registers at);
  */
 void tdt__fiber_belongs(struct tdt_fiber *fiber, struct tdt_handle *task);
 
-/* --- Tasks that a runtime reports (hooked.c) ------------------------------------------------- */
-
 struct tdt_task_attr;
 
 /*
