@@ -24,7 +24,7 @@ static struct tdt_fiber *make(void)
 	pthread_mutex_unlock(&tdt__fibers_lock);
 	if (item != NULL) {
 		((struct tdt_fiber *)item)->stack = (struct tdt_registry_fiber){ 0 };
-		((struct tdt_fiber *)item)->task = NULL;
+		((struct tdt_fiber *)item)->has_record = false;
 		atomic_init(&((struct tdt_fiber *)item)->reported, 0);
 		atomic_init(&((struct tdt_fiber *)item)->ended, 0);
 	}
@@ -59,9 +59,9 @@ void tdt__fiber_give(struct tdt_fiber *fiber)
 		__atomic_store_n(&own->n, own->n + 1, __ATOMIC_RELEASE);
 		return;
 	}
-	if (fiber->task != NULL)
+	if (fiber->has_record)
 		tdt__registry_give(fiber->task);
-	fiber->task = NULL;
+	fiber->has_record = false;
 	tdt__pool_give(&fibers, &fiber->item);
 }
 

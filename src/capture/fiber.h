@@ -37,6 +37,7 @@ struct tdt_fiber {
 	struct tdt__poll *inner;
 	struct tdt__record_poll record; /* of the run, from resume to suspend */
 	bool own;            /* the task is the fiber, and not a future that runs on it */
+	bool has_record;     /* nobody has the fiber, and `task` is a free record for the next */
 	_Atomic uint8_t link; /* enum tdt__fiber_link */
 	/* In the table of task/reported.c, where other threads read them: */
 	_Atomic uint64_t reported;       /* the id of the task that is reported; 0: none is */
@@ -53,9 +54,8 @@ enum tdt__fiber_link {
 };
 
 /*
- * Take memory for a fiber.  NULL: there is none.  Only two fields have a meaning in it:
- * `stack.moves`, and `task`, which is NULL, or a record that is free.  The fiber may be given back
- * with such a record, for the next task.
+ * Take memory for a fiber.  NULL: there is none.  Only `stack.moves` has a meaning in it, and
+ * `has_record`, as it had when the fiber was given back.
  */
 struct tdt_fiber *tdt__fiber_take(void);
 void tdt__fiber_give(struct tdt_fiber *fiber);

@@ -93,8 +93,9 @@ struct tdt_fiber *tdt__fiber_new(const void *low, size_t size)
 		return NULL;
 	tdt__interrupt_heed(size);
 	reset_fiber(fiber, low, size);
-	if (fiber->task != NULL)
+	if (fiber->has_record)
 		tdt__registry_give(fiber->task);
+	fiber->has_record = false;
 	fiber->task = NULL;
 	return fiber;
 }
@@ -113,11 +114,14 @@ static inline bool own_task(struct tdt_fiber *fiber, poll_fn *poll,
 
 	TDT__POKE(fiber->stack.entry,
 		  attr != NULL && attr->size >= sizeof *attr ? attr->entry : 0);
-	task = tdt__task_new(&child, fiber->item.index, attr, fiber->task);
-	fiber->own = task != NULL;
-	if (task != NULL)
-		fiber->poll.task = fiber->task = task;
-	return fiber->own;
+	task = tdt__task_new(&child, fiber->item.index, attr,
+			     fiber->has_record ? fiber->task : NULL);
+	if (task == NULL)
+		return false;
+	fiber->own = true;
+	fiber->has_record = false;
+	fiber->poll.task = fiber->task = task;
+	return true;
 }
 
 static struct tdt_fiber *new_task(struct tdt_fiber *fiber, poll_fn *poll,
@@ -226,7 +230,6 @@ static void free_fiber(struct tdt_fiber *fiber)
 {
 	struct tdt_handle *task = fiber->task;
 
-	fiber->task = NULL;
 	tdt__fiber_give(fiber);
 	tdt_handle_unref(task);
 }
@@ -516,13 +519,12 @@ __attribute__((noinline)) void tdt_fiber_end(struct tdt_fiber *fiber)
  * The task does not stand still.  If it runs, as tdt_leaf_at() has it, on a thread that has not
  * entered it, it stands from now on.  False: it has ended.
  */
-static __attribute__((noinline, cold)) bool stand(struct tdt_fiber *fiber)
+static __attribute__((noinline, cold)) bool stand(struct tdt_handle *task)
 {
-	struct tdt_handle *task = fiber->task;
-
 	if (TDT__PEEK(task->record.state) == TDT_TASK_RECORD_ENDED)
 		return false;
-	if (atomic_load_explicit(&fiber->link, memory_order_relaxed) == TDT__LINK_NONE)
+	if (atomic_load_explicit(&fiber_of_task(task)->link, memory_order_relaxed) ==
+	    TDT__LINK_NONE)
 		tdt__leaf_pause(task);
 	return true;
 }
@@ -545,12 +547,10 @@ static inline bool runs_plainly(const struct tdt_handle *task, uint64_t now, uin
 /* A function of its own: so the plain way has neither a call nor a register to save. */
 static __attribute__((noinline)) void enter_otherwise(struct tdt_handle *task, uintptr_t base)
 {
-	struct tdt_fiber *fiber = fiber_of_task(task);
-
-	if (task->record.state != TDT_TASK_RECORD_IDLE && !stand(fiber))
+	if (task->record.state != TDT_TASK_RECORD_IDLE && !stand(task))
 		return;
 	TDT__POKE(task->record.stack_top, base);
-	begin_run(fiber);
+	begin_run(fiber_of_task(task));
 	tdt__barrier_copying();
 }
 
@@ -654,7 +654,7 @@ __attribute__((noinline)) void tdt_task_leave(struct tdt_handle *task)
 
 void tdt_task_end(struct tdt_handle *task)
 {
-	if (task == NULL || !is_entered(task) || !stand(fiber_of_task(task)))
+	if (task == NULL || !is_entered(task) || !stand(task))
 		return;
 	end_task(fiber_of_task(task), TDT__OUTCOME_READY);
 	tdt_handle_unref(task);
@@ -670,7 +670,7 @@ struct tdt_fiber *tdt__reported_new(const struct tdt_task_attr *attr)
 
 	if (fiber == NULL)
 		return NULL;
-	if (fiber->task == NULL)
+	if (!fiber->has_record)
 		reset_fiber(fiber, NULL, 0);
 	if (!own_task(fiber, nobodys, attr)) {
 		tdt__fiber_give(fiber);
@@ -790,6 +790,7 @@ void tdt__reported_end(struct tdt_fiber *fiber, tdt_poll_t result)
 		end_link(fiber);
 	} else {
 		tdt__handle_over(task);
+		fiber->has_record = true;
 		tdt__fiber_give(fiber);
 	}
 }
