@@ -249,7 +249,9 @@ static void free_ended(struct tdt_fiber *fiber)
 	free_fiber(fiber);
 }
 
-/* Of the two threads of tdt__leave_link(), one frees the fiber.  Release and acquire what both did. */
+/*
+ * Of the two threads of tdt__leave_link(), one frees the fiber.  Release and acquire what both did.
+ */
 void tdt__reported_free(struct tdt_fiber *fiber, uint64_t id)
 {
 	if (atomic_compare_exchange_strong_explicit(&fiber->ended, &id, 0, memory_order_acq_rel,
@@ -782,7 +784,9 @@ void tdt__reported_end(struct tdt_fiber *fiber, tdt_poll_t result)
 	       atomic_load_explicit(&fiber->link, memory_order_acquire) != TDT__LINK_NONE ||
 	       !atomic_compare_exchange_strong_explicit(&task->refs, &both, 0, memory_order_acq_rel,
 							memory_order_relaxed);
-	tdt__task_end(task, outcome, NULL);
+	/* Without a reference there are neither requests nor joiners. */
+	if (seen || TDT__PROBED(task__terminate) || tdt__recording())
+		tdt__task_end(task, outcome, NULL);
 	if (ends)
 		tdt__holder_over(task);
 	if (seen) {

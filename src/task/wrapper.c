@@ -122,11 +122,9 @@ __attribute__((noinline)) void tdt__task_end(struct tdt_handle *task, enum tdt__
 	/*
 	 * Release what the task did to its joiners (pairs with the acquire in join.c).  Nothing is
 	 * acquired, because the list of joiners has a lock.  The list is looked at again if
-	 * tdt__task_end() runs a second time because a waker that was called here unwound.  Without
-	 * a reference there are no joiners.
+	 * tdt__task_end() runs a second time because a waker that was called here unwound.
 	 */
-	if (atomic_load_explicit(&task->refs, memory_order_relaxed) != 0 &&
-	    UNLIKELY(atomic_exchange_explicit(&task->outcome, outcome, memory_order_release) !=
+	if (UNLIKELY(atomic_exchange_explicit(&task->outcome, outcome, memory_order_release) !=
 		     TDT__OUTCOME_NOBODY))
 		tdt__joiners_wake(task);
 	if (outcome == TDT__OUTCOME_PANICKED)
