@@ -678,12 +678,8 @@ struct tdt_fiber *tdt__reported_new(const struct tdt_task_attr *attr)
 		tdt__fiber_give(fiber);
 		return NULL;
 	}
-	if (tdt__reported_add(fiber, attr->id))
-		return fiber;
-	tdt__registry_uncount(); /* nothing is to be said of it */
-	TDT__POKE(fiber->task->record.state, TDT_TASK_RECORD_ENDED);
-	tdt__reported_end(fiber, TDT_PENDING);
-	return NULL;
+	tdt__reported_add(fiber, attr->id);
+	return fiber;
 }
 
 /*

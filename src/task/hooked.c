@@ -377,10 +377,9 @@ static void adopt_reported(uint64_t id, struct tdt_handle *handle)
 	if (fiber != NULL)
 		tdt__reported_remove(fiber);
 	fiber = tdt__reported_adopt(fiber, handle);
-	if (fiber != NULL && !tdt__reported_add(fiber, id))
-		tdt__reported_end(fiber, TDT_PENDING);
-	else
-		end_if_early(fiber, id);
+	if (fiber != NULL)
+		tdt__reported_add(fiber, id);
+	end_if_early(fiber, id);
 	errno = saved;
 }
 
