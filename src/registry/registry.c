@@ -220,8 +220,9 @@ static void clear(struct tdt_handle *task)
 	CLEAR_USED(task, stack_top, id);
 	CLEAR_USED(task, woken, wait_kind);
 	TDT__POKE(tdt__record_words(record)[TDT__RECORD_WORD(wait_kind)], 0);
-	CLEAR_USED(task, name, parent);
-	CLEAR_USED(task, tree, context); /* which tdt__handle_free() has dropped */
+	if (record->name[0] != '\0')
+		CLEAR_USED(task, name, parent);
+	CLEAR_USED(task, tree, context); /* which tdt__handle_over() has dropped */
 	CLEAR_USED(task, leaf, joiners);
 	record->joiners = 0;
 	atomic_init(&task->elsewhere, 0);
@@ -246,20 +247,25 @@ static void begin_task(struct tdt_registry_counters *own, struct tdt_handle *tas
 	__atomic_store_n(&own->spawned, own->spawned + 1, __ATOMIC_RELEASE);
 }
 
-struct tdt_handle *tdt__registry_take(void)
+static struct tdt_handle *take_free(struct shard *shard)
+{
+	struct tdt_handle *task = shard->free;
+
+	if (task == NULL)
+		task = take_returned(shard);
+	if (task == NULL)
+		return first_use(shard);
+	shard->free = next_of(task);
+	return task;
+}
+
+struct tdt_handle *tdt__registry_take(struct tdt_handle *kept)
 {
 	uint32_t slot = tdt__own_slot();
-	struct shard *shard = &shards[slot];
 	struct tdt_handle *task;
 
 	lock_shared(slot);
-	task = shard->free;
-	if (task == NULL)
-		task = take_returned(shard);
-	if (task != NULL)
-		shard->free = next_of(task);
-	else
-		task = first_use(shard);
+	task = kept != NULL ? kept : take_free(&shards[slot]);
 	if (task != NULL)
 		begin_task(&counters[slot], task);
 	unlock_shared(slot);
@@ -281,12 +287,6 @@ void tdt__registry_uncount(void)
 	lock_shared(slot);
 	TDT__POKE(counters[slot].spawned, counters[slot].spawned - 1);
 	unlock_shared(slot);
-}
-
-void tdt__registry_publish(struct tdt_handle *task)
-{
-	/* Release all fields that were filled in.  Pairs with tdt__registry_read(). */
-	__atomic_store_n(&task->record.seq, task->record.seq + 1, __ATOMIC_RELEASE);
 }
 
 /* The next task gets this record, while it is still in the caches. */
@@ -396,21 +396,12 @@ void tdt__registry_begin(void)
 	TDT__POKE(tdt__registry.pid, (uint32_t)getpid());
 }
 
-/* Threads of the parent that were writing a note are not here. */
-static void forget_half_notes(void)
-{
-	for (int i = 0; i < TDT__PANICS; i++)
-		tdt__note_forget_half((struct tdt__note *)(void *)&tdt__panics[i]);
-	for (int i = 0; i < TDT__HOLDERS; i++)
-		tdt__note_forget_half((struct tdt__note *)(void *)&tdt__holders[i]);
-	for (int i = 0; i < TDT__LOST; i++)
-		tdt__note_forget_half((struct tdt__note *)(void *)&tdt__lost[i]);
-}
-
 void tdt__registry_forked(void)
 {
 	TDT__POKE(tdt__registry.pid, (uint32_t)getpid());
-	forget_half_notes();
+	tdt__notes_forget_half(tdt__panics, TDT__PANICS, sizeof tdt__panics[0]);
+	tdt__notes_forget_half(tdt__holders, TDT__HOLDERS, sizeof tdt__holders[0]);
+	tdt__notes_forget_half(tdt__lost, TDT__LOST, sizeof tdt__lost[0]);
 }
 
 void tdt__registry_lock(void)

@@ -135,7 +135,7 @@ void tdt_task_woken(struct tdt_handle *handle);
  * fires once.
  *
  * Cost: while no tracer is attached and the recorder does not run, the two calls around a poll take
- * some 12 ns, of which 5 are the coarse clock's (tdt_worker_now()).  Without memory for a record
+ * some 13 ns, of which 5 are the coarse clock's (tdt_worker_now()).  Without memory for a record
  * the task has none until its next poll.  NULL, or an id of 0, does nothing.  The first
  * tdt_hook_spawn() starts the library, as tdt_traced_with() does.  Any thread; not in a signal
  * handler.

@@ -333,7 +333,7 @@ CASE(records)
 
 TEST(a_record_that_is_being_made_is_no_task_yet)
 {
-	struct tdt_handle *task = tdt__registry_take();
+	struct tdt_handle *task = tdt__registry_take(NULL);
 	struct tdt_task_record copy;
 
 	ck_assert_ptr_nonnull(task);
@@ -342,7 +342,7 @@ TEST(a_record_that_is_being_made_is_no_task_yet)
 	ck_assert(!tdt__handle_ref_if_same(task, task->record.seq));
 	TDT__POKE(task->record.state, TDT_TASK_RECORD_IDLE);
 	atomic_store(&task->refs, 1);
-	tdt__registry_publish(task);
+	tdt__registry_publish(&task->record);
 	ck_assert(tdt__registry_read(task, &copy));
 	ck_assert(tdt__handle_ref_if_same(task, copy.seq));
 	tdt_handle_unref(task);
