@@ -339,21 +339,34 @@ void tdt__registry_give(struct tdt_handle *task)
 
 /* --- Reading --------------------------------------------------------------- */
 
+static struct tdt_registry_slab *next_slab(const struct tdt_registry_slab *slab)
+{
+	return (void *)(uintptr_t)slab->next;
+}
+
 struct tdt_handle *tdt__registry_next(struct tdt__cursor *cursor)
 {
+	struct tdt_registry_slab *slab;
+
 	if (!cursor->begun) {
 		cursor->begun = true;
 		/* Acquire: pairs with slab_new(). */
-		cursor->slab =
+		cursor->newest =
 		    (void *)(uintptr_t)__atomic_load_n(&tdt__registry.slabs, __ATOMIC_ACQUIRE);
+		for (slab = cursor->newest; slab != NULL; slab = next_slab(slab))
+			cursor->left++;
 	}
 	/* Acquire: pairs with first_use(). */
-	while (cursor->slab != NULL &&
+	while (cursor->slab == NULL ||
 	       cursor->index == __atomic_load_n(&cursor->slab->used, __ATOMIC_ACQUIRE)) {
-		cursor->slab = (void *)(uintptr_t)cursor->slab->next;
+		if (cursor->left == 0)
+			return NULL;
+		cursor->slab = cursor->newest;
 		cursor->index = 0;
+		for (uint32_t i = --cursor->left; i > 0; i--)
+			cursor->slab = next_slab(cursor->slab);
 	}
-	return cursor->slab != NULL ? &((struct slab *)cursor->slab)->task[cursor->index++] : NULL;
+	return &((struct slab *)cursor->slab)->task[cursor->index++];
 }
 
 /*
@@ -372,6 +385,16 @@ static bool waits_are_whole(const struct tdt_handle *task, const struct tdt_task
 	       TDT__PEEK(task->record.polls) == copy->polls;
 }
 
+/* Never inlined into a loop, out of which the compiler would take the address of each word. */
+static __attribute__((noinline)) void copy_words(const struct tdt_task_record *record,
+						 struct tdt_task_record *copy)
+{
+#pragma GCC unroll 64
+	for (size_t i = TDT__RECORD_FIRST; i <= TDT__RECORD_LAST; i++)
+		tdt__record_words(copy)[i] =
+		    __atomic_load_n(&tdt__record_words(record)[i], __ATOMIC_ACQUIRE);
+}
+
 bool tdt__registry_read(const struct tdt_handle *task, struct tdt_task_record *copy)
 {
 	uint32_t waits;
@@ -388,9 +411,7 @@ bool tdt__registry_read(const struct tdt_handle *task, struct tdt_task_record *c
 		 * one, and all of them before `seq` is loaded again (pairs with the fence in
 		 * tdt__registry_take()).
 		 */
-		for (size_t i = TDT__RECORD_FIRST; i <= TDT__RECORD_LAST; i++)
-			tdt__record_words(copy)[i] =
-			    __atomic_load_n(&tdt__record_words(&task->record)[i], __ATOMIC_ACQUIRE);
+		copy_words(&task->record, copy);
 		if (copy->seq % 2 != 0)
 			return false;
 		if (!waits_are_whole(task, copy, waits))
