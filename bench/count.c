@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,7 +22,6 @@
 #include <tdt/integrate/fiber.h>
 #include <tdt/integrate/hooks.h>
 #include <tdt/recorder.h>
-#include <tdt/rt/net.h>
 #include <tdt/rt/runtime.h>
 #include <tdt/tdt.h>
 
@@ -139,16 +137,29 @@ static void make_tasks(void)
 static const struct tdt_dump_options patient = { .size = sizeof patient,
 						 .timeout_ns = INT64_C(600000000000) };
 
-static void do_dump(int n)
+static void take_snapshots(int n, const struct tdt_dump_options *options)
 {
 	make_tasks();
 	for (int i = 0; i < n; i += TASKS) {
-		const struct tdt_snapshot *snapshot = tdt_snapshot_take(&patient);
+		const struct tdt_snapshot *snapshot = tdt_snapshot_take(options);
 
 		if (snapshot == NULL)
 			die("tdt_snapshot_take");
 		tdt_snapshot_free(snapshot);
 	}
+}
+
+static void do_dump(int n)
+{
+	take_snapshots(n, &patient);
+}
+
+/* No task has time to answer. */
+static void do_dump_late(int n)
+{
+	const struct tdt_dump_options late = { .size = sizeof late, .timeout_ns = 1 };
+
+	take_snapshots(n, &late);
 }
 
 static void do_dump_text(int n)
@@ -308,50 +319,6 @@ static void do_poll_recorded(int n)
 	do_poll(n);
 }
 
-/* --- Echoes ------------------------------------------------------------------------------------ */
-
-struct echo {
-	struct tdt_async async;
-	struct tdt_tcp *tcp;
-	char buffer[64];
-	ssize_t n;
-};
-
-static tdt_poll_t echo_poll(void *state, struct tdt_context *cx)
-{
-	struct echo *echo = state;
-
-	TDT_BEGIN(&echo->async, cx);
-	for (;;) {
-		TDT_AWAIT(tdt_tcp_read(echo->tcp, echo->buffer, sizeof echo->buffer, &echo->n));
-		TDT_AWAIT(tdt_tcp_write(echo->tcp, echo->buffer, (size_t)echo->n, &echo->n));
-	}
-	TDT_END();
-}
-
-static void do_echo(int n)
-{
-	struct echo echo = { .n = 0 };
-	char text[] = "some text";
-	int pair[2];
-
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0)
-		die("socketpair");
-	make_runtime();
-	echo.tcp = tdt_tcp_adopt(pair[0]);
-	if (tdt_rt_go(rt, TDT_ASYNC_NEW(echo_poll, echo), NULL) != 0)
-		die("tdt_rt_go");
-	for (int i = 0; i < n; i++)
-		if (write(pair[1], text, sizeof text) < 0 || read(pair[1], text, sizeof text) < 0)
-			die("echo");
-}
-
-static void do_echo_recorded(int n)
-{
-	record();
-	do_echo(n);
-}
-
 /* --- Switches ---------------------------------------------------------------------------------- */
 
 #define STACK ((size_t)65536)
@@ -401,14 +368,13 @@ int main(int argc, char **argv)
 	} all[] = {
 		{ "spawn", do_spawn },
 		{ "dump", do_dump },
+		{ "dump-late", do_dump_late },
 		{ "dump-text", do_dump_text },
 		{ "read", do_read },
 		{ "request", do_request },
 		{ "request-leaves", do_request_leaves },
 		{ "poll", do_poll },
 		{ "poll-recorded", do_poll_recorded },
-		{ "echo", do_echo },
-		{ "echo-recorded", do_echo_recorded },
 		{ "switch", do_switch },
 		{ "switch-fiber", do_switch_fiber },
 	};
