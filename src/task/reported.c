@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The lists of the table, and their locking. */
 
-#include <config.h>
-
 #include "task/reported.h"
 
 #include <stdlib.h>
