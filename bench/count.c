@@ -339,7 +339,8 @@ static void stand(void)
 
 static void do_switch(int n)
 {
-	char *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+	char *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, flags, -1, 0);
 
 	if (stack == MAP_FAILED)
 		die("mmap");

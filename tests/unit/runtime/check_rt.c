@@ -203,7 +203,7 @@ TEST(of_tasks_that_always_yield_none_is_left_behind)
 	}
 	for (int i = 0; i < MANY; i++)
 		UNTIL(leaves[i].polls > 0);
-	/* In 60,000 polls each of them has been in the worker's own queue, half of which gives way. */
+	/* In 60,000 polls each has been in the worker's own queue, half of which gives way. */
 	atomic_store(&polls_left, 400 * MANY);
 	UNTIL(polls_left == 0);
 	tdt_rt_free(rt);
