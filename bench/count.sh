@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Instructions of user space, and simulated misses of the first data cache, of one of each thing
-# that bench/count does: `bench/count.sh [BUILD]`.  The clock is a system call under valgrind, and is
-# not counted.
+# that bench/count does: `bench/count.sh [BUILD]`.  The clock is a system call under valgrind, and
+# is not counted.
 count=${1:-.}/bench/count
 
 # collected WHAT N: instructions and misses.
