@@ -43,7 +43,7 @@ struct slab {
 	struct tdt_registry_slab public;
 	struct shard *shard; /* constant */
 	_Alignas(64) struct tdt_handle task[ROOM];
-	/* The runtimes', by the number of the record.  The pages are touched by those who use it. */
+	/* The runtimes', by the number of the record.  Only what they use is touched. */
 	_Alignas(8) unsigned char beside[ROOM][TDT_HANDLE_ROOM];
 };
 

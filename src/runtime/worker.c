@@ -42,10 +42,10 @@ bool tdt__worker_schedule(struct tdt_rt *rt, struct tdt__task *task)
 		notifies &= !tdt__run_queue_is_empty(&worker->queue); /* a lone task: idle.h */
 		/* The oldest tasks give way, or the same ones would always wait. */
 		while (!tdt__run_queue_push(&worker->queue, task)) {
-			struct tdt__task *last, *oldest = tdt__run_queue_halve(&worker->queue, &last);
+			struct tdt__task *last, *old = tdt__run_queue_halve(&worker->queue, &last);
 
-			if (oldest != NULL) /* open while there are workers */
-				tdt__inject_push(&rt->inject, oldest, last, TDT__RUN_QUEUE_HALF);
+			if (old != NULL) /* open while there are workers */
+				tdt__inject_push(&rt->inject, old, last, TDT__RUN_QUEUE_HALF);
 		}
 	} else if (!tdt__inject_push(&rt->inject, task, task, 1)) {
 		return false;

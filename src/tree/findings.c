@@ -159,9 +159,9 @@ static void sort_list(struct tdt__findings *findings)
 		const struct tdt__entry inserted = entry[i];
 		size_t at = i;
 
-		for (; at > 0 && moves > 0 && by_suspicion(&entry[at - 1], &inserted) > 0; moves--) {
+		for (; moves > 0 && at > 0 && by_suspicion(&entry[at - 1], &inserted) > 0; at--) {
 			entry[at] = entry[at - 1];
-			at--;
+			moves--;
 		}
 		entry[at] = inserted;
 	}
