@@ -90,12 +90,13 @@ static inline void tdt__registry_publish(struct tdt_task_record *record)
 void tdt__registry_give(struct tdt_handle *task);
 
 /*
- * Returns every record that was ever in use, one after the other.  The cursor is all zero at first.
- * NULL: there are no more.
+ * Returns every record that was ever in use, one after the other, those of the oldest slab first:
+ * so tasks come nearly in the order of their ages.  The cursor is all zero at first.  NULL: there
+ * are no more.
  */
 struct tdt__cursor {
-	struct tdt_registry_slab *slab;
-	uint32_t index;
+	struct tdt_registry_slab *slab, *newest;
+	uint32_t index, left; /* the next record of `slab`; how many slabs are newer */
 	bool begun;
 };
 struct tdt_handle *tdt__registry_next(struct tdt__cursor *cursor);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Suspecting lost wake-ups, and taking suspicions back: see lost.h. */
 
-#include <config.h>
-
 #include "task/lost.h"
 
 #include <errno.h>

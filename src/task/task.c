@@ -123,9 +123,12 @@ static void do_as_the_environment_says(void)
 static const struct tdt_task_attr *read_attr(struct tdt_task_attr *ours,
 					     const struct tdt_task_attr *attr)
 {
+	static const struct tdt_task_attr none = { .size = sizeof none };
 	int error;
 
-	if (attr != NULL && attr->size == sizeof *attr && attr->file_length == 0)
+	if (attr == NULL)
+		return &none;
+	if (attr->size == sizeof *attr && attr->file_length == 0)
 		return attr;
 	error = tdt__options_read(ours, sizeof *ours, attr);
 	if (error == 0)

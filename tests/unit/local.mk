@@ -455,7 +455,7 @@ tests_unit_dump_check_snapshot_rt_LDADD = $(on_rt)
 # src/runtime/
 
 tests_unit_runtime_check_blocking_LDFLAGS = \
-	-Wl,--wrap=pthread_create -Wl,--wrap=pthread_cond_timedwait
+	-Wl,--wrap=pthread_create -Wl,--wrap=pthread_cond_clockwait
 tests_unit_runtime_check_blocking_LDADD = $(tests_memory) $(on_rt_core)
 tests_unit_runtime_check_driver_LDFLAGS = -Wl,--wrap=pthread_create
 tests_unit_runtime_check_driver_LDADD = $(tests_memory) $(on_rt_core)

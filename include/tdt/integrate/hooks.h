@@ -325,6 +325,16 @@ void tdt_leaf_waits_on_lock(const struct tdt_lock *lock, const char *name);
 void tdt_worker_now(uint64_t monotonic_ns);
 
 /*
+ * Return memory of TDT_HANDLE_ROOM bytes for the runtime's own task, beside the record of `handle`
+ * and aligned for pointers, so that a runtime need not allocate it.  There is one such room for
+ * each traced task.  It belongs to the runtime that polls the task for as long as that holds a
+ * reference of the handle, or the future.  What lies in it at first is of any value.  NULL gives
+ * NULL.  Any thread.
+ */
+#define TDT_HANDLE_ROOM 104
+void *tdt_handle_room(struct tdt_handle *handle);
+
+/*
  * Move the ids that the library picks to `first` and above.  This call is for a runtime that has
  * task ids of its own, and gives one to every task.  Tasks that have an id keep it.  Returns 0, or
  * -EINVAL and sets errno if `first` is 0, or is below an id that was already picked.  Any thread.

@@ -401,6 +401,26 @@ TEST(records_are_used_again, .to = 2)
 	ck_assert_uint_eq(sum.live, 0);
 }
 
+TEST(each_task_has_room_for_its_runtime)
+{
+	unsigned char whole[TDT_HANDLE_ROOM];
+
+	for (int j = 0; j < BATCH; j++) {
+		void *room;
+
+		batch[j] = trace("with room");
+		room = tdt_handle_room(batch[j].handle);
+		ck_assert_uint_eq((uintptr_t)room % sizeof(void *), 0);
+		memset(room, j, TDT_HANDLE_ROOM);
+	}
+	for (int j = 0; j < BATCH; j++) {
+		memset(whole, j, sizeof whole);
+		ck_assert_mem_eq(tdt_handle_room(batch[j].handle), whole, sizeof whole);
+		ck_assert_str_eq(batch[j].handle->record.name, "with room");
+	}
+	end_batch(NULL);
+}
+
 #define THREADS 70 /* more than there are slots */
 
 static atomic_int traced_tasks;

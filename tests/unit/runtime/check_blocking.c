@@ -2,7 +2,7 @@
 /*
  * Covers runtime/blocking, runtime/rt.  Jobs that block have threads of their own, are tasks, and
  * keep their argument; what happens without threads, and if one is cancelled: pthread_create() and
- * pthread_cond_timedwait() are wrapped (--wrap).
+ * pthread_cond_clockwait() are wrapped (--wrap).
  */
 
 #include <tdt/rt/blocking.h>
@@ -20,15 +20,15 @@
 /* A thread without a job is cancelled while it waits for one; once. */
 static atomic_bool cancels_idle;
 
-int __real_pthread_cond_timedwait(pthread_cond_t *come, pthread_mutex_t *mutex,
+int __real_pthread_cond_clockwait(pthread_cond_t *come, pthread_mutex_t *mutex, clockid_t clock,
 				  const struct timespec *until);
 
-int __wrap_pthread_cond_timedwait(pthread_cond_t *come, pthread_mutex_t *mutex,
+int __wrap_pthread_cond_clockwait(pthread_cond_t *come, pthread_mutex_t *mutex, clockid_t clock,
 				  const struct timespec *until)
 {
 	if (atomic_exchange(&cancels_idle, false))
 		pthread_cancel(pthread_self());
-	return __real_pthread_cond_timedwait(come, mutex, until);
+	return __real_pthread_cond_clockwait(come, mutex, clock, until);
 }
 
 static struct tdt_rt *rt;
