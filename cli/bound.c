@@ -13,12 +13,10 @@
 #include "base/clock.h"
 #include "base/sanitized.h"
 #include "cli/tdt.h"
-#include "symbolize/debugfile.h"
 
 #define MOST_MAPPED ((rlim_t)16 << 30) /* bytes of address space; debug files are mapped */
 #define MOST_MEMORY ((rlim_t)4 << 30)  /* bytes of memory that is the process's own */
 #define NAMES_SECONDS 30 /* and as many for what is done without them */
-#define NAMING_SECONDS 20
 #define BYTES_A_SECOND ((size_t)4 << 20) /* that are written at least, even compressed */
 
 void bound_limit(int resource, rlim_t most)
@@ -130,13 +128,6 @@ unsigned bound_names(void)
 	if (ends == 0)
 		return NAMES_SECONDS;
 	return left > 2 * NAMES_SECONDS ? left - NAMES_SECONDS : left / 2 + 1;
-}
-
-uint64_t bound_naming(void)
-{
-	unsigned seconds = tdt__debugfile_asks_servers ? bound_names() * 2 / 3 : NAMING_SECONDS;
-
-	return tdt__clock() + seconds * (uint64_t)TDT__SECOND;
 }
 
 void bound_unfinished(const char *path)

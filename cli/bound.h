@@ -8,7 +8,6 @@
  */
 
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/resource.h>
 
 #define BOUND_SECONDS 60 /* unless --timeout says another time */
@@ -33,12 +32,6 @@ unsigned bound_left(unsigned most);
 
 /* The same for the look-up of names, after which there must be time to do without. */
 unsigned bound_names(void);
-
-/*
- * Until when a child looks names up, as tdt__clock() tells: then it prints those that it has.  The
- * servers of debuginfod get all the time there is.
- */
-uint64_t bound_naming(void);
 
 /* Remove this file if the time is over.  The string is the caller's; NULL: none any more. */
 void bound_unfinished(const char *path);

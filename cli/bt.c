@@ -38,7 +38,7 @@ static int print_snapshot(FILE *file, void *arg)
 	error = tdt__out_end(&out);
 	return error != 0 ? error
 			  : tdt__snapshot_print_by(printing->snapshot, file, &options,
-						   bound_naming());
+						   naming_until());
 }
 
 /* Returns PROGRAM_GOES_ON or TDT_TROUBLE. */

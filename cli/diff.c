@@ -263,8 +263,8 @@ static int compare_moments(const struct diff_command *command, FILE *out,
 		const struct tdt_snapshot *then = &before->answers[i].findings->public,
 					  *now = &after->answers[i].findings->public;
 
-		tdt__snapshot_name(then, bound_naming(), &unnamed);
-		tdt__snapshot_name(now, bound_naming(), &unnamed);
+		tdt__snapshot_name(then, naming_until(), &unnamed);
+		tdt__snapshot_name(now, naming_until(), &unnamed);
 		status = print_changes(&command->options, out, then, now);
 	}
 	return status == PROGRAM_GOES_ON ? EXIT_SUCCESS : status;

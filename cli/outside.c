@@ -341,6 +341,15 @@ void outside_bound(const struct options *options, uint64_t wait_ns)
 	bound = true;
 }
 
+#define NAMING_SECONDS 20
+
+uint64_t naming_until(void)
+{
+	unsigned seconds = tdt__debugfile_asks_servers ? bound_names() * 2 / 3 : NAMING_SECONDS;
+
+	return tdt__clock() + seconds * (uint64_t)TDT__SECOND;
+}
+
 /* Returns what the work returns, or -ECANCELED after the report of how the child has ended. */
 static int try_apart(apart_fn *work, void *arg)
 {

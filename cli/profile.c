@@ -213,7 +213,7 @@ static int print_profile(FILE *out, void *arg)
 {
 	struct profile_result *result = arg;
 	struct tdt__profile_places places;
-	int error = tdt__profile_places_find(&places, &result->profile->sum, bound_naming());
+	int error = tdt__profile_places_find(&places, &result->profile->sum, naming_until());
 
 	if (error != 0)
 		return error;

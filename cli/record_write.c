@@ -34,7 +34,7 @@ static int put_trace(FILE *out, void *arg)
 {
 	const struct recording_writing *writing = arg;
 	struct tdt__perfetto_modules names = { .modules = writing->read->modules,
-					       .deadline = bound_naming() };
+					       .deadline = naming_until() };
 	const struct tdt__perfetto_options options = { .gzip = writing->gzip,
 						       .names = tdt__perfetto_name,
 						       .data = &names };
@@ -58,7 +58,7 @@ static int put_summary(FILE *out, void *arg)
 
 	if (summary != NULL)
 		error = tdt__summary_print(summary, out, writing->print, options->print.full,
-					   writing->read->modules, bound_naming());
+					   writing->read->modules, naming_until());
 	tdt__summary_free(summary);
 	return error;
 }

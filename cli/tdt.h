@@ -89,6 +89,12 @@ unsigned timeout_seconds(const struct options *options, unsigned usual);
 void outside_bound(const struct options *options, uint64_t wait_ns);
 
 /*
+ * Until when a child looks names up, as tdt__clock() tells: then it prints those that it has.  The
+ * servers of debuginfod get all the time there is.
+ */
+uint64_t naming_until(void);
+
+/*
  * Have `work(stdout, arg)` read the target in a child process, with limits (apart.h).  `again`: if
  * files of the target make the child crash, the work is done once more, and no file is opened.
  * Returns what the work returns, an exit status; or TDT_TROUBLE.
