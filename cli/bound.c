@@ -41,34 +41,29 @@ void bound_memory(void)
 	bound_limit(RLIMIT_DATA, half < MOST_MEMORY ? half : MOST_MEMORY);
 }
 
-static uint64_t ends; /* 0: there is no bound */
+/* Sequentially consistent: nothing else is shared with the thread. */
+static _Atomic uint64_t ends; /* when the time is over; 0: there is no bound */
 static const char *_Atomic unfinished;
 static sem_t thread_runs;
 
-/*
- * The number of the bound that is in force.  Sequentially consistent, as `unfinished`: nothing else
- * is shared with the threads.
- */
-static _Atomic uint32_t bound_number;
-
-/* The number of a bound, and its seconds. */
-static void *pack_bound(uint32_t number, unsigned seconds)
-{
-	return (void *)((uintptr_t)number << 32 | seconds); /* all machines of tdt have 64 bits */
-}
+#define GRACE (2 * (uint64_t)TDT__SECOND)
 
 /*
  * A thread, because a signal does not interrupt a read of memory that the target does not supply.
- * The end of the process does, and that of a parent ends its children (apart.c).
+ * The end of the process does, and that of a parent ends its children (apart.c).  The time may
+ * become longer meanwhile.
  */
-static void *end_overdue(void *bound)
+static void *end_overdue(void *unused)
 {
 	static const char text[] = "tdt: reading the target took too long\n";
 	const char *path;
+	uint64_t end, now;
 
+	(void)unused;
 	sem_post(&thread_runs);
-	sleep((unsigned)(uintptr_t)bound);
-	if (atomic_load(&bound_number) != (uintptr_t)bound >> 32)
+	while ((end = atomic_load(&ends)) != 0 && (now = tdt__clock()) < end + GRACE)
+		sleep((unsigned)((end + GRACE - now) / TDT__SECOND) + 1);
+	if (end == 0)
 		return NULL;
 	path = atomic_load(&unfinished);
 	if (path != NULL)
@@ -81,7 +76,7 @@ static void *end_overdue(void *bound)
  * thread runs: while it begins, it may have the lock of a sanitizer's allocator, for which a child
  * of fork() would wait for ever.
  */
-static void start_overseer(void *bound)
+static void start_overseer(void)
 {
 	sigset_t all, before;
 	pthread_t thread;
@@ -89,7 +84,7 @@ static void start_overseer(void *bound)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	sem_init(&thread_runs, 0, 0);
-	if (pthread_create(&thread, NULL, end_overdue, bound) == 0) {
+	if (pthread_create(&thread, NULL, end_overdue, NULL) == 0) {
 		pthread_detach(thread);
 		sem_wait(&thread_runs);
 	}
@@ -99,26 +94,22 @@ static void start_overseer(void *bound)
 /* What the command does apart ends by itself, before the thread ends it. */
 void bound_time(unsigned seconds)
 {
-	uint32_t number = atomic_fetch_add(&bound_number, 1) + 1;
-
 	ends = seconds != 0 ? tdt__clock() + seconds * (uint64_t)TDT__SECOND : 0;
 	if (seconds != 0)
-		start_overseer(pack_bound(number, seconds + 2));
+		start_overseer();
 }
 
 unsigned bound_left(unsigned most)
 {
-	uint64_t now = tdt__clock(), left = ends > now ? (ends - now) / TDT__SECOND + 1 : 0;
+	uint64_t now = tdt__clock(), end = ends, left = end > now ? (end - now) / TDT__SECOND + 1 : 0;
 
-	return ends == 0 || left > most ? most : (unsigned)left;
+	return end == 0 || left > most ? most : (unsigned)left;
 }
 
 void bound_more(size_t bytes)
 {
-	unsigned more = (unsigned)(bytes / BYTES_A_SECOND);
-
-	if (ends != 0 && more > 0)
-		bound_time(bound_left(UINT32_MAX - more) + more);
+	if (ends != 0)
+		ends += bytes / BYTES_A_SECOND * TDT__SECOND;
 }
 
 unsigned bound_names(void)

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Covers cli/apart.  Work in a child process that goes well, fails, or crashes. */
+/*
+ * Covers cli/apart, cli/bound.  Work in a child process that goes well, fails, or crashes; and the
+ * time for it.
+ */
+
+#include <dirent.h>
 
 #include "cli/apart.h"
+#include "cli/bound.h"
 #include "lib/test.h"
 
 static const char *why;
@@ -150,4 +156,33 @@ TEST(memory_is_limited)
 		puts("# not tried: sanitizers and valgrind have memory of their own");
 	else
 		ck_assert_int_eq(written(take_memory, NULL, text, sizeof text), -ENOMEM);
+}
+
+static unsigned count_threads(void)
+{
+	DIR *directory = opendir("/proc/self/task");
+	unsigned n = 0;
+
+	ck_assert_ptr_nonnull(directory);
+	while (readdir(directory) != NULL)
+		n++;
+	closedir(directory);
+	return n;
+}
+
+CASE(time)
+
+TEST(more_of_it_needs_no_more_threads)
+{
+	unsigned n;
+
+	bound_time(1000);
+	n = count_threads();
+	for (int i = 0; i < 50; i++)
+		bound_more((size_t)8 << 20);
+	ck_assert_uint_eq(count_threads(), n);
+	ck_assert_uint_gt(bound_left(UINT_MAX), 1000);
+	ck_assert_uint_le(bound_left(UINT_MAX), 1101);
+	bound_time(0);
+	ck_assert_uint_eq(bound_left(7), 7);
 }
