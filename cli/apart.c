@@ -34,11 +34,13 @@ int apart_silence(void)
 
 /* The exit status is what `work` returns, so that it needs no other way. */
 static void __attribute__((noreturn))
-be_child(apart_fn *work, void *arg, unsigned seconds, int file)
+be_child(apart_fn *work, void *arg, unsigned seconds, int file, pid_t parent)
 {
 	int result;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(FAILED); /* the parent has ended before */
 	set_limits(seconds);
 	result = dup2(file, STDOUT_FILENO) >= 0 ? work(stdout, arg) : -errno;
 	if (result >= 0 && fflush(stdout) != 0)
@@ -104,6 +106,7 @@ static int result_of(int status, const char **why)
 
 int apart_start(struct apart *apart, apart_fn *work, void *arg, unsigned seconds)
 {
+	pid_t parent = getpid();
 	int ends[2], error;
 
 	apart->file = memfd_create("tdt", MFD_CLOEXEC);
@@ -117,7 +120,7 @@ int apart_start(struct apart *apart, apart_fn *work, void *arg, unsigned seconds
 	fflush(stdout); /* or the child would write it, too */
 	apart->child = fork();
 	if (apart->child == 0)
-		be_child(work, arg, seconds, apart->file);
+		be_child(work, arg, seconds, apart->file, parent);
 	error = -errno;
 	apart->pipe = ends[0];
 	close(ends[1]);

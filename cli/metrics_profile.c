@@ -25,7 +25,7 @@ static bool number_in(const char *query, const char *name, long most, long *numb
 	while (*query != '\0' && *query != ' ') {
 		size_t n = strcspn(query, "& ");
 
-		if (n > length && memcmp(query, name, length) == 0) {
+		if (n >= length && memcmp(query, name, length) == 0) {
 			char *end;
 			long found = strtol(query + length, &end, 10);
 

@@ -32,7 +32,7 @@ struct crew_board {
 		atomic_size_t piece;    /* NO_PIECE: it is between two */
 	} child[CREW_MAX];
 	struct result {
-		bool done;
+		atomic_bool done; /* all else of it is written */
 		int status;
 		uint32_t child;
 		off_t from, to; /* in the child's file */

@@ -126,12 +126,11 @@ void processes_program(const struct tdt__target *target, char name[PROGRAM_NAME_
 	name[strcspn(name, "\n")] = '\0';
 }
 
-void unreadable_note(struct unreadable *unreadable, const char *reason)
+static void note_reason(struct unreadable *unreadable, const char *reason)
 {
 	char key[512], known[512];
 	size_t i = 0;
 
-	unreadable->processes++;
 	tdt__text_without_numbers(key, sizeof key, reason, '#');
 	for (; i < unreadable->n; i++) {
 		tdt__text_without_numbers(known, sizeof known, unreadable->reason[i].text, '#');
@@ -151,7 +150,7 @@ void unreadable_note(struct unreadable *unreadable, const char *reason)
 }
 
 struct work_piece *processes_do(size_t n, piece_fn *work, void *arg, const struct options *options,
-			   unsigned seconds)
+				unsigned seconds)
 {
 	const struct piece_limits limits = {
 		.each_ns = 2 * TDT__SECOND,
@@ -173,9 +172,9 @@ void unreadable_note_piece(struct unreadable *unreadable, pid_t pid,
 	else
 		snprintf(reason, sizeof reason, "reading process %d %s", (int)pid,
 			 piece->status == -ECANCELED ? piece->why : "failed");
-	unreadable_note(unreadable, piece->status == PROCESS_UNREADABLE && piece->text != NULL
-					? piece->text
-					: reason);
+	note_reason(unreadable, piece->status == PROCESS_UNREADABLE && piece->text != NULL
+				    ? piece->text
+				    : reason);
 }
 
 /* The processes that were found: `rows` has a line for each copy of the library (ps_process()). */

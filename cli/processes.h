@@ -35,21 +35,19 @@ struct unreadable {
 		char text[512]; /* of the first one */
 		size_t n;
 	} *reason;
-	size_t n, room, processes;
+	size_t n, room;
 };
-
-void unreadable_note(struct unreadable *unreadable, const char *reason);
 
 /*
  * Do `work`, which opens process `i` of `n` by processes_open(), in pieces: in `seconds`, unless
  * --timeout says another time.
  */
 struct work_piece *processes_do(size_t n, piece_fn *work, void *arg, const struct options *options,
-			   unsigned seconds);
+				unsigned seconds);
 
 /*
- * Note a process whose reading, in such a piece, has failed.  Nothing is
- * noted if it was read, or is without the library.
+ * Note a process whose reading, in such a piece, has failed.  Nothing is noted if it was read, or is
+ * without the library.
  */
 void unreadable_note_piece(struct unreadable *unreadable, pid_t pid,
 			   const struct work_piece *piece);

@@ -157,6 +157,7 @@ serve_profiles()
 		skip "which go tool pprof reads" "there is no go"
 	fi
 	claim "of a second or more" refuses 400 '?seconds=0'
+	claim "of a number of them" refuses 400 '?seconds='
 	claim "but not of hours" refuses 400 '?seconds=7200'
 	claim "of the target only" refuses 400 "?seconds=1&pid=$pid"
 	end_server

@@ -143,7 +143,10 @@ TEST(what_there_is_no_time_for_is_not_begun)
 	piece = pieces_do(CROWD, last_for_ever, &last, &limits);
 	ck_assert_ptr_nonnull(piece);
 	for (size_t i = 0; i < CROWD; i++)
-		ck_assert_int_eq(piece[i].status, shared[i] != 0 ? -ECANCELED : -ETIME);
+		if (shared[i] != 0)
+			ck_assert_int_eq(piece[i].status, -ECANCELED);
+		else /* a child may have taken it, and have had no time to begin */
+			ck_assert(piece[i].status == -ETIME || piece[i].status == -ECANCELED);
 	ck_assert_uint_eq(shared[last], 0);
 	pieces_free(piece, CROWD);
 }
