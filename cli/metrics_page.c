@@ -11,13 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "tree-printer/forms.h"
 #include "tree-printer/strings.h"
-
-/* Seconds have a point, whatever the locale is. */
-#define SECONDS_FORMAT "%" PRIu64 ".%09" PRIu64
-#define AS_SECONDS(ns) (ns) / 1000000000, (ns) % 1000000000
 
 enum metric_type { GAUGE, SECONDS, COUNTER };
 
@@ -118,6 +115,21 @@ static void put_sample(FILE *out, const struct metrics_page *page, const struct 
 	putc(' ', out);
 }
 
+static void put_count(FILE *out, const struct metrics_page *page, const struct metric *metric,
+		      const char *suffix, const char *more, uint64_t value)
+{
+	put_sample(out, page, metric, suffix, more);
+	fprintf(out, "%" PRIu64 "\n", value);
+}
+
+/* Seconds have a point, whatever the locale is. */
+static void put_seconds(FILE *out, const struct metrics_page *page, const struct metric *metric,
+			const char *suffix, uint64_t ns)
+{
+	put_sample(out, page, metric, suffix, "");
+	fprintf(out, "%" PRIu64 ".%09" PRIu64 "\n", ns / TDT__SECOND, ns % TDT__SECOND);
+}
+
 /* The samples of a metric of all processes lie one after the other. */
 static void put_metric(FILE *out, const struct metrics_pages *pages, const struct metric *metric)
 {
@@ -135,15 +147,13 @@ static void put_metric(FILE *out, const struct metrics_pages *pages, const struc
 
 		if (!page->up)
 			continue;
-		put_sample(out, page, metric, metric->type == COUNTER ? "_total" : "", "");
 		if (metric->type == SECONDS)
-			fprintf(out, SECONDS_FORMAT "\n", AS_SECONDS(value));
+			put_seconds(out, page, metric, "", value);
 		else
-			fprintf(out, "%" PRIu64 "\n", value);
-		if (metric->type == COUNTER && open && page->since != 0) {
-			put_sample(out, page, metric, "_created", "");
-			fprintf(out, SECONDS_FORMAT "\n", AS_SECONDS(page->since));
-		}
+			put_count(out, page, metric, metric->type == COUNTER ? "_total" : "", "",
+				  value);
+		if (metric->type == COUNTER && open && page->since != 0)
+			put_seconds(out, page, metric, "_created", page->since);
 	}
 }
 
@@ -159,12 +169,9 @@ static void put_states(FILE *out, const struct metrics_pages *pages)
 
 		if (!page->up)
 			continue;
-		put_sample(out, page, &tasks, "", "state=\"waiting\"");
-		fprintf(out, "%" PRIu64 "\n", page->counts.waiting);
-		put_sample(out, page, &tasks, "", "state=\"runnable\"");
-		fprintf(out, "%" PRIu64 "\n", page->counts.runnable);
-		put_sample(out, page, &tasks, "", "state=\"polling\"");
-		fprintf(out, "%" PRIu64 "\n", page->counts.running);
+		put_count(out, page, &tasks, "", "state=\"waiting\"", page->counts.waiting);
+		put_count(out, page, &tasks, "", "state=\"runnable\"", page->counts.runnable);
+		put_count(out, page, &tasks, "", "state=\"polling\"", page->counts.running);
 	}
 }
 
@@ -182,10 +189,8 @@ static void put_group(FILE *out, const struct metrics_page *page, const struct m
 		putc(',', more);
 		put_label(more, "wait", group->wait);
 	}
-	if (fclose(more) == 0) {
-		put_sample(out, page, metric, "", labels);
-		fprintf(out, "%" PRIu64 "\n", group->n);
-	}
+	if (fclose(more) == 0)
+		put_count(out, page, metric, "", labels, group->n);
 	free(labels);
 }
 
@@ -236,13 +241,10 @@ static void put_buckets(FILE *out, const struct metrics_page *page, const struct
 	for (size_t i = 0; i <= TDT__DURATION_BOUNDS; i++) {
 		n += durations->n[i];
 		snprintf(bound, sizeof bound, "le=\"%s\"", bucket_names[i]);
-		put_sample(out, page, metric, "_bucket", bound);
-		fprintf(out, "%" PRIu64 "\n", n);
+		put_count(out, page, metric, "_bucket", bound, n);
 	}
-	put_sample(out, page, metric, gauge ? "_gcount" : "_count", "");
-	fprintf(out, "%" PRIu64 "\n", n);
-	put_sample(out, page, metric, gauge ? "_gsum" : "_sum", "");
-	fprintf(out, SECONDS_FORMAT "\n", AS_SECONDS(durations->sum));
+	put_count(out, page, metric, gauge ? "_gcount" : "_count", "", n);
+	put_seconds(out, page, metric, gauge ? "_gsum" : "_sum", durations->sum);
 }
 
 static void put_histogram(FILE *out, const struct metrics_pages *pages, const struct metric *metric)
@@ -302,8 +304,7 @@ static void print_samples(FILE *out, const struct metrics_pages *pages)
 
 	put_head(out, &up, "", "gauge");
 	for (size_t i = 0; i < pages->n; i++) {
-		put_sample(out, &pages->page[i], &up, "", "");
-		fprintf(out, "%d\n", pages->page[i].up);
+		put_count(out, &pages->page[i], &up, "", "", pages->page[i].up);
 		any |= pages->page[i].up;
 	}
 	if (any) {
