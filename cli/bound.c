@@ -139,7 +139,25 @@ uint64_t bound_naming(void)
 	return tdt__clock() + seconds * (uint64_t)TDT__SECOND;
 }
 
+static void remove_unfinished(int signo)
+{
+	const char *path = atomic_load(&unfinished);
+
+	if (path != NULL)
+		unlink(path);
+	signal(signo, SIG_DFL);
+	raise(signo);
+}
+
+/* A signal that is ignored, as nohup(1) has it, stays so. */
 void bound_unfinished(const char *path)
 {
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction before;
+
 	atomic_store(&unfinished, path);
+	for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+		if (path != NULL && sigaction(signals[i], NULL, &before) == 0 &&
+		    before.sa_handler == SIG_DFL)
+			signal(signals[i], remove_unfinished);
 }

@@ -40,5 +40,8 @@ unsigned bound_names(void);
  */
 uint64_t bound_naming(void);
 
-/* Remove this file if the time is over.  The string is the caller's; NULL: none any more. */
+/*
+ * Remove this file if the time is over, or SIGINT, SIGTERM or SIGHUP ends the process.  The string
+ * is the caller's; NULL: none any more.
+ */
 void bound_unfinished(const char *path);

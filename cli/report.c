@@ -190,6 +190,7 @@ static int gather(struct report *report, apart_fn *work)
 	const char *why = "";
 	int status = do_apart(report->documents, work, report, UINT_MAX, &why);
 
+	fputc('\n', report->documents); /* behind a document that the child has not finished */
 	if (status == -ECANCELED)
 		return report_reading(why);
 	return status >= 0 ? status : report_output(NULL, status);
@@ -201,12 +202,13 @@ static int gather(struct report *report, apart_fn *work)
  */
 static int gather_all(struct report *report)
 {
+	void (*before)(int) = signal(SIGINT, SIG_IGN);
 	int recorded;
 
-	if (report->bt.options.duration != 0)
-		signal(SIGINT, SIG_IGN);
+	if (report->bt.options.duration == 0)
+		signal(SIGINT, before);
 	recorded = gather(report, gather_recording);
-	signal(SIGINT, SIG_DFL);
+	signal(SIGINT, before);
 	return worse_status(recorded, gather(report, gather_trees));
 }
 
@@ -260,11 +262,11 @@ int command_report(int argc, char **argv)
 		bad_usage("only a process can be waited for", "");
 	options->print.format = TDT_PRINT_JSON;
 	outside_bound(options, options->duration);
+	file.name[0] = '\0';
+	bound_unfinished(file.name); /* which mkostemp() writes before there is a file */
 	status = report_output(options->output, tdt__new_file_open(&file, options->output));
-	if (status != EXIT_SUCCESS)
-		return status;
-	bound_unfinished(file.name);
-	status = gather_page(&report, &file);
+	if (status == EXIT_SUCCESS)
+		status = gather_page(&report, &file);
 	bound_unfinished(NULL);
 	return status;
 }
