@@ -52,11 +52,14 @@ static bool takes_nodes(struct room *room, const json_t *group)
 /* Groups of one task each, which have a tree. */
 static void bound_singles(struct room *room, json_t *groups)
 {
-	for (size_t i = 0; i < json_array_size(groups);)
-		if (takes_nodes(room, json_array_get(groups, i)))
-			i++;
-		else
-			json_array_remove(groups, i);
+	size_t n = 0, all = json_array_size(groups);
+
+	while (n < all && takes_nodes(room, json_array_get(groups, n)))
+		n++;
+	if (n < all)
+		room->left_trees += all - n - 1; /* and the one that was counted */
+	while (all > n)
+		json_array_remove(groups, --all);
 }
 
 /* A deadlock stays whole. */
@@ -324,20 +327,25 @@ static int put_page(FILE *out, const json_t *documents)
 	fprintf(out, "<script nonce=\"%s\">\n", text);
 	PUT_PARTS(out, report_js);
 	fputs("</script>\n", out);
+	if (error == 0 && fflush(out) != 0)
+		return -errno;
 	return error == 0 && ferror(out) ? -EIO : error;
 }
 
-/* Read the documents.  NULL: no memory. */
+/* Read the documents; a child that failed may have left a part of one.  NULL: no memory. */
 static json_t *read_documents(const char *text, size_t n)
 {
-	json_t *documents = json_array();
+	json_t *documents = json_array(), *document;
+	json_error_t error;
 
 	for (size_t at = 0, length; at < n; at += length + 1) {
 		const char *end = memchr(text + at, '\n', n - at);
 
 		length = end != NULL ? (size_t)(end - text) - at : n - at;
-		if (json_array_append_new(documents,
-					  json_loadb(text + at, length, 0, NULL)) != 0) {
+		document = json_loadb(text + at, length, 0, &error);
+		if (document == NULL && json_error_code(&error) != json_error_out_of_memory)
+			continue;
+		if (json_array_append_new(documents, document) != 0) {
 			json_decref(documents);
 			return NULL;
 		}
