@@ -126,7 +126,7 @@ void processes_program(const struct tdt__target *target, char name[PROGRAM_NAME_
 	name[strcspn(name, "\n")] = '\0';
 }
 
-void unreadable_note(struct unreadable *unreadable, const char *reason)
+static void note_reason(struct unreadable *unreadable, const char *reason)
 {
 	char key[512], known[512];
 	size_t i = 0;
@@ -161,8 +161,7 @@ struct work_piece *processes_do(size_t n, piece_fn *work, void *arg, const struc
 	return pieces_do(n, work, arg, &limits);
 }
 
-void unreadable_note_piece(struct unreadable *unreadable, pid_t pid,
-			   const struct work_piece *piece)
+void unreadable_note(struct unreadable *unreadable, pid_t pid, const struct work_piece *piece)
 {
 	char reason[64];
 
@@ -173,7 +172,7 @@ void unreadable_note_piece(struct unreadable *unreadable, pid_t pid,
 	else
 		snprintf(reason, sizeof reason, "reading process %d %s", (int)pid,
 			 piece->status == -ECANCELED ? piece->why : "failed");
-	unreadable_note(unreadable, piece->status == PROCESS_UNREADABLE && piece->text != NULL
+	note_reason(unreadable, piece->status == PROCESS_UNREADABLE && piece->text != NULL
 					? piece->text
 					: reason);
 }
@@ -214,7 +213,7 @@ static void list_one(struct process_list *list, pid_t pid, const struct work_pie
 		if (piece->text != NULL)
 			tdt__string_add(&list->rows, piece->text, piece->length);
 	}
-	unreadable_note_piece(&list->unreadable, pid, piece);
+	unreadable_note(&list->unreadable, pid, piece);
 }
 
 static void unreadable_lines(struct tdt__string *string, const struct unreadable *unreadable)

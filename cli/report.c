@@ -63,14 +63,6 @@ static void put_ending(struct tdt__json *json, const struct tdt__target *target)
 	tdt__json_string(json, "ended", text);
 }
 
-static uint64_t real_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * TDT__SECOND + (uint64_t)now.tv_nsec;
-}
-
 static struct tdt__json begin_facts(struct tdt__out *out, const char *of)
 {
 	struct tdt__json json = tdt__json_document(out);
@@ -78,7 +70,7 @@ static struct tdt__json begin_facts(struct tdt__out *out, const char *of)
 	tdt__json_begin(&json, "report", '{');
 	tdt__json_string(&json, "of", of);
 	tdt__json_string(&json, "version", PACKAGE_VERSION);
-	tdt__json_u64(&json, "made_real_ns", real_now());
+	tdt__json_u64(&json, "made_real_ns", tdt__clock_of(CLOCK_REALTIME));
 	return json;
 }
 

@@ -25,23 +25,6 @@ struct redaction {
 	bool failed;
 };
 
-struct redaction *redaction_new(void)
-{
-	struct redaction *redaction = calloc(1, sizeof *redaction);
-
-	if (redaction != NULL)
-		redaction->known = json_object();
-	return redaction;
-}
-
-void redaction_free(struct redaction *redaction)
-{
-	if (redaction == NULL)
-		return;
-	json_decref(redaction->known);
-	free(redaction);
-}
-
 /* The number, from 1, of a text of `n` bytes. */
 static unsigned replacement_number(struct redaction *redaction, enum class class,
 				   const char *text, size_t n)
@@ -248,8 +231,11 @@ static void redact_value(struct redaction *redaction, json_t *value)
 		redact_value(redaction, json_array_get(value, i));
 }
 
-bool redact_document(struct redaction *redaction, json_t *document)
+bool redact_documents(json_t *documents)
 {
-	redact_value(redaction, document);
-	return !redaction->failed;
+	struct redaction redaction = { .known = json_object() };
+
+	redact_value(&redaction, documents);
+	json_decref(redaction.known);
+	return !redaction.failed;
 }
