@@ -121,7 +121,7 @@ static void say_left_out(const struct room *room, json_t *facts)
 #define DOCUMENT "<script type=\"application/json\">\n"
 
 /* Write a part of a document, in which no markup begins. */
-static int put_json(void *out, const char *bytes, size_t n)
+static int put_without_markup(void *out, const char *bytes, size_t n)
 {
 	const char *markup;
 
@@ -136,7 +136,7 @@ static int put_json(void *out, const char *bytes, size_t n)
 
 static int put_dumped(const char *bytes, size_t n, void *out)
 {
-	return put_json(out, bytes, n);
+	return put_without_markup(out, bytes, n);
 }
 
 /* --- Lines -------------------------------------------------------------------------- */
@@ -192,7 +192,8 @@ static void put_waits(struct lines *lines, const struct tdt_task_info *info)
 	put_text(lines, NULL);
 }
 
-static void put_group(struct lines *lines, const struct tdt_snapshot_group *group, bool deadlock)
+static void put_lines_of_group(struct lines *lines, const struct tdt_snapshot_group *group,
+			       bool deadlock)
 {
 	const struct tdt_node *root = group->trace != NULL ? tdt_trace_root(group->trace) : NULL;
 
@@ -213,12 +214,13 @@ static void put_group(struct lines *lines, const struct tdt_snapshot_group *grou
 	tdt__json_end(&lines->json, '}');
 }
 
-static void put_groups(struct lines *lines, const char *key,
-		       const struct tdt_snapshot_group *const *groups, size_t n, size_t deadlocked)
+static void put_lines_of_groups(struct lines *lines, const char *key,
+				const struct tdt_snapshot_group *const *groups, size_t n,
+				size_t deadlocked)
 {
 	tdt__json_begin(&lines->json, key, '[');
 	for (size_t i = 0; i < n; i++)
-		put_group(lines, groups[i], i < deadlocked);
+		put_lines_of_group(lines, groups[i], i < deadlocked);
 	tdt__json_end(&lines->json, ']');
 }
 
@@ -233,7 +235,7 @@ static int put_dump_lines(FILE *out, const struct tdt_snapshot *snapshot)
 						.color = TDT_PRINT_NO,
 						.full = 1,
 						.plumbing = 1 };
-	struct tdt__out to = { .write = put_json, .arg = out };
+	struct tdt__out to = { .write = put_without_markup, .arg = out };
 	struct tdt__names *names = tdt__names_new(snapshot);
 	struct lines lines = {
 		.json = tdt__json_document(&to),
@@ -247,9 +249,9 @@ static int put_dump_lines(FILE *out, const struct tdt_snapshot *snapshot)
 	for (size_t i = 0; i < snapshot->n_cycles; i++)
 		deadlocked += snapshot->cycles[i]->n_groups;
 	put_top(&lines);
-	put_groups(&lines, "lines", snapshot->groups, snapshot->n_groups, deadlocked);
-	put_groups(&lines, "before", snapshot->before, snapshot->n_before, 0);
-	put_groups(&lines, "panics", snapshot->panics, snapshot->n_panics, 0);
+	put_lines_of_groups(&lines, "lines", snapshot->groups, snapshot->n_groups, deadlocked);
+	put_lines_of_groups(&lines, "before", snapshot->before, snapshot->n_before, 0);
+	put_lines_of_groups(&lines, "panics", snapshot->panics, snapshot->n_panics, 0);
 	tdt__json_finish(&lines.json);
 	tdt__frames_fini(&lines.folded);
 	tdt__frames_fini(&lines.full);

@@ -125,7 +125,7 @@ static void redact_also(struct redaction *redaction, json_t *also, enum tdt__ori
 }
 
 /* Of what is no frame, nothing is public. */
-static enum tdt__origin origin_of(const json_t *object)
+static enum tdt__origin origin_if_frame(const json_t *object)
 {
 	const char *kind = text_of(object, "kind");
 	const struct tdt_frame frame = { .kind = TDT_NODE_FRAME,
@@ -171,7 +171,7 @@ static const struct {
 	{ "version", KEPT },
 };
 
-static enum class class_of(const char *key, const char *text)
+static enum class class_for(const char *key, const char *text)
 {
 	if (tdt__starts_with(text, "0x"))
 		return ADDRESS;
@@ -204,7 +204,7 @@ static void redact_value(struct redaction *redaction, json_t *value);
 
 static void redact_object(struct redaction *redaction, json_t *object)
 {
-	enum tdt__origin origin = origin_of(object);
+	enum tdt__origin origin = origin_if_frame(object);
 	const char *key, *text;
 	json_t *value;
 
@@ -215,10 +215,10 @@ static void redact_object(struct redaction *redaction, json_t *object)
 			redact_also(redaction, value, origin);
 		else if (text == NULL)
 			redact_value(redaction, value);
-		else if (class_of(key, text) != KEPT)
+		else if (class_for(key, text) != KEPT)
 			redaction->failed |= json_object_set_new(
 				object, key,
-				text_for(redaction, class_of(key, text), text, origin)) != 0;
+				text_for(redaction, class_for(key, text), text, origin)) != 0;
 	}
 }
 

@@ -40,8 +40,8 @@ struct gathered {
 	bool failed;
 };
 
-static void add_wait(struct gathered *gathered, uint32_t task,
-		     const struct tdt__timeline_task *known, struct what *what)
+static void tell_wait(struct gathered *gathered, uint32_t task,
+		      const struct tdt__timeline_task *known, struct what *what)
 {
 	struct tdt__recorded_waits waits;
 
@@ -74,13 +74,13 @@ static uint32_t number_what(struct gathered *gathered, uint32_t task,
 	if (phase->phase == TDT__POLLING)
 		what.thread = known->thread;
 	if (phase->phase == TDT__WAITING)
-		add_wait(gathered, task, known, &what);
+		tell_wait(gathered, task, known, &what);
 	return tdt__texts_number(&gathered->whats, &what, sizeof what);
 }
 
-static void add_span(struct gathered *gathered, uint32_t task,
-		     const struct tdt__timeline_task *known,
-		     const struct tdt__timeline_phase *phase)
+static void keep_span(struct gathered *gathered, uint32_t task,
+		      const struct tdt__timeline_task *known,
+		      const struct tdt__timeline_phase *phase)
 {
 	struct span span = { phase->since, phase->until, task, 0 };
 
@@ -106,12 +106,12 @@ static void gather_spans(struct gathered *gathered)
 
 	while (!gathered->failed && tdt__timeline_next(timeline, &step))
 		if (tdt__step_ends_phase(&step, &phase))
-			add_span(gathered, step.task, &step.before, &phase);
+			keep_span(gathered, step.task, &step.before, &phase);
 	for (uint32_t i = 0; i < timeline->n_tasks && !gathered->failed; i++) {
 		phase = tdt__timeline_last(&timeline->task[i]);
 		if (phase.until == 0)
 			phase.until = timeline->recording->until;
-		add_span(gathered, i, &timeline->task[i], &phase);
+		keep_span(gathered, i, &timeline->task[i], &phase);
 	}
 }
 
