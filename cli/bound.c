@@ -46,7 +46,7 @@ static _Atomic uint64_t ends; /* when the time is over; 0: there is no bound */
 static const char *_Atomic unfinished;
 static sem_t thread_runs;
 
-#define GRACE (2 * (uint64_t)TDT__SECOND)
+#define BOUND_GRACE (2 * (uint64_t)TDT__SECOND)
 
 /*
  * A thread, because a signal does not interrupt a read of memory that the target does not supply.
@@ -61,8 +61,8 @@ static void *end_overdue(void *unused)
 
 	(void)unused;
 	sem_post(&thread_runs);
-	while ((end = atomic_load(&ends)) != 0 && (now = tdt__clock()) < end + GRACE)
-		sleep((unsigned)((end + GRACE - now) / TDT__SECOND) + 1);
+	while ((end = atomic_load(&ends)) != 0 && (now = tdt__clock()) < end + BOUND_GRACE)
+		sleep((unsigned)((end + BOUND_GRACE - now) / TDT__SECOND) + 1);
 	if (end == 0)
 		return NULL;
 	path = atomic_load(&unfinished);
@@ -101,7 +101,8 @@ void bound_time(unsigned seconds)
 
 unsigned bound_left(unsigned most)
 {
-	uint64_t now = tdt__clock(), end = ends, left = end > now ? (end - now) / TDT__SECOND + 1 : 0;
+	uint64_t now = tdt__clock(), end = ends;
+	uint64_t left = end > now ? (end - now) / TDT__SECOND + 1 : 0;
 
 	return end == 0 || left > most ? most : (unsigned)left;
 }
@@ -121,7 +122,25 @@ unsigned bound_names(void)
 	return left > 2 * NAMES_SECONDS ? left - NAMES_SECONDS : left / 2 + 1;
 }
 
+static void remove_unfinished(int signo)
+{
+	const char *path = atomic_load(&unfinished);
+
+	if (path != NULL)
+		unlink(path);
+	signal(signo, SIG_DFL);
+	raise(signo);
+}
+
+/* A signal that is ignored, as nohup(1) has it, stays so. */
 void bound_unfinished(const char *path)
 {
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction before;
+
 	atomic_store(&unfinished, path);
+	for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+		if (path != NULL && sigaction(signals[i], NULL, &before) == 0 &&
+		    before.sa_handler == SIG_DFL)
+			signal(signals[i], remove_unfinished);
 }

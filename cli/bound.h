@@ -33,5 +33,8 @@ unsigned bound_left(unsigned most);
 /* The same for the look-up of names, after which there must be time to do without. */
 unsigned bound_names(void);
 
-/* Remove this file if the time is over.  The string is the caller's; NULL: none any more. */
+/*
+ * Remove this file if the time is over, or SIGINT, SIGTERM or SIGHUP ends the process.  The string
+ * is the caller's; NULL: none any more.
+ */
 void bound_unfinished(const char *path);

@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Writes files as C: each as an array of its lines.  The name of an array is that of its file, with
-# _ for the point.
+# Writes files as C: each as an array of its lines, and NULL.  The name of an array is that of its
+# file, with _ for the point.
 #
 #	awk -f embed.awk report.css report.js >report.inc
 
-function end_array()
-{
-	if (NR > 1)
-		print "};"
-}
-
 FNR == 1 {
-	end_array()
+	if (NR > 1)
+		print "NULL };"
 	name = FILENAME
 	sub(/.*\//, "", name)
 	sub(/\./, "_", name)
@@ -24,5 +19,5 @@ FNR == 1 {
 }
 
 END {
-	print "};"
+	print "NULL };"
 }

@@ -9,7 +9,8 @@
 #include "base/clock.h"
 #include "tree-printer/words.h"
 
-int last_open(struct last *last, const struct options *options)
+/* Read the recording that the options name.  Returns PROGRAM_GOES_ON or TDT_TROUBLE. */
+static int open_last(struct last *last, const struct options *options)
 {
 	uint64_t start = tdt__clock();
 
@@ -25,7 +26,7 @@ int last_open(struct last *last, const struct options *options)
 	return PROGRAM_GOES_ON;
 }
 
-void last_close(struct last *last)
+static void close_last(struct last *last)
 {
 	tdt__last_states_fini(&last->states);
 	recording_read_free(&last->read);
@@ -116,13 +117,13 @@ static int do_recording(FILE *out, void *arg)
 {
 	const struct work *work = arg;
 	struct last last;
-	int status = last_open(&last, work->options);
+	int status = open_last(&last, work->options);
 
 	(void)out;
 	if (status != PROGRAM_GOES_ON)
 		return status;
 	status = work->recording(work->command, &last);
-	last_close(&last);
+	close_last(&last);
 	return status;
 }
 

@@ -16,10 +16,6 @@ struct last {
 	struct tdt__last_states states;
 };
 
-/* Read the recording that the options name.  Returns PROGRAM_GOES_ON or TDT_TROUBLE. */
-int last_open(struct last *last, const struct options *options);
-void last_close(struct last *last);
-
 /* Write "process 4711 "bank", recorded until 2026-11-22 20:53:09.204". */
 void last_title(struct tdt__string *string, const struct last *last);
 

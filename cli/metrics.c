@@ -81,7 +81,7 @@ static void take_pages(struct meter *meter, const struct work_piece *piece, size
 		}
 		if (process != NULL)
 			process->seen = piece[i].status != PROCESS_WITHOUT_LIBRARY;
-		unreadable_note_piece(unreadable, meter->pids[i], &piece[i]);
+		unreadable_note(unreadable, meter->pids[i], &piece[i]);
 	}
 	metered_forget_others(&meter->metered);
 }

@@ -152,9 +152,10 @@ int compare_tasks(enum task_key key, const struct tdt_task_info *a,
 static void choose_debug_files(const struct options *options)
 {
 	static char list[4096];
+	const char *servers = getenv("DEBUGINFOD_URLS");
 
 	tdt__debugfile_by_environment();
-	if (options->debuginfod && getenv("DEBUGINFOD_URLS") == NULL)
+	if (options->debuginfod && (servers == NULL || servers[0] == '\0'))
 		bad_usage("--debuginfod needs the servers' URLs in DEBUGINFOD_URLS", "");
 	tdt__debugfile_asks_servers |= options->debuginfod;
 	if (options->debug_dir == NULL)

@@ -160,8 +160,7 @@ struct work_piece *processes_do(size_t n, piece_fn *work, void *arg, const struc
 	return pieces_do(n, work, arg, &limits);
 }
 
-void unreadable_note_piece(struct unreadable *unreadable, pid_t pid,
-			   const struct work_piece *piece)
+void unreadable_note(struct unreadable *unreadable, pid_t pid, const struct work_piece *piece)
 {
 	char reason[64];
 
@@ -173,8 +172,8 @@ void unreadable_note_piece(struct unreadable *unreadable, pid_t pid,
 		snprintf(reason, sizeof reason, "reading process %d %s", (int)pid,
 			 piece->status == -ECANCELED ? piece->why : "failed");
 	note_reason(unreadable, piece->status == PROCESS_UNREADABLE && piece->text != NULL
-				    ? piece->text
-				    : reason);
+					? piece->text
+					: reason);
 }
 
 /* The processes that were found: `rows` has a line for each copy of the library (ps_process()). */
@@ -213,7 +212,7 @@ static void list_one(struct process_list *list, pid_t pid, const struct work_pie
 		if (piece->text != NULL)
 			tdt__string_add(&list->rows, piece->text, piece->length);
 	}
-	unreadable_note_piece(&list->unreadable, pid, piece);
+	unreadable_note(&list->unreadable, pid, piece);
 }
 
 static void unreadable_lines(struct tdt__string *string, const struct unreadable *unreadable)

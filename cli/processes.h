@@ -46,11 +46,11 @@ struct work_piece *processes_do(size_t n, piece_fn *work, void *arg, const struc
 				unsigned seconds);
 
 /*
- * Note a process whose reading, in such a piece, has failed.  Nothing is noted if it was read, or is
- * without the library.
+ * Note a process whose reading, in such a piece, has failed.  Nothing is noted if it was read, or
+ * is without the library.
  */
-void unreadable_note_piece(struct unreadable *unreadable, pid_t pid,
-			   const struct work_piece *piece);
+void unreadable_note(struct unreadable *unreadable, pid_t pid,
+		     const struct work_piece *piece);
 
 /* List them for tdt ps and tdt top without a target.  Returns an exit status. */
 int processes_list(const struct options *options);

@@ -63,14 +63,6 @@ static void put_ending(struct tdt__json *json, const struct tdt__target *target)
 	tdt__json_string(json, "ended", text);
 }
 
-static uint64_t real_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * TDT__SECOND + (uint64_t)now.tv_nsec;
-}
-
 static struct tdt__json begin_facts(struct tdt__out *out, const char *of)
 {
 	struct tdt__json json = tdt__json_document(out);
@@ -78,7 +70,7 @@ static struct tdt__json begin_facts(struct tdt__out *out, const char *of)
 	tdt__json_begin(&json, "report", '{');
 	tdt__json_string(&json, "of", of);
 	tdt__json_string(&json, "version", PACKAGE_VERSION);
-	tdt__json_u64(&json, "made_real_ns", real_now());
+	tdt__json_u64(&json, "made_real_ns", tdt__clock_of(CLOCK_REALTIME));
 	return json;
 }
 
@@ -190,6 +182,7 @@ static int gather(struct report *report, apart_fn *work)
 	const char *why = "";
 	int status = do_apart(report->documents, work, report, UINT_MAX, &why);
 
+	fputc('\n', report->documents); /* behind a document that the child has not finished */
 	if (status == -ECANCELED)
 		return report_reading(why);
 	return status >= 0 ? status : report_output(NULL, status);
@@ -201,12 +194,13 @@ static int gather(struct report *report, apart_fn *work)
  */
 static int gather_all(struct report *report)
 {
+	void (*before)(int) = signal(SIGINT, SIG_IGN);
 	int recorded;
 
-	if (report->bt.options.duration != 0)
-		signal(SIGINT, SIG_IGN);
+	if (report->bt.options.duration == 0)
+		signal(SIGINT, before);
 	recorded = gather(report, gather_recording);
-	signal(SIGINT, SIG_DFL);
+	signal(SIGINT, before);
 	return worse_status(recorded, gather(report, gather_trees));
 }
 
@@ -260,11 +254,11 @@ int command_report(int argc, char **argv)
 		bad_usage("only a process can be waited for", "");
 	options->print.format = TDT_PRINT_JSON;
 	outside_bound(options, options->duration);
+	file.name[0] = '\0';
+	bound_unfinished(file.name); /* which mkostemp() writes before there is a file */
 	status = report_output(options->output, tdt__new_file_open(&file, options->output));
-	if (status != EXIT_SUCCESS)
-		return status;
-	bound_unfinished(file.name);
-	status = gather_page(&report, &file);
+	if (status == EXIT_SUCCESS)
+		status = gather_page(&report, &file);
 	bound_unfinished(NULL);
 	return status;
 }

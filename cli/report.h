@@ -15,18 +15,14 @@ struct tdt__recording;
  */
 int report_timeline(const struct tdt__recording *recording, FILE *out);
 
-/* What stands for the names, paths and addresses that were replaced: the same for the same. */
-struct redaction;
-
-struct redaction *redaction_new(void); /* NULL: no memory */
-void redaction_free(struct redaction *redaction); /* NULL does nothing */
-
-/* Replace them in a document, also below it.  False: no memory. */
-bool redact_document(struct redaction *redaction, json_t *document);
+/*
+ * Replace names, paths and addresses in the documents of a page: the same by the same.  False: no
+ * memory.
+ */
+bool redact_documents(json_t *documents);
 
 /*
  * Write the page of `documents`: the `n` bytes are JSON objects, each on a line of its own.
- * Returns 0 or a negative errno; -ENODATA: no object
- * is a dump.
+ * Returns 0 or a negative errno; -ENODATA: no object is a dump.
  */
 int report_page(FILE *out, const char *documents, size_t n, bool redact);

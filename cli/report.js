@@ -182,6 +182,9 @@ function showVerdicts() {
 	const left = [...facts.left_out ?? []];
 	if (timed?.timeline.left_out)
 		left.push(`the ${count(timed.timeline.left_out)} oldest phases of the timeline`);
+	if (timed?.timeline.by_kind)
+		left.push(`what ${counted(timed.timeline.by_kind, 'wait')} of the timeline ` +
+			'were for, but for the kind');
 	if (left.length > 0)
 		main.append(make('p', { class: 'soft' },
 				 `Left out, since there was no room: ${left.join('; ')}.`));

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "cli/read_json.h"
+#include "cli/read_parts.h"
 #include "cli/report.inc"
 #include "facts/record.h"
 #include "tree-printer/dumps.h"
@@ -52,11 +52,14 @@ static bool takes_nodes(struct room *room, const json_t *group)
 /* Groups of one task each, which have a tree. */
 static void bound_singles(struct room *room, json_t *groups)
 {
-	for (size_t i = 0; i < json_array_size(groups);)
-		if (takes_nodes(room, json_array_get(groups, i)))
-			i++;
-		else
-			json_array_remove(groups, i);
+	size_t n = 0, all = json_array_size(groups);
+
+	while (n < all && takes_nodes(room, json_array_get(groups, n)))
+		n++;
+	if (n < all)
+		room->left_trees += all - n - 1; /* and the one that was counted */
+	while (all > n)
+		json_array_remove(groups, --all);
 }
 
 /* A deadlock stays whole. */
@@ -113,6 +116,29 @@ static void say_left_out(const struct room *room, json_t *facts)
 	json_decref(left_out);
 }
 
+/* --- Documents ------------------------------------------------------------------------ */
+
+#define DOCUMENT "<script type=\"application/json\">\n"
+
+/* Write a part of a document, in which no markup begins. */
+static int put_without_markup(void *out, const char *bytes, size_t n)
+{
+	const char *markup;
+
+	for (; (markup = memchr(bytes, '<', n)) != NULL; bytes = markup + 1) {
+		fwrite(bytes, 1, (size_t)(markup - bytes), out);
+		fputs("\\u003c", out);
+		n -= (size_t)(markup + 1 - bytes);
+	}
+	fwrite(bytes, 1, n, out);
+	return 0;
+}
+
+static int put_dumped(const char *bytes, size_t n, void *out)
+{
+	return put_without_markup(out, bytes, n);
+}
+
 /* --- Lines -------------------------------------------------------------------------- */
 
 struct lines {
@@ -166,7 +192,8 @@ static void put_waits(struct lines *lines, const struct tdt_task_info *info)
 	put_text(lines, NULL);
 }
 
-static void put_group(struct lines *lines, const struct tdt_snapshot_group *group, bool deadlock)
+static void put_lines_of_group(struct lines *lines, const struct tdt_snapshot_group *group,
+			       bool deadlock)
 {
 	const struct tdt_node *root = group->trace != NULL ? tdt_trace_root(group->trace) : NULL;
 
@@ -187,12 +214,13 @@ static void put_group(struct lines *lines, const struct tdt_snapshot_group *grou
 	tdt__json_end(&lines->json, '}');
 }
 
-static void put_groups(struct lines *lines, const char *key,
-		       const struct tdt_snapshot_group *const *groups, size_t n, size_t deadlocked)
+static void put_lines_of_groups(struct lines *lines, const char *key,
+				const struct tdt_snapshot_group *const *groups, size_t n,
+				size_t deadlocked)
 {
 	tdt__json_begin(&lines->json, key, '[');
 	for (size_t i = 0; i < n; i++)
-		put_group(lines, groups[i], i < deadlocked);
+		put_lines_of_group(lines, groups[i], i < deadlocked);
 	tdt__json_end(&lines->json, ']');
 }
 
@@ -207,7 +235,7 @@ static int put_dump_lines(FILE *out, const struct tdt_snapshot *snapshot)
 						.color = TDT_PRINT_NO,
 						.full = 1,
 						.plumbing = 1 };
-	struct tdt__out to = { .file = out };
+	struct tdt__out to = { .write = put_without_markup, .arg = out };
 	struct tdt__names *names = tdt__names_new(snapshot);
 	struct lines lines = {
 		.json = tdt__json_document(&to),
@@ -221,9 +249,9 @@ static int put_dump_lines(FILE *out, const struct tdt_snapshot *snapshot)
 	for (size_t i = 0; i < snapshot->n_cycles; i++)
 		deadlocked += snapshot->cycles[i]->n_groups;
 	put_top(&lines);
-	put_groups(&lines, "lines", snapshot->groups, snapshot->n_groups, deadlocked);
-	put_groups(&lines, "before", snapshot->before, snapshot->n_before, 0);
-	put_groups(&lines, "panics", snapshot->panics, snapshot->n_panics, 0);
+	put_lines_of_groups(&lines, "lines", snapshot->groups, snapshot->n_groups, deadlocked);
+	put_lines_of_groups(&lines, "before", snapshot->before, snapshot->n_before, 0);
+	put_lines_of_groups(&lines, "panics", snapshot->panics, snapshot->n_panics, 0);
 	tdt__json_finish(&lines.json);
 	tdt__frames_fini(&lines.folded);
 	tdt__frames_fini(&lines.full);
@@ -232,71 +260,33 @@ static int put_dump_lines(FILE *out, const struct tdt_snapshot *snapshot)
 	return names != NULL ? tdt__out_end(&to) : -ENOMEM;
 }
 
-/* --- Writing ------------------------------------------------------------------------ */
-
-/* Write a document, in which no markup begins. */
-static void put_document(FILE *out, const char *json)
+static int put_document(FILE *out, json_t *document)
 {
-	size_t n;
+	struct reader reader = { .file = NULL };
+	struct dump *dump;
+	int error;
 
-	fputs("<script type=\"application/json\">\n", out);
-	for (;; json += n + 1) {
-		n = strcspn(json, "<");
-		fwrite(json, 1, n, out);
-		if (json[n] == '\0')
-			break;
-		fputs("\\u003c", out);
-	}
-	fputs(n > 0 && json[n - 1] == '\n' ? "</script>\n" : "\n</script>\n", out);
-}
-
-static int put_lines_behind(FILE *out, char *json)
-{
-	struct reader reader = { .file = fmemopen(json, strlen(json), "r") };
-	struct tdt_trace *trace;
-	struct dump *dump = NULL;
-	char *lines = NULL;
-	size_t n = 0;
-	FILE *to = open_memstream(&lines, &n);
-	int error = reader.file == NULL || to == NULL ? -ENOMEM : 0;
-
-	if (error == 0 && reader_next(&reader, &trace, &dump) != 1)
-		error = -EINVAL; /* it is our own, so this is lack of memory */
-	if (error == 0)
-		error = put_dump_lines(to, dump_snapshot(dump));
-	if (to != NULL && fclose(to) != 0 && error == 0)
-		error = -ENOMEM;
-	if (error == 0)
-		put_document(out, lines);
-	if (reader.file != NULL)
-		fclose(reader.file);
+	fputs(DOCUMENT, out);
+	if (json_dump_callback(document, put_dumped, out,
+			       JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(12)) != 0)
+		return -ENOMEM;
+	fputs("\n</script>\n", out);
+	if (json_object_get(document, "dump") == NULL)
+		return 0;
+	if (reader_dump(&reader, document, &dump) != 1)
+		return -ENOMEM; /* it is our own, so nothing else is wrong */
+	fputs(DOCUMENT, out);
+	error = put_dump_lines(out, dump_snapshot(dump));
+	fputs("</script>\n", out);
 	dump_free(dump);
-	free(lines);
 	return error;
 }
 
-static int put_object(FILE *out, const json_t *document)
+static void put_parts(FILE *out, const char *const *part)
 {
-	char *json = json_dumps(document,
-				JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(12));
-	int error = json != NULL ? 0 : -ENOMEM;
-
-	if (error == 0) {
-		put_document(out, json);
-		if (json_object_get(document, "dump") != NULL)
-			error = put_lines_behind(out, json);
-	}
-	free(json);
-	return error;
+	for (; *part != NULL; part++)
+		fputs(*part, out);
 }
-
-static void put_parts(FILE *out, const char *const *part, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		fputs(part[i], out);
-}
-
-#define PUT_PARTS(out, parts) put_parts(out, parts, sizeof(parts) / sizeof(parts)[0])
 
 /* Only what has the number may run, and nothing is loaded. */
 static int put_page(FILE *out, const json_t *documents)
@@ -316,28 +306,33 @@ static int put_page(FILE *out, const json_t *documents)
 		"<meta name=\"viewport\" content=\"width=device-width\">\n"
 		"<title>tdt report</title>\n<style nonce=\"%s\">\n",
 		text, text, text);
-	PUT_PARTS(out, report_css);
+	put_parts(out, report_css);
 	fputs("</style>\n", out);
-	PUT_PARTS(out, report_html);
+	put_parts(out, report_html);
 	for (size_t i = 0; i < json_array_size(documents) && error == 0; i++)
-		error = put_object(out, json_array_get(documents, i));
+		error = put_document(out, json_array_get(documents, i));
 	fprintf(out, "<script nonce=\"%s\">\n", text);
-	PUT_PARTS(out, report_js);
+	put_parts(out, report_js);
 	fputs("</script>\n", out);
+	if (error == 0 && fflush(out) != 0)
+		return -errno;
 	return error == 0 && ferror(out) ? -EIO : error;
 }
 
-/* Read the documents.  NULL: no memory. */
+/* Read the documents; a child that failed may have left a part of one.  NULL: no memory. */
 static json_t *read_documents(const char *text, size_t n)
 {
-	json_t *documents = json_array();
+	json_t *documents = json_array(), *document;
+	json_error_t error;
 
 	for (size_t at = 0, length; at < n; at += length + 1) {
 		const char *end = memchr(text + at, '\n', n - at);
 
 		length = end != NULL ? (size_t)(end - text) - at : n - at;
-		if (json_array_append_new(documents,
-					  json_loadb(text + at, length, 0, NULL)) != 0) {
+		document = json_loadb(text + at, length, 0, &error);
+		if (document == NULL && json_error_code(&error) != json_error_out_of_memory)
+			continue;
+		if (json_array_append_new(documents, document) != 0) {
 			json_decref(documents);
 			return NULL;
 		}
@@ -349,15 +344,14 @@ static json_t *read_documents(const char *text, size_t n)
 static int prepare_documents(json_t *documents, bool redact)
 {
 	struct room room = { .tasks = TASKS_MAX, .nodes = NODES_MAX };
-	struct redaction *redaction = redact ? redaction_new() : NULL;
-	bool dumped = false, enough = !redact || redaction != NULL;
 	json_t *facts = NULL;
+	bool dumped = false;
 
-	for (size_t i = 0; i < json_array_size(documents) && enough; i++) {
+	if (redact && !redact_documents(documents))
+		return -ENOMEM;
+	for (size_t i = 0; i < json_array_size(documents); i++) {
 		json_t *document = json_array_get(documents, i);
 
-		if (redact)
-			enough = redact_document(redaction, document);
 		if (json_object_get(document, "report") != NULL)
 			facts = document;
 		if (json_object_get(document, "dump") == NULL)
@@ -365,12 +359,11 @@ static int prepare_documents(json_t *documents, bool redact)
 		dumped = true;
 		bound_dump(&room, document);
 	}
-	redaction_free(redaction);
 	if (facts != NULL && redact)
 		json_object_set_new(json_object_get(facts, "report"), "redacted", json_true());
 	if (facts != NULL)
 		say_left_out(&room, facts);
-	return !enough ? -ENOMEM : dumped ? 0 : -ENODATA;
+	return dumped ? 0 : -ENODATA;
 }
 
 int report_page(FILE *out, const char *text, size_t n, bool redact)

@@ -17,30 +17,13 @@
 #include "base/text.h"
 #include "tree-printer/origin.h"
 
-enum class { NAME, FUNCTION, FILE_NAME, DIRECTORY, ADDRESS, MODULE, PACKAGE, CLASSES };
+enum class { NAME, FUNCTION, FILE_NAME, DIRECTORY, ADDRESS, MODULE, PACKAGE, KEPT, CLASSES };
 
 struct redaction {
 	json_t *known; /* the class and the text → the number of the replacement */
 	unsigned n[CLASSES];
 	bool failed;
 };
-
-struct redaction *redaction_new(void)
-{
-	struct redaction *redaction = calloc(1, sizeof *redaction);
-
-	if (redaction != NULL)
-		redaction->known = json_object();
-	return redaction;
-}
-
-void redaction_free(struct redaction *redaction)
-{
-	if (redaction == NULL)
-		return;
-	json_decref(redaction->known);
-	free(redaction);
-}
 
 /* The number, from 1, of a text of `n` bytes. */
 static unsigned replacement_number(struct redaction *redaction, enum class class,
@@ -75,11 +58,6 @@ static json_t *replaced(struct redaction *redaction, enum class class, const cha
 				     replacement_number(redaction, class, text, n));
 }
 
-static void set(struct redaction *redaction, json_t *object, const char *key, json_t *value)
-{
-	redaction->failed |= json_object_set_new(object, key, value) != 0;
-}
-
 /* The member as a text; NULL: it is none. */
 static const char *text_of(const json_t *object, const char *key)
 {
@@ -93,8 +71,9 @@ static bool is_public_function(const char *function, enum tdt__origin origin)
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				    "0123456789_:";
 
-	if (function[strspn(function, plain)] != '\0')
-		return false;
+	if (function[strspn(function, plain)] != '\0' || tdt__starts_with(function, "_Z") ||
+	    tdt__starts_with(function, "_R"))
+		return false; /* it may have parameters, which mangled names have, too */
 	return origin == TDT__ORIGIN_LANGUAGE ||
 	       (origin == TDT__ORIGIN_TDT && tdt__starts_with(function, "tdt_"));
 }
@@ -111,8 +90,8 @@ static json_t *file_for(struct redaction *redaction, const char *file, enum tdt_
 	const char *package = tdt__in_package(file);
 	unsigned number = replacement_number(redaction, FILE_NAME, file, strlen(file));
 
-	if (tdt__starts_with(file, "/rustc/") ||
-	    (origin == TDT__ORIGIN_LANGUAGE && tdt__starts_with(file, "/usr/include/c++/")))
+	if (origin == TDT__ORIGIN_LANGUAGE && (tdt__starts_with(file, "/rustc/") ||
+					       tdt__starts_with(file, "/usr/include/c++/")))
 		return json_string(file);
 	if (package != NULL)
 		return json_sprintf("/vendor/package%u/src/file%u",
@@ -136,91 +115,110 @@ static json_t *module_for(struct redaction *redaction, const char *module)
 
 static void redact_also(struct redaction *redaction, json_t *also, enum tdt__origin origin)
 {
-	for (size_t i = 0; i < json_array_size(also); i++)
+	const json_t *name;
+	size_t i;
+
+	json_array_foreach(also, i, name)
 		redaction->failed |=
-			json_array_set_new(also, i,
-					   function_for(redaction,
-							json_string_value(json_array_get(also, i)),
-							origin)) != 0;
+			json_array_set_new(also, i, function_for(redaction, json_string_value(name),
+								 origin)) != 0;
 }
 
-static void redact_frame(struct redaction *redaction, json_t *object)
+/* Of what is no frame, nothing is public. */
+static enum tdt__origin origin_if_frame(const json_t *object)
 {
+	const char *kind = text_of(object, "kind");
 	const struct tdt_frame frame = { .kind = TDT_NODE_FRAME,
 					 .function = text_of(object, "function"),
 					 .file = text_of(object, "file"),
 					 .directory = text_of(object, "directory"),
 					 .module = text_of(object, "module") };
-	enum tdt__origin origin = tdt__origin(&frame);
-	const char *symbol = text_of(object, "symbol");
 
-	redact_also(redaction, json_object_get(object, "also"), origin);
-	if (symbol != NULL)
-		set(redaction, object, "symbol", function_for(redaction, symbol, origin));
-	if (frame.function != NULL)
-		set(redaction, object, "function",
-		    function_for(redaction, frame.function, origin));
-	if (frame.file != NULL)
-		set(redaction, object, "file", file_for(redaction, frame.file, origin));
-}
-
-/* Whether redact_frame() replaces the member. */
-static bool is_of_frame(const char *key)
-{
-	return strcmp(key, "symbol") == 0 || strcmp(key, "function") == 0 ||
-	       strcmp(key, "file") == 0;
+	return kind != NULL && strcmp(kind, "frame") == 0 ? tdt__origin(&frame)
+							  : TDT__ORIGIN_UNKNOWN;
 }
 
 /* --- All members -------------------------------------------------------------------- */
 
+/* All other texts are names. */
 static const struct {
 	const char *key;
 	enum class class;
 } keys[] = {
-	{ "name", NAME },
-	{ "owner_name", NAME },
-	{ "program", NAME },
 	{ "file", FILE_NAME },
 	{ "missing", FILE_NAME },
 	{ "directory", DIRECTORY },
 	{ "function", FUNCTION },
 	{ "symbol", FUNCTION },
+	{ "module", MODULE },
+	{ "path", MODULE },
+	{ "answer", KEPT },
+	{ "build_id", KEPT },
+	{ "cut", KEPT },
+	{ "ended", KEPT },
+	{ "kernel", KEPT },
+	{ "kind", KEPT },
+	{ "leaves_known", KEPT },
+	{ "library", KEPT },
+	{ "limits", KEPT },
+	{ "machine", KEPT },
+	{ "of", KEPT },
+	{ "phase", KEPT },
+	{ "reason", KEPT },
+	{ "result", KEPT },
+	{ "state", KEPT },
+	{ "syscall", KEPT },
+	{ "version", KEPT },
 };
 
-static void redact_text(struct redaction *redaction, json_t *object, const char *key,
-			const char *text)
+static enum class class_for(const char *key, const char *text)
 {
-	size_t i = 0;
+	if (tdt__starts_with(text, "0x"))
+		return ADDRESS;
+	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+		if (strcmp(keys[i].key, key) == 0)
+			return keys[i].class;
+	/* Large numbers are texts. */
+	if (strcmp(key, "name") != 0 && strcmp(key, "owner_name") != 0 &&
+	    strcmp(key, "program") != 0 && text[strspn(text, "0123456789")] == '\0')
+		return KEPT;
+	return NAME;
+}
 
-	if (tdt__starts_with(text, "0x")) {
-		set(redaction, object, key, replaced(redaction, ADDRESS, text));
-		return;
+static json_t *text_for(struct redaction *redaction, enum class class, const char *text,
+			enum tdt__origin origin)
+{
+	switch (class) {
+	case FUNCTION:
+		return function_for(redaction, text, origin);
+	case FILE_NAME:
+		return file_for(redaction, text, origin);
+	case MODULE:
+		return module_for(redaction, text);
+	default:
+		return replaced(redaction, class, text);
 	}
-	if (strcmp(key, "module") == 0 || strcmp(key, "path") == 0) {
-		set(redaction, object, key, module_for(redaction, text));
-		return;
-	}
-	while (i < sizeof keys / sizeof keys[0] && strcmp(keys[i].key, key) != 0)
-		i++;
-	if (i < sizeof keys / sizeof keys[0])
-		set(redaction, object, key, replaced(redaction, keys[i].class, text));
 }
 
 static void redact_value(struct redaction *redaction, json_t *value);
 
 static void redact_object(struct redaction *redaction, json_t *object)
 {
-	const char *key, *kind = text_of(object, "kind");
-	bool frame = kind != NULL && strcmp(kind, "frame") == 0;
+	enum tdt__origin origin = origin_if_frame(object);
+	const char *key, *text;
 	json_t *value;
 
-	if (frame)
-		redact_frame(redaction, object);
+	json_object_del(object, "traceparent"); /* other systems know it by this name */
 	json_object_foreach(object, key, value) {
-		if (!json_is_string(value))
+		text = json_string_value(value);
+		if (strcmp(key, "also") == 0)
+			redact_also(redaction, value, origin);
+		else if (text == NULL)
 			redact_value(redaction, value);
-		else if (!frame || !is_of_frame(key))
-			redact_text(redaction, object, key, json_string_value(value));
+		else if (class_for(key, text) != KEPT)
+			redaction->failed |= json_object_set_new(
+				object, key,
+				text_for(redaction, class_for(key, text), text, origin)) != 0;
 	}
 }
 
@@ -233,8 +231,11 @@ static void redact_value(struct redaction *redaction, json_t *value)
 		redact_value(redaction, json_array_get(value, i));
 }
 
-bool redact_document(struct redaction *redaction, json_t *document)
+bool redact_documents(json_t *documents)
 {
-	redact_value(redaction, document);
-	return !redaction->failed;
+	struct redaction redaction = { .known = json_object() };
+
+	redact_value(&redaction, documents);
+	json_decref(redaction.known);
+	return !redaction.failed;
 }

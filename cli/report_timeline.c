@@ -16,7 +16,7 @@
 #include "tree-printer/schema.h"
 
 #define SPANS_MAX 600000 /* the newest ones; each takes some 12 bytes of the page */
-#define WHATS_MAX 20000	 /* that differ by the object and its owner; each takes some 100 bytes */
+#define WHATS_MAX 20000	 /* each takes some 100 bytes; further waits are told by their kind */
 
 struct span {
 	uint64_t since, until;
@@ -34,17 +34,38 @@ struct gathered {
 	struct tdt__timeline timeline;
 	struct span *span; /* a ring of SPANS_MAX, until it is sorted */
 	uint64_t n;	   /* all that there were */
+	uint64_t by_kind;  /* waits of which only the kind is in the page */
 	size_t room;
 	struct tdt__texts whats;
 	bool failed;
 };
 
+static void tell_wait(struct gathered *gathered, uint32_t task,
+		      const struct tdt__timeline_task *known, struct what *what)
+{
+	struct tdt__recorded_waits waits;
+
+	tdt__recorded_waits(gathered->timeline.recording, &known->parts, &waits);
+	what->kind = waits.main.kind;
+	what->waits = waits.n != 0;
+	if (gathered->whats.n >= WHATS_MAX) {
+		gathered->by_kind++;
+		return;
+	}
+	what->waits = waits.n;
+	memcpy(what->name, waits.main.name, sizeof what->name);
+	if (waits.main.kind == TDT_WAIT_TIMER)
+		return; /* each has a number of its own */
+	tdt__timeline_renew(&gathered->timeline, task, known, &waits.main);
+	what->object = waits.main.object;
+	what->owner = waits.main.owner;
+	what->orphaned = waits.main.orphaned;
+}
+
 static uint32_t number_what(struct gathered *gathered, uint32_t task,
 			    const struct tdt__timeline_task *known,
 			    const struct tdt__timeline_phase *phase)
 {
-	const struct tdt__recording *recording = gathered->timeline.recording;
-	struct tdt__recorded_waits waits;
 	struct what what;
 
 	memset(&what, 0, sizeof what);
@@ -52,24 +73,14 @@ static uint32_t number_what(struct gathered *gathered, uint32_t task,
 	what.sure = phase->sure;
 	if (phase->phase == TDT__POLLING)
 		what.thread = known->thread;
-	if (phase->phase == TDT__WAITING) {
-		tdt__recorded_waits(recording, &known->parts, &waits);
-		tdt__timeline_renew(&gathered->timeline, task, known, &waits.main);
-		if (waits.main.kind != TDT_WAIT_TIMER && gathered->whats.n < WHATS_MAX) {
-			what.object = waits.main.object;
-			what.owner = waits.main.owner;
-			what.orphaned = waits.main.orphaned;
-		}
-		what.kind = waits.main.kind;
-		what.waits = waits.n;
-		memcpy(what.name, waits.main.name, sizeof what.name);
-	}
+	if (phase->phase == TDT__WAITING)
+		tell_wait(gathered, task, known, &what);
 	return tdt__texts_number(&gathered->whats, &what, sizeof what);
 }
 
-static void add_span(struct gathered *gathered, uint32_t task,
-		     const struct tdt__timeline_task *known,
-		     const struct tdt__timeline_phase *phase)
+static void keep_span(struct gathered *gathered, uint32_t task,
+		      const struct tdt__timeline_task *known,
+		      const struct tdt__timeline_phase *phase)
 {
 	struct span span = { phase->since, phase->until, task, 0 };
 
@@ -95,12 +106,12 @@ static void gather_spans(struct gathered *gathered)
 
 	while (!gathered->failed && tdt__timeline_next(timeline, &step))
 		if (tdt__step_ends_phase(&step, &phase))
-			add_span(gathered, step.task, &step.before, &phase);
+			keep_span(gathered, step.task, &step.before, &phase);
 	for (uint32_t i = 0; i < timeline->n_tasks && !gathered->failed; i++) {
 		phase = tdt__timeline_last(&timeline->task[i]);
 		if (phase.until == 0)
 			phase.until = timeline->recording->until;
-		add_span(gathered, i, &timeline->task[i], &phase);
+		keep_span(gathered, i, &timeline->task[i], &phase);
 	}
 }
 
@@ -115,17 +126,13 @@ static int compare_spans(const void *a, const void *b)
 
 static void put_what(struct tdt__json *json, const struct gathered *gathered, uint32_t number)
 {
-	static const char *const phases[] = {
-		[TDT__SPAWNED] = "spawned", [TDT__WAITING] = "waiting",
-		[TDT__RUNNABLE] = "runnable", [TDT__POLLING] = "polling"
-	};
 	const struct tdt__recording *recording = gathered->timeline.recording;
 	struct what what;
 	uint32_t owner;
 
 	memcpy(&what, gathered->whats.text[number].bytes, sizeof what);
 	tdt__json_begin(json, NULL, '{');
-	tdt__json_string(json, "phase", phases[what.phase]);
+	tdt__json_string(json, "phase", tdt__phase_words[what.phase]);
 	tdt__json_true(json, "unsure", what.sure == 0);
 	if (what.phase == TDT__POLLING && what.thread < recording->n_threads)
 		tdt__json_u64(json, "thread", what.thread);
@@ -200,6 +207,7 @@ static void put_timeline(struct tdt__json *json, struct gathered *gathered)
 	tdt__json_u64(json, "end_ns", recording->until);
 	tdt__json_u64(json, "end_real_ns", recording->until + tdt__recording_real(recording));
 	tdt__json_known_u64(json, "left_out", gathered->n - n);
+	tdt__json_known_u64(json, "by_kind", gathered->by_kind);
 	tdt__json_end(json, '}');
 	tdt__json_begin(json, "threads", '[');
 	for (size_t i = 0; i < recording->n_threads; i++) {

@@ -11,13 +11,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <spawn.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define MISSING 127 /* the exit status, as of shells, if there is no such program */
 
 static const struct packing {
 	const char *magic; /* the first bytes */
@@ -57,40 +60,37 @@ static int make_unnamed_file(void)
 	return file;
 }
 
-/* Returns 0 or an errno. */
-static int start_program(const char *program, int from, int to, pid_t *child)
+/*
+ * It ends with the thread that waits for it, as a target's file may unpack to anything.  What runs
+ * between fork() and exec may be in a copy of a process with threads.
+ */
+static void __attribute__((noreturn))
+be_program(const char *program, int from, int to, pid_t parent)
 {
 	char options[] = "-dcq", *arguments[] = { (char *)(uintptr_t)program, options, NULL };
-	posix_spawn_file_actions_t actions;
-	int error = posix_spawn_file_actions_init(&actions);
 
-	if (error != 0)
-		return error;
-	error = posix_spawn_file_actions_adddup2(&actions, from, STDIN_FILENO);
-	if (error == 0)
-		error = posix_spawn_file_actions_adddup2(&actions, to, STDOUT_FILENO);
-	if (error == 0)
-		error = posix_spawnp(child, program, &actions, NULL, arguments, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	return error;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() == parent && dup2(from, STDIN_FILENO) >= 0 && dup2(to, STDOUT_FILENO) >= 0)
+		execvp(program, arguments);
+	_exit(errno == ENOENT ? MISSING : EXIT_FAILURE);
 }
 
 /* Decompress one file to the other.  Returns NULL, or what went wrong. */
 static const char *run_program(const char *program, int from, int to)
 {
-	int error, status = 0;
-	pid_t child;
+	pid_t parent = getpid(), child = to >= 0 ? fork() : -1;
+	int status = 0;
 
-	if (to < 0)
+	if (child < 0)
 		return strerror(errno);
-	error = start_program(program, from, to, &child);
-	if (error != 0 && error != ENOENT)
-		return strerror(error);
-	while (error == 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+	if (child == 0)
+		be_program(program, from, to, parent);
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
-	/* Where vfork() is a fork(), as under valgrind, the child says by 127 that it is missing. */
-	if (error != 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 127))
+	if (WIFEXITED(status) && WEXITSTATUS(status) == MISSING)
 		return "it is not installed";
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ)
+		return "the file would be too large";
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? NULL : "it failed";
 }
 

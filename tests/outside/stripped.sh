@@ -112,6 +112,8 @@ else
 	unset DEBUGINFOD_URLS
 	claim "without a server that is refused" sh -c \
 		"'$tdt' bt --debuginfod 1 2>&1 | grep -q 'needs the servers'"
+	claim "and so is an empty list of them" sh -c \
+		"DEBUGINFOD_URLS= '$tdt' bt --debuginfod 1 2>&1 | grep -q 'needs the servers'"
 fi
 stop
 plan

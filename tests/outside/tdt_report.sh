@@ -51,6 +51,18 @@ claim "only a process can be waited for" fails "only a process" -o "$page" -d 1s
 claim "there may be no such process" fails "no process 999999999 here" -o "$page" 999999999
 claim "a page needs a place" fails "No such file" -o "$tmp/none/page" 1
 
+leaves_nothing()
+{
+	"$tdt" report -d 60s -o "$page" "$pid" &
+	until ls "$page".* >/dev/null 2>&1; do
+		sleep 0.02
+	done
+	kill -TERM $!
+	wait $!
+	[ $? = 143 ] && ! ls "$page"* 2>/dev/null
+}
+claim "a page that is not finished goes with tdt" leaves_nothing
+
 # --- A process --------------------------------------------------------------------------
 
 claim "a page of a process" report "$pid"

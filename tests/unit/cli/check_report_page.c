@@ -34,11 +34,15 @@ static const char two_tasks[] = FACTS HEAD
     "\"groups\":[{\"answer\":\"fresh\",\"tasks\":[" TASK("1", "alice")
     ",\"file\":\"/home/alice/bank.c\",\"waits\":[{\"kind\":\"mutex\",\"object\":\"0x7f10\","
     "\"name\":\"</script><b>\",\"owner\":2,\"owner_name\":\"bob\"}]},"
-    TASK("2", "bob") "}],\"nodes\":[{\"id\":0,\"kind\":\"task\"},{\"id\":1,\"parent\":0,"
+    TASK("2", "bob") ",\"traceparent\":\"00-a11ceb0b00000000000000000000a11c-"
+    "a11ceb0b00000001-01\"}],\"nodes\":[{\"id\":0,\"kind\":\"task\"},{\"id\":1,\"parent\":0,"
     "\"kind\":\"frame\",\"pc\":\"0x5510\",\"function\":\"alice_poll\",\"file\":"
     "\"/home/alice/bank.c\",\"line\":7},{\"id\":2,\"parent\":1,\"kind\":\"frame\",\"pc\":"
     "\"0x5520\",\"function\":\"tdt_mutex_lock\",\"file\":\"/home/alice/tdt/mutex.c\","
-    "\"line\":9,\"leaves\":1}]}]}\n";
+    "\"line\":9},{\"id\":3,\"parent\":2,\"kind\":\"frame\",\"pc\":\"0x5530\",\"function\":"
+    "\"core::ptr::drop_in_place<alice::Foo>\",\"symbol\":\"_RINvNtCs1_4core3ptr13drop_in_place"
+    "NtCs2_5alice3FooE\",\"file\":\"/rustc/4b91/library/core/src/ptr/mod.rs\","
+    "\"line\":1,\"leaves\":1,\"unheard_of\":\"alice\"}]}]}\n";
 
 CASE(page)
 
@@ -70,7 +74,9 @@ TEST(names_paths_and_addresses_are_replaced)
 	lacks(page, "/home");
 	lacks(page, "7f10");
 	lacks(page, "0x55");
+	lacks(page, "a11ceb0b");
 	has(page, "tdt_mutex_lock");
+	has(page, "/rustc/4b91/library/core/src/ptr/mod.rs");
 	has(page, "\"redacted\":true");
 	free(page);
 }
@@ -116,6 +122,26 @@ TEST(trees_beyond_the_room_are_left_out)
 	has(page, "{\"answer\":\"none\",\"tasks\":[{\"id\":2,");
 	free(page);
 	free(documents);
+}
+
+TEST(a_document_that_was_cut_is_left_out)
+{
+	char *documents = TEXT_WRITTEN(out, fprintf(out, "{\"tdt\":1,\"summ\n%s", two_tasks));
+	char *page = page_of(documents, false);
+
+	lacks(page, "\"summ");
+	has(page, "\"heading\":\"2 tasks");
+	free(page);
+	free(documents);
+}
+
+TEST(a_page_that_has_no_place_says_so)
+{
+	FILE *out = fopen("/dev/full", "w");
+
+	ck_assert_ptr_nonnull(out);
+	ck_assert_int_eq(report_page(out, two_tasks, strlen(two_tasks), false), -ENOSPC);
+	fclose(out);
 }
 
 TEST(there_is_no_page_without_a_dump)

@@ -556,6 +556,49 @@ TEST(a_core_file_that_cannot_be_decompressed_is_refused_with_the_command)
 	ck_assert_ptr_nonnull(strstr(trouble.text, "coredumpctl"));
 }
 
+/* Make a program in a folder of its own, the only one of PATH, with these lines of a shell. */
+static void put_on_path(char folder[], const char *name, const char *lines)
+{
+	char path[PATH_MAX];
+	FILE *file;
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	file = fopen(path, "w");
+	ck_assert_ptr_nonnull(file);
+	fprintf(file, "#!/bin/sh\n%s\n", lines);
+	ck_assert_int_eq(fchmod(fileno(file), 0700), 0);
+	ck_assert_int_eq(fclose(file), 0);
+	ck_assert_int_eq(setenv("PATH", folder, 1), 0);
+}
+
+TEST(a_program_that_decompresses_ends_with_its_caller)
+{
+	char folder[] = "/tmp/tdt-packer-XXXXXX", command[64], line[16] = "";
+	int ends[2], status;
+	pid_t caller, program;
+
+	NOT_TRIED_IF(is_emulated(), "emulated: programs of this machine are not executed");
+	ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+	ck_assert_int_eq(pipe(ends), 0);
+	snprintf(command, sizeof command, "echo $$ >/dev/fd/%d\nexec /bin/sleep 20", ends[1]);
+	make_core();
+	put_on_path(folder, "gzip", command);
+	caller = fork();
+	if (caller == 0)
+		_exit(open_packed("/bin/gzip", 0) == 0);
+	ck_assert_int_gt(read(ends[0], line, sizeof line - 1), 0);
+	program = atoi(line);
+	ck_assert_int_eq(kill(caller, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(caller, &status, 0), caller);
+	ck_assert_int_eq(waitpid(program, &status, 0), program);
+	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	snprintf(command, sizeof command, "/bin/rm -r %s", folder);
+	ck_assert_int_eq(system(command), 0);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 TEST(a_core_file_that_was_cut_short_before_its_notes_is_called_truncated)
 {
 	make_core();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers unwind/walk_rules, unwind/rules, unwind/cfi.  On every stack the walk yields what
- * libunwind's own cursor yields, and what walk_step.c yields; and so does a capture, which walks
- * only as far as two leaves differ.
+ * Covers unwind/walk_rules, unwind/rules, unwind/cfi, unwind/unwinder.  On every stack the walk
+ * yields what libunwind's own cursor yields, and what walk_step.c yields; and so does a capture,
+ * which walks only as far as two leaves differ.
  *
  * The stacks are random trees of calls (always the same ones) of the functions of frames.c, as it
  * was compiled for this program, and in the libraries that TDT_TEST_FRAMES names: walk.sh makes
