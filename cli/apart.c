@@ -41,6 +41,7 @@ be_child(apart_fn *work, void *arg, unsigned seconds, int file, pid_t parent)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(FAILED); /* the parent has ended before */
+	bound_unfinished(NULL); /* that is the parent's file */
 	set_limits(seconds);
 	result = dup2(file, STDOUT_FILENO) >= 0 ? work(stdout, arg) : -errno;
 	if (result >= 0 && fflush(stdout) != 0)

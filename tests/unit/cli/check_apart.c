@@ -158,6 +158,23 @@ TEST(memory_is_limited)
 		ck_assert_int_eq(written(take_memory, NULL, text, sizeof text), -ENOMEM);
 }
 
+static int end_by_signal(FILE *out, void *arg)
+{
+	raise(SIGHUP);
+	return 0;
+}
+
+TEST(a_file_that_is_not_finished_is_not_the_childs)
+{
+	char path[] = "/tmp/unfinished-XXXXXX", text[64];
+
+	close(mkstemp(path));
+	bound_unfinished(path);
+	ck_assert_int_eq(written(end_by_signal, NULL, text, sizeof text), -ECANCELED);
+	bound_unfinished(NULL);
+	ck_assert_int_eq(unlink(path), 0);
+}
+
 static unsigned count_threads(void)
 {
 	DIR *directory = opendir("/proc/self/task");
