@@ -12,6 +12,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 /* Split "[::1]:4318" or "localhost:4318" in place.  `*port` stays if there is none. */
 static char *split_authority(char *authority, const char **port)
 {
@@ -19,7 +21,8 @@ static char *split_authority(char *authority, const char **port)
 
 	if (colon != NULL && (bracket == NULL || colon > bracket)) {
 		*colon = '\0';
-		*port = colon + 1;
+		if (colon[1] != '\0')
+			*port = colon + 1;
 	}
 	if (authority[0] != '[' || bracket == NULL)
 		return authority;
@@ -51,6 +54,8 @@ const char *post_place_init(struct post_place *place, const char *url, const cha
 	strcpy(authority, place->authority);
 	place->silence = 10;
 	host = split_authority(authority, &port);
+	if (!tdt__is_port(port))
+		return "its port is none";
 	error = getaddrinfo(host, port, &hints, &place->addresses);
 	return error != 0 ? gai_strerror(error) : NULL;
 }

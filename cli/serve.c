@@ -54,13 +54,6 @@ static bool split_place(const char *where, struct listen_place *place)
 	return true;
 }
 
-static bool is_port(const char *text)
-{
-	size_t digits = strspn(text, "0123456789");
-
-	return digits > 0 && digits <= 5 && text[digits] == '\0' && atoi(text) <= 65535;
-}
-
 static int open_listener(const struct addrinfo *address)
 {
 	int listener = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
@@ -85,7 +78,7 @@ int serve_listen(const char *where)
 	struct listen_place place;
 	int listener;
 
-	if (!split_place(where, &place) || !is_port(place.port) ||
+	if (!split_place(where, &place) || !tdt__is_port(place.port) ||
 	    getaddrinfo(place.host, place.port, &hints, &address) != 0)
 		return -EINVAL;
 	listener = open_listener(address);

@@ -50,6 +50,14 @@ static inline bool tdt__is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
+/* getaddrinfo(3) takes larger numbers, too, and cuts them. */
+static inline bool tdt__is_port(const char *text)
+{
+	size_t digits = strspn(text, "0123456789");
+
+	return digits > 0 && digits <= 5 && text[digits] == '\0' && atoi(text) <= 65535;
+}
+
 /* Copy a text, as far as there is room, with `instead` in the place of each number. */
 static inline void tdt__text_without_numbers(char *to, size_t room, const char *text, char instead)
 {
