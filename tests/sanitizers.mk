@@ -100,7 +100,8 @@ without_walks = \
 		symbolize_pcs symbolize_variants.sh tdt_diff.sh diff_tasks tdt_examples.sh \
 		tdt_hostile.sh tdt_last.sh tdt_metrics.sh tdt_processes.sh tdt_ps.sh \
 		outside_busy outside_futurelock tdt_record.sh tdt_report.sh tdt_targets.sh copies \
-		tdt_top.sh tdt_trace.sh spans traced tdt_tree.sh tools.sh tools_echo.sh busy trace_bpftrace.sh trace_gdb.sh \
+		tdt_top.sh tdt_trace.sh spans traced tdt_tree.sh tools.sh tools_echo.sh busy \
+		trace_bpftrace.sh trace_gdb.sh \
 		trace_patched.sh trace_perf.sh trace_user_probes.sh user_probes.sh \
 		wrong_code.sh) \
 	$(addprefix tests/unit/, \

@@ -120,8 +120,8 @@ fn read_line(line: &str) -> Option<(usize, String)> {
     Some((depth, without_object(&format!("{name} in {package}{remarks}"))))
 }
 
-/// In optimized code, the call that tells the object of an operation may have become a jump.  That of
-/// a process depends on tokio's version: a signal, or a descriptor of the process.
+/// In optimized code, the call that tells the object of an operation may have become a jump.  That
+/// of a process depends on tokio's version: a signal, or a descriptor of the process.
 fn without_object(text: &str) -> String {
     let told = cfg!(debug_assertions) && !text.contains("process::Child");
     match (text.find(" (on "), told) {
