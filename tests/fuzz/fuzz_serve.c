@@ -74,7 +74,7 @@ static void take_place(const uint8_t *data, size_t size)
 	where[n] = '\0';
 	if (split_place(where, &place))
 		CLAIM(strlen(place.host) < sizeof place.host &&
-		      (!is_port(place.port) || atoi(place.port) <= 65535));
+		      (!tdt__is_port(place.port) || atoi(place.port) <= 65535));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
