@@ -9,19 +9,18 @@
 
 #include "cli/report.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <tdt/tree.h>
 
 #include "base/text.h"
+#include "base/texts.h"
 #include "tree-printer/origin.h"
 
 enum class { NAME, FUNCTION, FILE_NAME, DIRECTORY, ADDRESS, MODULE, PACKAGE, KEPT, CLASSES };
 
 struct redaction {
-	json_t *known; /* the class and the text → the number of the replacement */
-	unsigned n[CLASSES];
+	struct tdt__texts known[CLASSES]; /* each is replaced by its number */
 	bool failed;
 };
 
@@ -29,20 +28,10 @@ struct redaction {
 static unsigned replacement_number(struct redaction *redaction, enum class class,
 				   const char *text, size_t n)
 {
-	char *key;
-	json_t *number;
+	uint32_t number = tdt__texts_number(&redaction->known[class], text, n);
 
-	if (asprintf(&key, "%d%.*s", (int)class, (int)n, text) < 0) {
-		redaction->failed = true;
-		return 0;
-	}
-	number = json_object_get(redaction->known, key);
-	if (number == NULL) {
-		number = json_integer(++redaction->n[class]);
-		redaction->failed |= json_object_set_new(redaction->known, key, number) != 0;
-	}
-	free(key);
-	return redaction->failed ? 0 : (unsigned)json_integer_value(number);
+	redaction->failed |= number == TDT__INDEX_NONE;
+	return number + 1;
 }
 
 static json_t *replaced(struct redaction *redaction, enum class class, const char *text)
@@ -233,9 +222,10 @@ static void redact_value(struct redaction *redaction, json_t *value)
 
 bool redact_documents(json_t *documents)
 {
-	struct redaction redaction = { .known = json_object() };
+	struct redaction redaction = { .failed = false };
 
 	redact_value(&redaction, documents);
-	json_decref(redaction.known);
+	for (int class = 0; class < CLASSES; class++)
+		tdt__texts_fini(&redaction.known[class]);
 	return !redaction.failed;
 }

@@ -293,7 +293,7 @@ tests_unit_cli_check_report_page_SOURCES = \
 	tests/unit/cli/check_report_page.c cli/read_dump.c cli/read_json.c cli/read_parts.c \
 	cli/report_page.c cli/report_redact.c
 tests_unit_cli_check_report_page_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
-tests_unit_cli_check_report_page_LDADD = $(on_core) $(JANSSON_LIBS)
+tests_unit_cli_check_report_page_LDADD = $(tests_memory) $(on_core) $(JANSSON_LIBS)
 $(tests_unit_cli_check_report_page_OBJECTS): cli/report.inc
 tests_unit_cli_check_text_table_SOURCES = tests/unit/cli/check_text_table.c cli/text_table.c
 tests_unit_cli_check_text_table_LDADD = $(on_core)
