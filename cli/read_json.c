@@ -30,6 +30,17 @@ static void *allocate_json(size_t size)
 	return memory;
 }
 
+void reader_json_begin(void)
+{
+	no_memory = false;
+	json_set_alloc_funcs(allocate_json, free);
+}
+
+bool reader_json_failed(void)
+{
+	return no_memory;
+}
+
 static int read_byte(struct reader *reader)
 {
 	int byte = getc(reader->file);
@@ -159,8 +170,7 @@ static int read_next(struct reader *reader, struct tdt_trace **trace, struct dum
 	if (result <= 0)
 		return result;
 	start = *reader;
-	no_memory = false;
-	json_set_alloc_funcs(allocate_json, free);
+	reader_json_begin();
 	object = json_load_callback(read_for_jansson, reader,
 				    JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES, &error);
 	if (object == NULL)

@@ -32,6 +32,10 @@ struct reader {
 	void *arg; /* for `profile` */
 };
 
+/* Whether jansson ran out of memory since the last beginning; not all of its functions say so. */
+void reader_json_begin(void);
+bool reader_json_failed(void);
+
 /* A dump that was read: a snapshot, and everything that the snapshot points to. */
 struct dump;
 

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "cli/read_json.h"
 #include "cli/read_parts.h"
 #include "cli/report.inc"
 #include "facts/record.h"
@@ -319,23 +320,16 @@ static int put_page(FILE *out, const json_t *documents)
 	return error == 0 && ferror(out) ? -EIO : error;
 }
 
-/* Read the documents; a child that failed may have left a part of one.  NULL: no memory. */
+/* A child that failed may have left a part of a document, which is left out. */
 static json_t *read_documents(const char *text, size_t n)
 {
-	json_t *documents = json_array(), *document;
-	json_error_t error;
+	json_t *documents = json_array();
 
 	for (size_t at = 0, length; at < n; at += length + 1) {
 		const char *end = memchr(text + at, '\n', n - at);
 
 		length = end != NULL ? (size_t)(end - text) - at : n - at;
-		document = json_loadb(text + at, length, 0, &error);
-		if (document == NULL && json_error_code(&error) != json_error_out_of_memory)
-			continue;
-		if (json_array_append_new(documents, document) != 0) {
-			json_decref(documents);
-			return NULL;
-		}
+		json_array_append_new(documents, json_loadb(text + at, length, 0, NULL));
 	}
 	return documents;
 }
@@ -368,11 +362,14 @@ static int prepare_documents(json_t *documents, bool redact)
 
 int report_page(FILE *out, const char *text, size_t n, bool redact)
 {
-	json_t *documents = read_documents(text, n);
-	int error = documents != NULL ? prepare_documents(documents, redact) : -ENOMEM;
+	json_t *documents;
+	int error;
 
+	reader_json_begin();
+	documents = read_documents(text, n);
+	error = prepare_documents(documents, redact);
 	if (error == 0)
 		error = put_page(out, documents);
 	json_decref(documents);
-	return error;
+	return reader_json_failed() ? -ENOMEM : error;
 }

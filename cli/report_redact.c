@@ -9,19 +9,18 @@
 
 #include "cli/report.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <tdt/tree.h>
 
 #include "base/text.h"
+#include "base/texts.h"
 #include "tree-printer/origin.h"
 
 enum class { NAME, FUNCTION, FILE_NAME, DIRECTORY, ADDRESS, MODULE, PACKAGE, KEPT, CLASSES };
 
 struct redaction {
-	json_t *known; /* the class and the text → the number of the replacement */
-	unsigned n[CLASSES];
+	struct tdt__texts known[CLASSES]; /* each is replaced by its number */
 	bool failed;
 };
 
@@ -29,20 +28,10 @@ struct redaction {
 static unsigned replacement_number(struct redaction *redaction, enum class class,
 				   const char *text, size_t n)
 {
-	char *key;
-	json_t *number;
+	uint32_t number = tdt__texts_number(&redaction->known[class], text, n);
 
-	if (asprintf(&key, "%d%.*s", (int)class, (int)n, text) < 0) {
-		redaction->failed = true;
-		return 0;
-	}
-	number = json_object_get(redaction->known, key);
-	if (number == NULL) {
-		number = json_integer(++redaction->n[class]);
-		redaction->failed |= json_object_set_new(redaction->known, key, number) != 0;
-	}
-	free(key);
-	return redaction->failed ? 0 : (unsigned)json_integer_value(number);
+	redaction->failed |= number == TDT__INDEX_NONE;
+	return number + 1;
 }
 
 static json_t *replaced(struct redaction *redaction, enum class class, const char *text)
@@ -140,37 +129,31 @@ static enum tdt__origin origin_if_frame(const json_t *object)
 
 /* --- All members -------------------------------------------------------------------- */
 
-/* All other texts are names. */
+/* Members whose texts tell nothing of the program. */
+static const char *const kept[] = {
+	"answer", "build_id", "cut",	"ended", "kernel", "kind",   "leaves_known", "library",
+	"limits", "machine",  "of",	"phase", "reason", "result", "state",	     "syscall",
+	"version",
+};
+static const char *const names[] = { "name", "owner_name", "program" };
+
 static const struct {
 	const char *key;
 	enum class class;
 } keys[] = {
-	{ "file", FILE_NAME },
-	{ "missing", FILE_NAME },
-	{ "directory", DIRECTORY },
-	{ "function", FUNCTION },
-	{ "symbol", FUNCTION },
-	{ "module", MODULE },
+	{ "file", FILE_NAME },	  { "missing", FILE_NAME }, { "directory", DIRECTORY },
+	{ "function", FUNCTION }, { "symbol", FUNCTION },   { "module", MODULE },
 	{ "path", MODULE },
-	{ "answer", KEPT },
-	{ "build_id", KEPT },
-	{ "cut", KEPT },
-	{ "ended", KEPT },
-	{ "kernel", KEPT },
-	{ "kind", KEPT },
-	{ "leaves_known", KEPT },
-	{ "library", KEPT },
-	{ "limits", KEPT },
-	{ "machine", KEPT },
-	{ "of", KEPT },
-	{ "phase", KEPT },
-	{ "reason", KEPT },
-	{ "result", KEPT },
-	{ "state", KEPT },
-	{ "syscall", KEPT },
-	{ "version", KEPT },
 };
 
+static bool is_among(const char *key, const char *const *list, size_t n)
+{
+	while (n > 0 && strcmp(key, list[n - 1]) != 0)
+		n--;
+	return n > 0;
+}
+
+/* What is not listed is a name, unless it is a number: large ones are texts. */
 static enum class class_for(const char *key, const char *text)
 {
 	if (tdt__starts_with(text, "0x"))
@@ -178,11 +161,12 @@ static enum class class_for(const char *key, const char *text)
 	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
 		if (strcmp(keys[i].key, key) == 0)
 			return keys[i].class;
-	/* Large numbers are texts. */
-	if (strcmp(key, "name") != 0 && strcmp(key, "owner_name") != 0 &&
-	    strcmp(key, "program") != 0 && text[strspn(text, "0123456789")] == '\0')
+	if (is_among(key, kept, sizeof kept / sizeof kept[0]))
 		return KEPT;
-	return NAME;
+	return is_among(key, names, sizeof names / sizeof names[0]) ||
+			       text[strspn(text, "0123456789")] != '\0'
+		       ? NAME
+		       : KEPT;
 }
 
 static json_t *text_for(struct redaction *redaction, enum class class, const char *text,
@@ -233,9 +217,10 @@ static void redact_value(struct redaction *redaction, json_t *value)
 
 bool redact_documents(json_t *documents)
 {
-	struct redaction redaction = { .known = json_object() };
+	struct redaction redaction = { .failed = false };
 
 	redact_value(&redaction, documents);
-	json_decref(redaction.known);
+	for (int class = 0; class < CLASSES; class++)
+		tdt__texts_fini(&redaction.known[class]);
 	return !redaction.failed;
 }

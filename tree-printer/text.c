@@ -283,7 +283,8 @@ void tdt__json_tree(struct tdt__json *json, const char *key, const struct tdt_no
 {
 	struct tdt__string said = { .options = frames->string.options };
 	struct text text;
-	uint32_t row = text_init(&text, root, frames) ? text.line[0].first_child : NONE;
+	bool made = text_init(&text, root, frames);
+	uint32_t row = made ? text.line[0].first_child : NONE;
 
 	tdt__json_begin(json, key, '[');
 	for (; row != NONE && json->out->error == 0; row = next_row(&text, row)) {
@@ -298,7 +299,7 @@ void tdt__json_tree(struct tdt__json *json, const char *key, const struct tdt_no
 		tdt__json_end(json, ']');
 	}
 	tdt__json_end(json, ']');
-	if (text.string.failed || said.failed || text.shape == NULL)
+	if (!made || said.failed)
 		tdt__out_fail(json->out, -ENOMEM);
 	tdt__string_free(&said);
 	text_fini(&text);

@@ -2,6 +2,7 @@
 /* Covers cli/report_page, cli/report_redact.  Pages of made documents. */
 
 #include "cli/report.h"
+#include "lib/no_memory.h"
 #include "lib/test.h"
 
 #define HEAD                                                                                       \
@@ -151,4 +152,23 @@ TEST(there_is_no_page_without_a_dump)
 	ck_assert_ptr_nonnull(out);
 	ck_assert_int_eq(report_page(out, FACTS, strlen(FACTS), false), -ENODATA);
 	fclose(out);
+}
+
+static int write_page(void *redact)
+{
+	static char buffer[BUFSIZ];
+	FILE *out = fopen("/dev/null", "w");
+	int error;
+
+	if (out == NULL)
+		return -errno;
+	setvbuf(out, buffer, _IOFBF, sizeof buffer);
+	error = report_page(out, two_tasks, strlen(two_tasks), redact != NULL);
+	fclose(out);
+	return error;
+}
+
+TEST(every_allocation_of_a_page_may_fail, .to = 2)
+{
+	no_memory_each(write_page, _i != 0 ? (void *)(uintptr_t)two_tasks : NULL, 50);
 }
