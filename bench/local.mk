@@ -42,8 +42,9 @@ endif
 endif
 EXTRA_PROGRAMS = $(BENCHES) bench/compare
 if RUNTIME
-EXTRA_PROGRAMS += bench/pairs
+EXTRA_PROGRAMS += bench/count bench/pairs
 endif
+EXTRA_DIST += bench/count.sh
 CLEANFILES += $(EXTRA_PROGRAMS) bench/last.json bench/previous.json
 
 # libgcc_s first: libunwind has an _Unwind_Backtrace(), too.
@@ -54,6 +55,11 @@ bench_capture_LDADD = -lgcc_s libbench.la libtdt-core.la -lpthread
 bench_compare_SOURCES = bench/compare.c
 bench_compare_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 bench_compare_LDADD = $(JANSSON_LIBS)
+
+# Instructions in place of time: bench/count.sh.
+bench_count_SOURCES = bench/count.c
+bench_count_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
+bench_count_LDADD = libbench.la libtdt-rt-core.la libtdt-reader.la libtdt-core.la -lpthread -ldl
 
 bench_blocked_SOURCES = bench/blocked.c
 bench_blocked_CFLAGS = $(AM_CFLAGS)

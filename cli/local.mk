@@ -1,34 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # The programs.
 
-# Both programs take from libtdt-core.la what runs in no target: names, trees and printers.
-bin_PROGRAMS += tdt-join-ustack tdt
-
-cli_shared = \
-	cli/option_table.c \
-	cli/options.c \
-	cli/options.h \
-	cli/program.c \
-	cli/program.h \
-	cli/read_dump.c \
-	cli/read_json.c \
-	cli/read_json.h \
-	cli/read_parts.c \
-	cli/read_parts.h
-
-tdt_join_ustack_SOURCES = \
-	$(cli_shared) \
-	cli/join-ustack.c \
-	cli/join.c \
-	cli/join.h \
-	cli/join_print.c \
-	cli/ustack.c \
-	cli/ustack.h
-tdt_join_ustack_CFLAGS = $(AM_CFLAGS) $(INSTALLED_CFLAGS) $(JANSSON_CFLAGS)
-tdt_join_ustack_LDADD = libtdt-core.la $(JANSSON_LIBS) $(IBERTY_LIBS)
-
-tdt_SOURCES = \
-	$(cli_shared) \
+# What the programs are made of, compiled once for these, for tests and for fuzzing: the linker
+# takes what each of them refers to.
+noinst_LIBRARIES += cli/libcli.a
+cli_libcli_a_SOURCES = \
 	cli/answer.c \
 	cli/answer.h \
 	cli/apart.c \
@@ -36,21 +12,27 @@ tdt_SOURCES = \
 	cli/bound.c \
 	cli/bound.h \
 	cli/bt.c \
+	cli/bt.h \
+	cli/compare.c \
+	cli/compare.h \
+	cli/diff.c \
+	cli/diff_print.c \
+	cli/join.c \
+	cli/join.h \
+	cli/join_print.c \
+	cli/last.c \
+	cli/last.h \
 	cli/metered.c \
 	cli/metered.h \
-	cli/bt.h \
 	cli/metrics.c \
 	cli/metrics_page.c \
 	cli/metrics_page.h \
 	cli/metrics_profile.c \
 	cli/metrics_profile.h \
-	cli/compare.c \
-	cli/compare.h \
-	cli/diff.c \
-	cli/diff_print.c \
-	cli/last.c \
-	cli/last.h \
 	cli/named.c \
+	cli/option_table.c \
+	cli/options.c \
+	cli/options.h \
 	cli/otlp.c \
 	cli/outside.c \
 	cli/pieces.c \
@@ -64,29 +46,35 @@ tdt_SOURCES = \
 	cli/profile.h \
 	cli/profile_print.c \
 	cli/profile_text.c \
+	cli/program.c \
+	cli/program.h \
 	cli/ps.c \
 	cli/ps.h \
 	cli/ps_graph.c \
 	cli/ps_table.c \
+	cli/read_dump.c \
+	cli/read_json.c \
+	cli/read_json.h \
+	cli/read_parts.c \
+	cli/read_parts.h \
 	cli/record.c \
 	cli/record_write.c \
 	cli/recordings.c \
 	cli/recordings.h \
-	cli/scrape.c \
-	cli/scrape.h \
 	cli/report.c \
 	cli/report.h \
 	cli/report_page.c \
 	cli/report_redact.c \
 	cli/report_timeline.c \
-	cli/stacks.c \
-	cli/stacks.h \
+	cli/scrape.c \
+	cli/scrape.h \
 	cli/serve.c \
 	cli/serve.h \
 	cli/set.c \
+	cli/stacks.c \
+	cli/stacks.h \
 	cli/task_groups.c \
 	cli/task_groups.h \
-	cli/tdt.c \
 	cli/tdt.h \
 	cli/text_table.c \
 	cli/text_table.h \
@@ -103,19 +91,31 @@ tdt_SOURCES = \
 	cli/top_screen.c \
 	cli/top_screen.h \
 	cli/top_terminal.c \
+	cli/ustack.c \
+	cli/ustack.h \
 	cli/wait.c \
 	cli/wait.h \
 	tree-printer/otlp.c \
 	tree-printer/otlp.h \
 	tree-printer/pprof.c \
 	tree-printer/pprof.h
-tdt_CFLAGS = $(AM_CFLAGS) $(INSTALLED_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS) \
+cli_cflags = $(AM_CFLAGS) $(INSTALLED_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS) \
 	$(NCURSES_CFLAGS) $(ZLIB_CFLAGS)
-tdt_LDADD = libtdt-reader.la libtdt-core.la $(JANSSON_LIBS) $(NCURSES_LIBS) $(ZLIB_LIBS)
+cli_libcli_a_CFLAGS = $(cli_cflags)
+
+# Both programs take from libtdt-core.la what runs in no target: names, trees and printers.
+bin_PROGRAMS += tdt-join-ustack tdt
+tdt_join_ustack_SOURCES = cli/join-ustack.c
+tdt_join_ustack_CFLAGS = $(cli_cflags)
+tdt_join_ustack_LDADD = cli/libcli.a libtdt-core.la $(JANSSON_LIBS) $(IBERTY_LIBS)
+tdt_SOURCES = cli/tdt.c
+tdt_CFLAGS = $(cli_cflags)
+tdt_LDADD = cli/libcli.a libtdt-reader.la libtdt-core.la $(JANSSON_LIBS) $(NCURSES_LIBS) \
+	$(ZLIB_LIBS)
 
 # What a page of tdt report has besides its data, as C.
 page_files = $(srcdir)/cli/report.html $(srcdir)/cli/report.css $(srcdir)/cli/report.js
-$(tdt_OBJECTS): cli/report.inc
+$(cli_libcli_a_OBJECTS): cli/report.inc
 cli/report.inc: $(srcdir)/cli/embed.awk $(page_files)
 	$(AM_V_GEN)$(MKDIR_P) cli && $(AWK) -f $(srcdir)/cli/embed.awk $(page_files) >$@.new && \
 		mv $@.new $@

@@ -3,7 +3,7 @@
 
 noinst_PROGRAMS += demo/fibers demo/foreign-runtime demo/taskdump
 if RUNTIME
-noinst_PROGRAMS += demo/coroutines demo/echo-client demo/echo-server demo/stuck
+noinst_PROGRAMS += demo/coroutines demo/echo-client demo/echo-server demo/server demo/stuck
 endif
 if HAVE_BOOST
 noinst_PROGRAMS += demo/fibers-boost
@@ -64,6 +64,10 @@ demo_fibers_pth_LDADD = libtdt.la $(PTH_LIBS) -ldl
 demo_foreign_runtime_SOURCES = demo/foreign-runtime.c demo/help.h $(their_runtime)
 demo_foreign_runtime_CFLAGS = $(demo_cflags)
 demo_foreign_runtime_LDADD = libtdt.la -lpthread
+
+demo_server_SOURCES = demo/server.c
+demo_server_CFLAGS = $(demo_cflags)
+demo_server_LDADD = libtdt-rt.la libtdt.la -lpthread
 
 demo_stuck_SOURCES = demo/stuck.c demo/help.h
 demo_stuck_CFLAGS = $(demo_cflags)

@@ -3,12 +3,17 @@
 # Puts what the crates need of the rest of the repository into them, so that `cargo package` makes
 # crates that build alone: the licences, and libtdt's sources for the feature `vendored`.
 #
-#	rust/package.sh && cargo publish -p tdt-sys && cargo publish -p tdt
+#	REPOSITORY=https://... rust/package.sh && cargo publish -p tdt-sys && cargo publish -p tdt
+#
+# The sources do not know at which address they are public.  Without one the crates name none.
 set -e
 cd "$(dirname "$0")"
 root=${1:-..}
 for crate in tdt-sys tdt; do
 	cp "$root/LICENSE-APACHE" "$root/LICENSE-MIT" "$root/NOTICE" "$crate"
+	sed -i '/^repository = /d' "$crate/Cargo.toml"
+	test -z "${REPOSITORY-}" ||
+		sed -i "s|^documentation = .*|&\\nrepository = \"$REPOSITORY\"|" "$crate/Cargo.toml"
 done
 rm -rf tdt-sys/libtdt
 mkdir tdt-sys/libtdt

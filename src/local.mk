@@ -328,6 +328,7 @@ libtdt_core_la_SOURCES = \
 	src/task/reported.h \
 	src/task/request.c \
 	src/task/request.h \
+	src/task/run.h \
 	src/task/saved_waker.h \
 	src/task/substitute.c \
 	src/task/substitute.h \

@@ -60,19 +60,23 @@ check-clang:
 check-tsan:
 	+@name=tsan; flags=--with-sanitizers=thread; goal=check-threads; $(in_own_build)
 
-# Neither run nor built for ThreadSanitizer: what has no second thread.
+# Neither run nor built for ThreadSanitizer: what has no second thread.  A process that is only read
+# from outside runs nothing for its reader; the threads of those that are asked are in tdt_bt.sh,
+# tdt_record.sh, tdt_requests.sh and tdt_top.sh.
 without_threads = \
 	tests/fuzz/% \
 	$(addprefix tests/outside/, \
-		damaged_dwarf.sh fuzz.sh help.sh join_ustack.sh symbolize_variants.sh tdt_diff.sh \
-		tdt_tree.sh) \
+		alerts.sh damaged_dwarf.sh evolve.sh fuzz.sh help.sh join_ustack.sh leaves liar \
+		registry_image registry_reader summary.sh symbolize_pcs symbolize_variants.sh \
+		tdt_diff.sh tdt_examples.sh tdt_hostile.sh tdt_last.sh tdt_processes.sh tdt_ps.sh \
+		tdt_report.sh tdt_targets.sh tdt_trace.sh tdt_tree.sh copies diff_tasks \
+		outside_busy outside_futurelock spans without_call) \
 	$(addprefix tests/unit/, \
-		base/% cli/% facts/% tree/check_cycles tree/check_findings tree/check_named \
-		tree/check_stacks tree/check_tree unwind/check_code recording/check_durations \
-		recording/check_supplement recording/check_timeline reader/check_images \
-		reader/check_last_states reader/check_profile reader/check_profile_sum \
-		reader/check_reader reader/check_torn tree-printer/check_fold \
-		tree-printer/check_json tree-printer/check_perfetto tree-printer/check_text)
+		base/% cli/% facts/% tree/% tree-printer/% unwind/% recording/check_durations \
+		recording/check_read recording/check_summary recording/check_supplement \
+		recording/check_timeline reader/check_images reader/check_last_states \
+		reader/check_profile reader/check_profile_sum reader/check_reader \
+		reader/check_torn)
 check-threads:
 	@echo 'check-tsan: skipped: $(without_threads)'
 	+@$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(filter-out $(without_threads),$(TESTS))' \
@@ -82,15 +86,23 @@ check-step:
 	+@name=step; flags=--with-walk=step; goal=check-that-walk; $(in_own_build)
 
 # Neither run nor built: what walks no stack by the library's rules, or builds the library in ways
-# of its own.
+# of its own.  Callbacks and C++ coroutines are listed in their tasks' records; and tracers, gdb and
+# tdt ps find their own way.
 without_walks = \
 	tests/fuzz/% \
 	tests/project/% \
 	$(addprefix tests/outside/, \
-		bench.sh compare.sh completions.sh crates.sh damaged_dwarf.sh fuzz.sh \
-		help.sh otlp.sh perfetto.sh probes.sh summary.sh tdt_diff.sh tdt_last.sh \
-		tdt_metrics.sh tdt_record.sh tdt_report.sh tdt_top.sh tdt_tree.sh tools.sh \
-		user_probes.sh wrong_code.sh) \
+		alerts.sh bench.sh callbacks.sh callbacks compare.sh completions.sh coro.sh coro \
+		coro_asio coro_boost crates.sh crates_race.sh damaged_dwarf.sh evolve.sh fuzz.sh \
+		gdb_script.sh without_call help.sh join_ustack.sh liar make_trace metered \
+		otlp.sh patched perfetto.sh planted probed probes.sh recorded registry.sh \
+		registry_image registry_reader summary.sh \
+		symbolize_pcs symbolize_variants.sh tdt_diff.sh diff_tasks tdt_examples.sh \
+		tdt_hostile.sh tdt_last.sh tdt_metrics.sh tdt_processes.sh tdt_ps.sh \
+		outside_busy outside_futurelock tdt_record.sh tdt_report.sh tdt_targets.sh copies \
+		tdt_top.sh tdt_trace.sh spans traced tdt_tree.sh tools.sh tools_echo.sh busy trace_bpftrace.sh trace_gdb.sh \
+		trace_patched.sh trace_perf.sh trace_user_probes.sh user_probes.sh \
+		wrong_code.sh) \
 	$(addprefix tests/unit/, \
 		base/% cli/% probes/% reader/% recording/% registry/% symbolize/% tree/% \
 		tree-printer/%)
@@ -130,7 +142,8 @@ emulated_tests = $(filter-out $(not_emulated),$(tests_unit))
 check-emulated:
 	@echo 'check-aarch64: skipped: $(not_emulated)'
 	+@TDT_TEST_EMULATED=1; export TDT_TEST_EMULATED; \
-	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(emulated_tests)' check_PROGRAMS='$(emulated_tests)' \
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(emulated_tests)' \
+		check_PROGRAMS='$(emulated_tests)' noinst_PROGRAMS= \
 		LOG_COMPILER='$(TEST_TIMEOUT) bash $(srcdir)/tests/lib/emulated.sh \
 			$(abs_top_builddir)/sysroot'
 
@@ -151,11 +164,19 @@ check-host-tsan:
 # check_host_fork: a child has lost the threads that would free what it inherits.  Not
 # check_symbolize_nomem: valgrind has the allocator.  Not check_walk: it walks by libunwind's local
 # cursor, too, which probes memory with system calls.  Not check_limits: valgrind takes memory, too.
+# Not races, as valgrind runs one thread at a time; no statistics of many made-up looks; and no
+# suite once more that differs by flags alone.
 # Valgrind before 3.20 gives up at Clang's DWARF 5: a build by Clang needs CFLAGS='-O2 -gdwarf-4'.
 not_under_valgrind = \
 	tests/unit/check_fork tests/unit/host/check_host_fork tests/unit/host/check_limits \
 	tests/unit/symbolize/check_symbolize_nomem \
-	tests/unit/symbolize/check_symbolize_nomem_split tests/unit/unwind/check_walk
+	tests/unit/symbolize/check_symbolize_nomem_split tests/unit/unwind/check_walk \
+	tests/stress/recorder tests/stress/recorder_killed \
+	tests/unit/capture/check_ghosts_races tests/unit/capture/check_handlers_static \
+	tests/unit/capture/check_running_races tests/unit/reader/check_profile_sum \
+	tests/unit/runtime/check_rt_races \
+	tests/unit/task/check_handshake tests/unit/task/check_kept_naive \
+	tests/unit/task/check_misuse_tls tests/unit/watch/check_watch_races
 under_valgrind = \
 	valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
 	--show-leak-kinds=definite --max-stackframe=33554432 \

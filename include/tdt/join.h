@@ -49,7 +49,6 @@ struct tdt_future tdt_join(struct tdt_handle *handle, int *outcome);
  *		if (request->locked)                    // dropped between lock and unlock
  *			tdt_mutex_unlock(request->mutex);
  *		tdt_tcp_free(request->tcp);
- *		free(request);
  *	}
  *
  * Joiners get -ECANCELED, after the drop.  Dumps and the recorder report the task that made the

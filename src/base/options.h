@@ -23,23 +23,15 @@ static inline int tdt__options_read(void *ours, size_t our_size, const void *the
 	const unsigned char *bytes = theirs;
 	size_t size = 0;
 
-	if (theirs != NULL)
-		memcpy(&size, theirs, sizeof(size));
-	if (size == our_size) {
-		memcpy(ours, theirs, our_size);
-		return 0;
-	}
 	memset(ours, 0, our_size);
 	if (theirs != NULL) {
+		memcpy(&size, theirs, sizeof(size));
 		if (size < sizeof(size))
 			return -EINVAL;
 		for (size_t i = our_size; i < size; i++)
 			if (bytes[i] != 0)
 				return -E2BIG;
-		if (size < our_size)
-			memcpy(ours, theirs, size);
-		else
-			memcpy(ours, theirs, our_size);
+		memcpy(ours, theirs, size < our_size ? size : our_size);
 	}
 	memcpy(ours, &our_size, sizeof(our_size));
 	return 0;

@@ -24,6 +24,7 @@ static struct tdt_fiber *make(void)
 	pthread_mutex_unlock(&tdt__fibers_lock);
 	if (item != NULL) {
 		((struct tdt_fiber *)item)->stack = (struct tdt_registry_fiber){ 0 };
+		((struct tdt_fiber *)item)->has_record = false;
 		atomic_init(&((struct tdt_fiber *)item)->reported, 0);
 		atomic_init(&((struct tdt_fiber *)item)->ended, 0);
 	}
@@ -56,9 +57,12 @@ void tdt__fiber_give(struct tdt_fiber *fiber)
 		own->fiber[own->n] = fiber;
 		/* Released: a child of fork() finds the list as it was before this or after. */
 		__atomic_store_n(&own->n, own->n + 1, __ATOMIC_RELEASE);
-	} else {
-		tdt__pool_give(&fibers, &fiber->item);
+		return;
 	}
+	if (fiber->has_record)
+		tdt__registry_give(fiber->task);
+	fiber->has_record = false;
+	tdt__pool_give(&fibers, &fiber->item);
 }
 
 struct tdt_fiber *tdt__fiber_at(uint32_t index)

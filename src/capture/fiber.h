@@ -37,6 +37,7 @@ struct tdt_fiber {
 	struct tdt__poll *inner;
 	struct tdt__record_poll record; /* of the run, from resume to suspend */
 	bool own;            /* the task is the fiber, and not a future that runs on it */
+	bool has_record;     /* nobody has the fiber, and `task` is a free record for the next */
 	_Atomic uint8_t link; /* enum tdt__fiber_link */
 	/* In the table of task/reported.c, where other threads read them: */
 	_Atomic uint64_t reported;       /* the id of the task that is reported; 0: none is */
@@ -52,7 +53,10 @@ enum tdt__fiber_link {
 	TDT__LINK_ENDED /* the fiber has ended on another thread: free it with the link */
 };
 
-/* Take memory for a fiber.  NULL: there is none.  Only `stack.moves` has a meaning in it. */
+/*
+ * Take memory for a fiber.  NULL: there is none.  Only `stack.moves` has a meaning in it, and
+ * `has_record`, as it had when the fiber was given back.
+ */
 struct tdt_fiber *tdt__fiber_take(void);
 void tdt__fiber_give(struct tdt_fiber *fiber);
 

@@ -315,13 +315,14 @@ static bool withdraw(struct window *window, struct slot *slot)
  */
 static bool look_at_fiber(struct window *window, struct slot *slot)
 {
-	struct tdt__capture *capture = NULL;
+	struct tdt__capture *capture;
 	int error;
 	bool read;
 
-	if (tdt__is_fiber(slot->task))
-		capture = tdt__suspended_capture(slot->task, window->requests->max_frames,
-						 window->requests->deadline, &error);
+	if (!tdt__is_fiber(slot->task))
+		return false;
+	capture = tdt__suspended_capture(slot->task, window->requests->max_frames,
+					 window->requests->deadline, &error);
 	read = capture != NULL && withdraw(window, slot);
 	if (read)
 		report(window, slot->index, TDT_ANSWER_FRESH, capture);

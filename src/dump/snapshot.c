@@ -444,9 +444,9 @@ static void request_all(struct taking *taking, const struct tdt_dump_options *op
  * snapshot and for other requests; if it was not woken, and still waits for the same object, then
  * what all such tasks say is true of one moment: when the first request was made.
  */
-static void prove(struct taking *taking, struct member *member)
+static void prove(struct taking *taking, const struct tdt__lock_places *places,
+		  struct member *member)
 {
-	const struct tdt__lock_places places = lock_places(taking);
 	const struct tdt_task_info *info = &member->recorded.info;
 	struct tdt_task_record record = { 0 };
 	bool read = tdt__registry_read(member->task, &record);
@@ -461,26 +461,21 @@ static void prove(struct taking *taking, struct member *member)
 		.answered_at = member->answered ? taking->start : 0,
 	};
 
-	member->recorded.proof = tdt__prove(&places, &witness);
-	member->recorded.settled = tdt__settled(&places, &witness);
-}
-
-/* Find busy loops, if there is time for it. */
-static void find_busy(struct taking *taking)
-{
-	const struct tdt__lock_places places = lock_places(taking);
-
-	if (taking->deadline - end_of(taking) > tdt__clock() + TDT__SECOND / 5)
-		tdt__busy_find(&places);
+	member->recorded.proof = tdt__prove(places, &witness);
+	member->recorded.settled = tdt__settled(places, &witness);
 }
 
 /* Note which tasks have stood still, and give back the references to all of them. */
 static void release_all(struct taking *taking)
 {
+	const struct tdt__lock_places places = lock_places(taking);
+
 	for (size_t i = 0; i < members(taking); i++)
-		prove(taking, member_at(taking, i));
-	if (taking->how.finds_busy)
-		find_busy(taking);
+		prove(taking, &places, member_at(taking, i));
+	/* Busy loops, if there is time for them. */
+	if (taking->how.finds_busy &&
+	    taking->deadline - end_of(taking) > tdt__clock() + TDT__SECOND / 5)
+		tdt__busy_find(&places);
 	for (size_t i = 0; i < members(taking); i++) {
 		tdt_handle_unref(member_at(taking, i)->task);
 		member_at(taking, i)->task = NULL;

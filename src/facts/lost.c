@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Which lost wake-ups count, and which are certain: see lost.h. */
 
-#include <config.h>
-
 #include "facts/lost.h"
 
 #include <stdlib.h>

@@ -28,7 +28,7 @@ static void add_counters(struct tdt_counts *sum)
 	const struct tdt_registry_counters *one = (void *)(uintptr_t)tdt__registry.counters;
 
 	for (uint32_t i = 0; i < tdt__registry.n_counters; i++, one++) {
-		/* Acquire: pairs with tdt__registry_take() and tdt__handle_free(). */
+		/* Acquire: pairs with tdt__registry_take() and tdt__handle_over(). */
 		sum->spawned += __atomic_load_n(&one->spawned, __ATOMIC_ACQUIRE);
 		sum->polls += __atomic_load_n(&one->polls, __ATOMIC_ACQUIRE);
 		sum->panicked += TDT__PEEK(one->panicked);

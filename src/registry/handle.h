@@ -152,8 +152,8 @@ static inline bool tdt__was_woken(const struct tdt_handle *task, uint64_t polls)
 				polls);
 }
 
-/* Nobody has a reference any more: give the record back. */
-void tdt__handle_free(struct tdt_handle *task);
+/* Nobody has a reference any more: the record has no task, and is to be given back or kept. */
+void tdt__handle_over(struct tdt_handle *task);
 
 /*
  * Like tdt_handle_ref(), for a record that may be free, or belong to any task by now.  Returns

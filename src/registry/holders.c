@@ -42,8 +42,7 @@ static __attribute__((noinline, cold)) void note_holder(const struct tdt_handle 
 
 	memcpy(ours.name, task->record.name, sizeof ours.name);
 	ours.number = atomic_fetch_add_explicit(&noted, 1, memory_order_relaxed) + 1;
-	tdt__note_write((struct tdt__note *)(void *)&tdt__holders[ours.number % TDT__HOLDERS],
-			(const void *)&ours, sizeof ours);
+	tdt__note_write(&tdt__holders[ours.number % TDT__HOLDERS], &ours, sizeof ours);
 }
 
 void tdt__holder_over(struct tdt_handle *task)
@@ -62,8 +61,7 @@ bool tdt__holder_find(uint64_t id, struct tdt_registry_holder *holder)
 {
 	for (int i = 0; i < TDT__HOLDERS; i++)
 		if (TDT__PEEK(tdt__holders[i].id) == id &&
-		    tdt__note_read((struct tdt__note *)(void *)holder,
-				   (const void *)&tdt__holders[i], sizeof *holder,
+		    tdt__note_read(holder, &tdt__holders[i], sizeof *holder,
 				   TDT__PEEK(tdt__holders[i].number)) &&
 		    holder->id == id && holder->number != 0)
 			return true;

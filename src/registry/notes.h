@@ -27,11 +27,10 @@ struct tdt__note {
 };
 
 /* Write the note `from`, all but its `seq`, to its place.  Takes no lock and allocates nothing. */
-void tdt__note_write(struct tdt__note *to, const struct tdt__note *from, size_t size);
+void tdt__note_write(void *to, const void *from, size_t size);
 
 /* Copy the note, if it is that `number`.  False: it is not there any more, or not yet. */
-bool tdt__note_read(struct tdt__note *copy, const struct tdt__note *from, size_t size,
-		    uint64_t number);
+bool tdt__note_read(void *copy, const void *from, size_t size, uint64_t number);
 
-/* In a child of fork(): give up a note that a thread of the parent was writing. */
-void tdt__note_forget_half(struct tdt__note *note);
+/* In a child of fork(): give up those of `n` notes that threads of the parent were writing. */
+void tdt__notes_forget_half(void *notes, size_t n, size_t size);

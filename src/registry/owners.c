@@ -35,7 +35,7 @@ bool tdt__each_holder(void *arg, void (*see)(void *to, uint64_t id), void *to)
 			see(to, record.id);
 	/*
 	 * Acquire what the tasks did that are not live any more, before their locks are read.
-	 * Pairs with tdt__holder_over() and with tdt__handle_free().
+	 * Pairs with tdt__holder_over() and with tdt__handle_over().
 	 */
 	atomic_thread_fence(memory_order_acquire);
 	return true;

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <tdt/integrate/hooks.h>
+
 #include "base/clock.h"
 #include "base/result.h"
 #include "host/slot.h"
@@ -25,6 +27,8 @@
  * in a slab of this size.  A slab of 2 MiB might become a huge page with its first task.
  */
 #define SLAB_SIZE ((size_t)1048576)
+#define ROOM ((SLAB_SIZE - 128) / (sizeof(struct tdt_handle) + TDT_HANDLE_ROOM))
+
 struct shard {
 	_Alignas(64) struct tdt_handle *free; /* linked by next_of() */
 	struct slab *slab;	 /* where new records are taken; NULL: no slab yet */
@@ -38,10 +42,10 @@ struct shard {
 struct slab {
 	struct tdt_registry_slab public;
 	struct shard *shard; /* constant */
-	_Alignas(64) struct tdt_handle task[];
+	_Alignas(64) struct tdt_handle task[ROOM];
+	/* The runtimes', by the number of the record.  Only what they use is touched. */
+	_Alignas(8) unsigned char beside[ROOM][TDT_HANDLE_ROOM];
 };
-
-#define ROOM ((SLAB_SIZE - sizeof(struct slab)) / sizeof(struct tdt_handle))
 
 /* That of each slot; and the lock of those who share the first one. */
 static struct shard shards[TDT__SLOTS];
@@ -94,6 +98,7 @@ _Static_assert(sizeof(struct tdt_registry_lost) ==
 _Static_assert(sizeof(PACKAGE_VERSION) <= sizeof(tdt__registry.library), "the version fits");
 _Static_assert(offsetof(struct tdt_task_record, id) == 64, "a poll needs one cache line");
 _Static_assert(sizeof(struct tdt_handle) == 320, "a task costs five cache lines");
+_Static_assert(sizeof(struct slab) <= SLAB_SIZE, "a record's slab is found by its address");
 _Static_assert(TDT_TASK_RECORD_NAME_SIZE == TDT_TASK_NAME_MAX + 1, "names fit");
 
 tdt_poll_t tdt__callback_poll(void *state, struct tdt_context *cx)
@@ -120,6 +125,13 @@ static void unlock_shared(uint32_t slot)
 static struct slab *slab_of(const struct tdt_handle *task)
 {
 	return (struct slab *)((uintptr_t)task & ~(uintptr_t)(SLAB_SIZE - 1));
+}
+
+void *tdt_handle_room(struct tdt_handle *handle)
+{
+	struct slab *slab = slab_of(handle);
+
+	return handle != NULL ? slab->beside[handle - slab->task] : NULL;
 }
 
 struct tdt_registry_counters *tdt__registry_counters(void)
@@ -158,7 +170,7 @@ static struct slab *slab_new(struct shard *shard)
 
 	if (slab == NULL)
 		return NULL;
-	memset(slab, 0, sizeof *slab);
+	memset(slab, 0, offsetof(struct slab, task));
 	slab->shard = shard;
 	slab->public.records = (uintptr_t)&slab->task[0].record;
 	slab->public.room = ROOM;
@@ -220,8 +232,9 @@ static void clear(struct tdt_handle *task)
 	CLEAR_USED(task, stack_top, id);
 	CLEAR_USED(task, woken, wait_kind);
 	TDT__POKE(tdt__record_words(record)[TDT__RECORD_WORD(wait_kind)], 0);
-	CLEAR_USED(task, name, parent);
-	CLEAR_USED(task, tree, context); /* which tdt__handle_free() has dropped */
+	if (record->name[0] != '\0')
+		CLEAR_USED(task, name, parent);
+	CLEAR_USED(task, tree, context); /* which tdt__handle_over() has dropped */
 	CLEAR_USED(task, leaf, joiners);
 	record->joiners = 0;
 	atomic_init(&task->elsewhere, 0);
@@ -246,20 +259,25 @@ static void begin_task(struct tdt_registry_counters *own, struct tdt_handle *tas
 	__atomic_store_n(&own->spawned, own->spawned + 1, __ATOMIC_RELEASE);
 }
 
-struct tdt_handle *tdt__registry_take(void)
+static struct tdt_handle *take_free(struct shard *shard)
+{
+	struct tdt_handle *task = shard->free;
+
+	if (task == NULL)
+		task = take_returned(shard);
+	if (task == NULL)
+		return first_use(shard);
+	shard->free = next_of(task);
+	return task;
+}
+
+struct tdt_handle *tdt__registry_take(struct tdt_handle *kept)
 {
 	uint32_t slot = tdt__own_slot();
-	struct shard *shard = &shards[slot];
 	struct tdt_handle *task;
 
 	lock_shared(slot);
-	task = shard->free;
-	if (task == NULL)
-		task = take_returned(shard);
-	if (task != NULL)
-		shard->free = next_of(task);
-	else
-		task = first_use(shard);
+	task = kept != NULL ? kept : take_free(&shards[slot]);
 	if (task != NULL)
 		begin_task(&counters[slot], task);
 	unlock_shared(slot);
@@ -281,12 +299,6 @@ void tdt__registry_uncount(void)
 	lock_shared(slot);
 	TDT__POKE(counters[slot].spawned, counters[slot].spawned - 1);
 	unlock_shared(slot);
-}
-
-void tdt__registry_publish(struct tdt_handle *task)
-{
-	/* Release all fields that were filled in.  Pairs with tdt__registry_read(). */
-	__atomic_store_n(&task->record.seq, task->record.seq + 1, __ATOMIC_RELEASE);
 }
 
 /* The next task gets this record, while it is still in the caches. */
@@ -327,21 +339,34 @@ void tdt__registry_give(struct tdt_handle *task)
 
 /* --- Reading --------------------------------------------------------------- */
 
+static struct tdt_registry_slab *next_slab(const struct tdt_registry_slab *slab)
+{
+	return (void *)(uintptr_t)slab->next;
+}
+
 struct tdt_handle *tdt__registry_next(struct tdt__cursor *cursor)
 {
+	struct tdt_registry_slab *slab;
+
 	if (!cursor->begun) {
 		cursor->begun = true;
 		/* Acquire: pairs with slab_new(). */
-		cursor->slab =
+		cursor->newest =
 		    (void *)(uintptr_t)__atomic_load_n(&tdt__registry.slabs, __ATOMIC_ACQUIRE);
+		for (slab = cursor->newest; slab != NULL; slab = next_slab(slab))
+			cursor->left++;
 	}
 	/* Acquire: pairs with first_use(). */
-	while (cursor->slab != NULL &&
+	while (cursor->slab == NULL ||
 	       cursor->index == __atomic_load_n(&cursor->slab->used, __ATOMIC_ACQUIRE)) {
-		cursor->slab = (void *)(uintptr_t)cursor->slab->next;
+		if (cursor->left == 0)
+			return NULL;
+		cursor->slab = cursor->newest;
 		cursor->index = 0;
+		for (uint32_t i = --cursor->left; i > 0; i--)
+			cursor->slab = next_slab(cursor->slab);
 	}
-	return cursor->slab != NULL ? &((struct slab *)cursor->slab)->task[cursor->index++] : NULL;
+	return &((struct slab *)cursor->slab)->task[cursor->index++];
 }
 
 /*
@@ -360,6 +385,16 @@ static bool waits_are_whole(const struct tdt_handle *task, const struct tdt_task
 	       TDT__PEEK(task->record.polls) == copy->polls;
 }
 
+/* Never inlined into a loop, out of which the compiler would take the address of each word. */
+static __attribute__((noinline)) void copy_words(const struct tdt_task_record *record,
+						 struct tdt_task_record *copy)
+{
+#pragma GCC unroll 64
+	for (size_t i = TDT__RECORD_FIRST; i <= TDT__RECORD_LAST; i++)
+		tdt__record_words(copy)[i] =
+		    __atomic_load_n(&tdt__record_words(record)[i], __ATOMIC_ACQUIRE);
+}
+
 bool tdt__registry_read(const struct tdt_handle *task, struct tdt_task_record *copy)
 {
 	uint32_t waits;
@@ -376,9 +411,7 @@ bool tdt__registry_read(const struct tdt_handle *task, struct tdt_task_record *c
 		 * one, and all of them before `seq` is loaded again (pairs with the fence in
 		 * tdt__registry_take()).
 		 */
-		for (size_t i = TDT__RECORD_FIRST; i <= TDT__RECORD_LAST; i++)
-			tdt__record_words(copy)[i] =
-			    __atomic_load_n(&tdt__record_words(&task->record)[i], __ATOMIC_ACQUIRE);
+		copy_words(&task->record, copy);
 		if (copy->seq % 2 != 0)
 			return false;
 		if (!waits_are_whole(task, copy, waits))
@@ -396,21 +429,12 @@ void tdt__registry_begin(void)
 	TDT__POKE(tdt__registry.pid, (uint32_t)getpid());
 }
 
-/* Threads of the parent that were writing a note are not here. */
-static void forget_half_notes(void)
-{
-	for (int i = 0; i < TDT__PANICS; i++)
-		tdt__note_forget_half((struct tdt__note *)(void *)&tdt__panics[i]);
-	for (int i = 0; i < TDT__HOLDERS; i++)
-		tdt__note_forget_half((struct tdt__note *)(void *)&tdt__holders[i]);
-	for (int i = 0; i < TDT__LOST; i++)
-		tdt__note_forget_half((struct tdt__note *)(void *)&tdt__lost[i]);
-}
-
 void tdt__registry_forked(void)
 {
 	TDT__POKE(tdt__registry.pid, (uint32_t)getpid());
-	forget_half_notes();
+	tdt__notes_forget_half(tdt__panics, TDT__PANICS, sizeof tdt__panics[0]);
+	tdt__notes_forget_half(tdt__holders, TDT__HOLDERS, sizeof tdt__holders[0]);
+	tdt__notes_forget_half(tdt__lost, TDT__LOST, sizeof tdt__lost[0]);
 }
 
 void tdt__registry_lock(void)

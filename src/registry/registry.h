@@ -70,28 +70,33 @@ static inline tdt__record_word *tdt__record_words(const struct tdt_task_record *
 }
 
 /*
- * Returns memory for a task.  All of it is zero but what task.c's record_new() sets, and
- * `record.seq`, which is odd until tdt__registry_publish().  NULL: there is no memory; errno is
- * ENOMEM.
+ * Returns memory for a task: `kept`, a record that was not given back when it was to be, unless
+ * that is NULL.  All of it is zero but what task.c's record_new() sets, and `record.seq`, which is
+ * odd until tdt__registry_publish().  NULL: there is no memory; errno is ENOMEM.
  */
-struct tdt_handle *tdt__registry_take(void);
+struct tdt_handle *tdt__registry_take(struct tdt_handle *kept);
 
 /* A task was counted twice, as another record of it was made: undo the count of one. */
 void tdt__registry_uncount(void);
 
 /* Let readers find the record, which is now filled in. */
-void tdt__registry_publish(struct tdt_handle *task);
+static inline void tdt__registry_publish(struct tdt_task_record *record)
+{
+	/* Release all fields that were filled in.  Pairs with tdt__registry_read(). */
+	__atomic_store_n(&record->seq, record->seq + 1, __ATOMIC_RELEASE);
+}
 
 /* Give back a record to which nobody has a reference, and whose `state` is TDT_TASK_RECORD_FREE. */
 void tdt__registry_give(struct tdt_handle *task);
 
 /*
- * Returns every record that was ever in use, one after the other.  The cursor is all zero at first.
- * NULL: there are no more.
+ * Returns every record that was ever in use, one after the other, those of the oldest slab first:
+ * so tasks come nearly in the order of their ages.  The cursor is all zero at first.  NULL: there
+ * are no more.
  */
 struct tdt__cursor {
-	struct tdt_registry_slab *slab;
-	uint32_t index;
+	struct tdt_registry_slab *slab, *newest;
+	uint32_t index, left; /* the next record of `slab`; how many slabs are newer */
 	bool begun;
 };
 struct tdt_handle *tdt__registry_next(struct tdt__cursor *cursor);

@@ -5,6 +5,7 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <tdt/integrate/hooks.h>
 
@@ -19,21 +20,6 @@ struct blocker {
 	sem_t wake;	       /* its `sleeper` */
 };
 
-static tdt_poll_t run_task(struct tdt__task *task)
-{
-	tdt_poll_t result;
-
-	while ((result = tdt__task_poll(task)) == TDT_PENDING) {
-		if (!tdt__task_rests(task))
-			continue;
-		tdt_worker_thread_park();
-		while (sem_wait(task->sleeper) != 0 && errno == EINTR)
-			;
-		tdt_worker_thread_unpark();
-	}
-	return result;
-}
-
 /* While the thread is in here, it is a worker for one task. */
 static int run_as_worker(struct tdt__task *task)
 {
@@ -41,7 +27,13 @@ static int run_as_worker(struct tdt__task *task)
 	tdt_poll_t result;
 
 	tdt_worker_thread_start(&attr);
-	result = run_task(task);
+	while ((result = tdt__task_poll(task)) == TDT_PENDING) {
+		if (!tdt__task_rests(task))
+			continue;
+		tdt_worker_thread_park();
+		TEMP_FAILURE_RETRY(sem_wait(task->sleeper));
+		tdt_worker_thread_unpark();
+	}
 	tdt__task_drop(task, result);
 	tdt_worker_thread_stop();
 	return result == TDT_READY ? 0 : -ENOTRECOVERABLE;
@@ -70,12 +62,10 @@ int tdt_rt_block_on(struct tdt_rt *rt, struct tdt_future fut)
 	blocker = malloc(sizeof *blocker);
 	if (blocker == NULL)
 		return -ENOMEM;
-	tdt__task_init(&blocker->task, rt);
+	handle = tdt__task_trace(&fut, &attr); /* NULL: it is not traced */
+	tdt__task_init(&blocker->task, rt, fut, handle);
 	sem_init(&blocker->wake, 0, 0);
 	blocker->task.sleeper = &blocker->wake;
-	handle = tdt__task_trace(&fut, &attr); /* NULL: it is not traced */
-	blocker->task.handle = handle;
-	blocker->task.future = fut;
 	tdt__current = (struct tdt__current){ .rt = rt, .driver = rt->driver };
 	error = run_as_worker(&blocker->task);
 	tdt__current_clear();

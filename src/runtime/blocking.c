@@ -5,8 +5,6 @@
  * jobs wait than threads, and end when nothing has come for a while.
  */
 
-#include <config.h>
-
 #include "runtime/blocking.h"
 
 #include <errno.h>
@@ -103,21 +101,18 @@ static void *serve_jobs(void *arg);
 /* Returns 0 or a negative errno. */
 static int begin_thread(struct tdt_rt *rt)
 {
-	pthread_attr_t attr;
 	pthread_t thread;
-	int error = pthread_attr_init(&attr);
+	int error;
 
-	if (error != 0)
-		return -error;
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	tdt__rt_ref(rt);
-	error = pthread_create(&thread, &attr, serve_jobs, rt);
-	pthread_attr_destroy(&attr);
-	if (error != 0)
+	error = pthread_create(&thread, NULL, serve_jobs, rt);
+	if (error != 0) {
 		tdt__rt_unref(rt);
-	else
-		rt->blocking.threads++;
-	return -error;
+		return -error;
+	}
+	pthread_detach(thread);
+	rt->blocking.threads++;
+	return 0;
 }
 
 /* --- A thread --------------------------------------------------------------------- */
@@ -134,7 +129,8 @@ static struct tdt__job *next_job(struct tdt__blocking *blocking)
 	TDT__HOLD(&blocking->lock);
 	blocking->idle++;
 	while ((job = TAILQ_FIRST(&blocking->queue)) == NULL && !blocking->stopping && error == 0)
-		error = pthread_cond_timedwait(&blocking->come, &blocking->lock, &until);
+		error = pthread_cond_clockwait(&blocking->come, &blocking->lock, CLOCK_MONOTONIC,
+					       &until);
 	blocking->idle--;
 	if (job != NULL)
 		take_job(blocking, job, RUNS);
@@ -323,15 +319,9 @@ struct tdt_future tdt_spawn_blocking(void (*call)(void *arg), void *arg,
 
 void tdt__blocking_init(struct tdt__blocking *blocking)
 {
-	pthread_condattr_t attr;
-
-	/* Default ones, but for the clock: none of these fails. */
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_mutex_init(&blocking->lock, NULL);
-	pthread_cond_init(&blocking->come, &attr);
-	pthread_cond_init(&blocking->gone, &attr);
-	pthread_condattr_destroy(&attr);
+	pthread_mutex_init(&blocking->lock, NULL); /* default ones: this never fails */
+	pthread_cond_init(&blocking->come, NULL);
+	pthread_cond_init(&blocking->gone, NULL);
 	TAILQ_INIT(&blocking->queue);
 }
 

@@ -230,24 +230,12 @@ static void drop_passing(void *state)
 	free(passing);
 }
 
-static struct tdt_future passing_new(const struct passing *passing,
-				     tdt_poll_t (*poll)(void *state, struct tdt_context *cx))
-{
-	struct tdt_future future;
-
-	if (passing->channel == NULL)
-		return tdt__no_future(-EINVAL);
-	future = tdt__future_new(passing, sizeof *passing, poll, drop_passing);
-	if (!tdt_future_is_none(&future))
-		tdt_channel_ref(passing->channel);
-	return future;
-}
-
 struct tdt_future tdt_channel_send(struct tdt_channel *channel, void *value, int *error)
 {
 	const struct passing passing = { .channel = channel, .value = value, .error = error };
 
-	return passing_new(&passing, tdt_channel_send_poll);
+	return tdt__gate_leaf_new(channel != NULL ? &channel->refs : NULL, &passing, sizeof passing,
+				  tdt_channel_send_poll, drop_passing);
 }
 
 static struct tdt_future receiving_new(struct tdt_channel *channel, void **value, int *error,
@@ -255,7 +243,8 @@ static struct tdt_future receiving_new(struct tdt_channel *channel, void **value
 {
 	const struct passing passing = { .channel = channel, .out = value, .error = error };
 
-	return value != NULL ? passing_new(&passing, poll) : tdt__no_future(-EINVAL);
+	return tdt__gate_leaf_new(channel != NULL && value != NULL ? &channel->refs : NULL,
+				  &passing, sizeof passing, poll, drop_passing);
 }
 
 struct tdt_future tdt_channel_receive(struct tdt_channel *channel, void **value, int *error)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The driver's turns, its role, and its watchdog. */
 
-#include <config.h>
-
 #include "runtime/driver.h"
 
 #include <errno.h>
@@ -31,9 +29,8 @@ void tdt__driver_ring(struct tdt__driver *driver)
 	int saved = errno;
 
 	/* Not by write(), where a thread may be cancelled: callers have locks. */
-	while (syscall(SYS_write, driver->alarm, &(uint64_t){ 1 }, sizeof(uint64_t)) < 0 &&
-	       errno == EINTR)
-		;
+	TEMP_FAILURE_RETRY(
+	    syscall(SYS_write, driver->alarm, &(uint64_t){ 1 }, sizeof(uint64_t)));
 	errno = saved;
 }
 

@@ -3,9 +3,12 @@
 
 #include "runtime/gate.h"
 
+#include "base/result.h"
+
 void tdt__gate_init(struct tdt__gate *gate, size_t permits)
 {
 	gate->permits = permits;
+	gate->hand = NULL;
 	gate->line.previous = gate->line.next = &gate->line;
 }
 
@@ -54,6 +57,8 @@ const struct tdt_waker *tdt__gate_admit(struct tdt__gate *gate)
 {
 	struct tdt__gate_place *first = take_first(gate, TDT__PLACE_ADMITTED);
 
+	if (gate->hand != NULL)
+		gate->hand(gate, first);
 	gate->permits += first == NULL;
 	return first != NULL ? tdt__slot_take(&first->slot) : NULL;
 }
@@ -66,6 +71,18 @@ bool tdt__gate_take_out(struct tdt__gate_place *place)
 		take_place(place);
 	place->at = TDT__PLACE_OUTSIDE;
 	return admitted;
+}
+
+struct tdt_future tdt__gate_leaf_new(atomic_uint *refs, const void *fields, size_t size,
+				     tdt_poll_t (*poll)(void *state, struct tdt_context *cx),
+				     void (*drop)(void *state))
+{
+	struct tdt_future future = refs != NULL ? tdt__future_new(fields, size, poll, drop)
+						: tdt__no_future(-EINVAL);
+
+	if (!tdt_future_is_none(&future))
+		atomic_fetch_add_explicit(refs, 1, memory_order_relaxed);
+	return future;
 }
 
 void tdt__gate_leave(struct tdt__gate_leaf *leaf, struct tdt__gate *gate, pthread_mutex_t *lock)

@@ -34,6 +34,8 @@ struct tdt__gate {
 	size_t permits; /* 0 while a leaf waits */
 	/* The head of a ring: `next` is the first place, `previous` the last. */
 	struct tdt__gate_place line;
+	/* A permit goes to a place, or to none: NULL.  The owner's, under the lock; may be NULL. */
+	void (*hand)(struct tdt__gate *gate, struct tdt__gate_place *to);
 };
 
 void tdt__gate_init(struct tdt__gate *gate, size_t permits);
@@ -65,6 +67,14 @@ struct tdt__gate_leaf {
 	struct tdt__gate_place place;
 	bool ended;
 };
+
+/*
+ * Make such a future, whose fields are copied, and which takes one of the references of an object
+ * that are counted in `refs`; NULL: the call that makes it has a wrong argument.
+ */
+struct tdt_future tdt__gate_leaf_new(atomic_uint *refs, const void *fields, size_t size,
+				     tdt_poll_t (*poll)(void *state, struct tdt_context *cx),
+				     void (*drop)(void *state));
 
 /*
  * The poll of such a future, for TDT__LEAF().  `pass` takes the lock, and returns whether the

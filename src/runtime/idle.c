@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <unistd.h>
 
 #include <tdt/integrate/hooks.h>
 
@@ -128,8 +129,7 @@ static void sleep_on_semaphore(struct tdt_rt *rt, struct tdt__worker *worker)
 {
 	if (tdt__driver_rests(rt->driver) || !get_up(&rt->idle, worker)) {
 		tdt_worker_thread_park();
-		while (sem_wait(&worker->wake) != 0 && errno == EINTR)
-			;
+		TEMP_FAILURE_RETRY(sem_wait(&worker->wake));
 		tdt_worker_thread_unpark();
 		worker->turn = 0; /* a turn in the role before may have told the time */
 	}

@@ -6,18 +6,19 @@
 #include "base/hold.h"
 #include "runtime/task.h"
 
-bool tdt__inject_push(struct tdt__inject *inject, struct tdt__task *task)
+bool tdt__inject_push(struct tdt__inject *inject, struct tdt__task *first, struct tdt__task *last,
+		      size_t n)
 {
 	TDT__HOLD(&inject->lock);
 	if (inject->closed)
 		return false; /* and tdt_rt_free() may use `next` */
-	task->next = NULL;
+	last->next = NULL;
 	if (inject->first != NULL)
-		inject->last->next = task;
+		inject->last->next = first;
 	else
-		inject->first = task;
-	inject->last = task;
-	atomic_fetch_add(&inject->length, 1); /* sequentially consistent: 1 in idle.h */
+		inject->first = first;
+	inject->last = last;
+	atomic_fetch_add(&inject->length, n); /* sequentially consistent: 1 in idle.h */
 	return true;
 }
 

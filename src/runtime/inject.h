@@ -30,8 +30,12 @@ struct tdt__inject {
 	struct tdt__task *older;    /* the older part; under `older_lock` */
 };
 
-/* Append a task.  False: the queue is closed, and nothing was done. */
-bool tdt__inject_push(struct tdt__inject *inject, struct tdt__task *task);
+/*
+ * Append `n` tasks, linked by `next` from `first` to `last`.  False: the queue is closed, and
+ * nothing was done.
+ */
+bool tdt__inject_push(struct tdt__inject *inject, struct tdt__task *first, struct tdt__task *last,
+		      size_t n);
 
 /*
  * Take at most the first `n` tasks, and at least one unless the queue is empty.  Returns a list

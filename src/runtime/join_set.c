@@ -37,7 +37,7 @@ struct tdt_join_set {
 	char *name; /* set before a task waits; NULL: none */
 
 	pthread_mutex_t lock; /* protects what follows */
-	bool freed;
+	bool freed, forgets;
 	unsigned aborts; /* the number of calls of tdt_join_set_abort() */
 	struct set_members living, ended;
 	struct tdt__gate gate;
@@ -66,6 +66,22 @@ int tdt_join_set_set_name(struct tdt_join_set *set, const char *name)
 	return tdt__name_set(set != NULL ? &set->name : NULL, name);
 }
 
+void tdt_join_set_forget(struct tdt_join_set *set)
+{
+	if (set == NULL)
+		return;
+	TDT__HOLD(&set->lock);
+	set->forgets = true;
+}
+
+/* Of a member that is in no list.  NULL does nothing. */
+static void free_member(struct tdt__set_member *member)
+{
+	if (member != NULL)
+		tdt_handle_unref(member->handle);
+	free(member);
+}
+
 static void unref_set(struct tdt_join_set *set)
 {
 	struct tdt__set_member *member;
@@ -74,8 +90,7 @@ static void unref_set(struct tdt_join_set *set)
 		return;
 	while ((member = TAILQ_FIRST(&set->ended)) != NULL) {
 		TAILQ_REMOVE(&set->ended, member, entry);
-		tdt_handle_unref(member->handle);
-		free(member);
+		free_member(member);
 	}
 	pthread_mutex_destroy(&set->lock);
 	free(set->name);
@@ -134,29 +149,38 @@ static int member_outcome(const struct tdt__set_member *member, tdt_poll_t resul
 	return result == TDT_READY ? 0 : aborted ? -ECANCELED : -ENOTRECOVERABLE;
 }
 
-void tdt__set_member_end(struct tdt__set_member *member, tdt_poll_t result)
-{
-	struct tdt_join_set *set = member->set;
-	int outcome = member_outcome(member, result);
-	const struct tdt_waker *waker;
-
-	pthread_mutex_lock(&set->lock);
-	TAILQ_REMOVE(&set->living, member, entry);
-	TAILQ_INSERT_TAIL(&set->ended, member, entry);
-	member->outcome = outcome;
-	waker = tdt__gate_admit(&set->gate);
-	pthread_mutex_unlock(&set->lock);
-	tdt_waker_wake(waker);
-	unref_set(set);
-}
-
-/* --- Waiting ---------------------------------------------------------------------- */
-
 /* Under the lock. */
 static bool is_empty(const struct tdt_join_set *set)
 {
 	return set->freed || (TAILQ_EMPTY(&set->living) && TAILQ_EMPTY(&set->ended));
 }
+
+void tdt__set_member_end(struct tdt__set_member *member, tdt_poll_t result)
+{
+	struct tdt_join_set *set = member->set;
+	int outcome = member_outcome(member, result);
+	const struct tdt_waker *waker = NULL;
+	bool forgets, last;
+
+	pthread_mutex_lock(&set->lock);
+	TAILQ_REMOVE(&set->living, member, entry);
+	forgets = set->forgets;
+	if (!forgets) {
+		TAILQ_INSERT_TAIL(&set->ended, member, entry);
+		member->outcome = outcome;
+		waker = tdt__gate_admit(&set->gate);
+	}
+	last = forgets && is_empty(set);
+	pthread_mutex_unlock(&set->lock);
+	tdt_waker_wake(waker);
+	if (last)
+		tdt__gate_release(&set->gate, &set->lock);
+	if (forgets)
+		free_member(member);
+	unref_set(set);
+}
+
+/* --- Waiting ---------------------------------------------------------------------- */
 
 /*
  * Take a task out that has ended.  False: `place` is in the line.  An empty set gives the id 0.
@@ -184,9 +208,7 @@ static bool take_ended(struct tdt_join_set *set, struct tdt__gate_place *place, 
 		tdt__gate_release(&set->gate, &set->lock);
 	*id = member != NULL ? tdt_handle_id(member->handle) : 0;
 	*outcome = member != NULL ? member->outcome : 0;
-	if (member != NULL)
-		tdt_handle_unref(member->handle);
-	free(member);
+	free_member(member);
 	return passed;
 }
 
@@ -247,31 +269,20 @@ static void drop_joining(void *state)
 	free(joining);
 }
 
-static struct tdt_future joining_new(const struct joining *joining,
-				     tdt_poll_t (*poll)(void *state, struct tdt_context *cx))
-{
-	struct tdt_future future;
-
-	if (joining->set == NULL)
-		return tdt__no_future(-EINVAL);
-	future = tdt__future_new(joining, sizeof *joining, poll, drop_joining);
-	if (!tdt_future_is_none(&future))
-		atomic_fetch_add_explicit(&joining->set->refs, 1, memory_order_relaxed);
-	return future;
-}
-
 struct tdt_future tdt_join_set_next(struct tdt_join_set *set, uint64_t *id, int *outcome)
 {
 	const struct joining joining = { .set = set, .id = id, .outcome = outcome };
 
-	return joining_new(&joining, tdt_join_set_next_poll);
+	return tdt__gate_leaf_new(set != NULL ? &set->refs : NULL, &joining, sizeof joining,
+				  tdt_join_set_next_poll, drop_joining);
 }
 
 struct tdt_future tdt_join_set_wait(struct tdt_join_set *set)
 {
 	const struct joining joining = { .set = set, .all = true };
 
-	return joining_new(&joining, tdt_join_set_wait_poll);
+	return tdt__gate_leaf_new(set != NULL ? &set->refs : NULL, &joining, sizeof joining,
+				  tdt_join_set_wait_poll, drop_joining);
 }
 
 /* --- Aborting --------------------------------------------------------------------- */

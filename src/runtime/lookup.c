@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Looking up names by getaddrinfo(3), on a blocking thread. */
 
-#include <config.h>
-
 #include "runtime/tcp.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "runtime/blocking.h"
 
-static const char looking_up[] = "looking up ";
+#define LOOKING_UP "looking up "
 
 /* tdt/rt/net.h lists them. */
 static int errno_of(int error)
@@ -41,21 +40,20 @@ static void look_up_host(void *arg)
 	/* Addresses that this host has no route to fail at once, and the next one is tried. */
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
 	struct tdt__lookup *lookup = arg;
-	const char *host = lookup->words + strlen(looking_up);
+	const char *host = lookup->words + strlen(LOOKING_UP);
 
 	lookup->error = errno_of(getaddrinfo(host, NULL, &hints, &lookup->found));
 }
 
 struct tdt_future tdt__lookup_new(const char *host, struct tdt__lookup **lookup)
 {
-	size_t size = strlen(host) + 1;
-	struct tdt__lookup *made = calloc(1, sizeof *made + strlen(looking_up) + size);
+	size_t size = sizeof LOOKING_UP + strlen(host);
+	struct tdt__lookup *made = calloc(1, sizeof *made + size);
 	struct tdt_future future;
 
 	if (made == NULL)
 		return TDT_FUTURE_NONE;
-	memcpy(made->words, looking_up, strlen(looking_up));
-	memcpy(made->words + strlen(looking_up), host, size);
+	snprintf(made->words, size, LOOKING_UP "%s", host);
 	*lookup = made;
 	future = tdt__blocking_new(look_up_host, made, tdt__lookup_free, made->words);
 	if (tdt_future_is_none(&future)) {

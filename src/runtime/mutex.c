@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,25 @@ struct tdt_mutex {
 	char *name;	       /* set before a task waits for the mutex; NULL: none */
 };
 
+/* The state of a lock future. */
+struct locking {
+	struct tdt__gate_leaf leaf;
+	struct tdt_mutex *mutex; /* not used once the future has ended */
+	uint64_t task; /* the id of the task that polled the future last; under the mutex's lock */
+	const void *taken_at; /* the place in the user's code that made the future; constant */
+};
+
+/* The mutex is given to the first future in the line, or is free. */
+static void hand_over(struct tdt__gate *gate, struct tdt__gate_place *to)
+{
+	struct tdt_mutex *mutex = (void *)((char *)gate - offsetof(struct tdt_mutex, gate));
+
+	if (to == NULL)
+		tdt_lock_take(&mutex->head, 0);
+	else
+		tdt_lock_hand(&mutex->head, ((struct locking *)to)->task);
+}
+
 struct tdt_mutex *tdt_mutex_new(void)
 {
 	struct tdt_mutex *mutex = calloc(1, sizeof(*mutex));
@@ -38,6 +58,7 @@ struct tdt_mutex *tdt_mutex_new(void)
 	memcpy(mutex->head.magic, TDT_LOCK_MAGIC, sizeof(mutex->head.magic));
 	pthread_mutex_init(&mutex->lock, NULL);
 	tdt__gate_init(&mutex->gate, 1);
+	mutex->gate.hand = hand_over;
 	return mutex;
 }
 
@@ -53,29 +74,6 @@ void tdt_mutex_free(struct tdt_mutex *mutex)
 int tdt_mutex_set_name(struct tdt_mutex *mutex, const char *name)
 {
 	return tdt__name_set(mutex != NULL ? &mutex->name : NULL, name);
-}
-
-/* The state of a lock future. */
-struct locking {
-	struct tdt__gate_leaf leaf;
-	struct tdt_mutex *mutex; /* not used once the future has ended */
-	uint64_t task; /* the id of the task that polled the future last; under the mutex's lock */
-	const void *taken_at; /* the place in the user's code that made the future; constant */
-};
-
-/*
- * Give the mutex to the first future in the line, or make it free.  Under the lock; returns the
- * waker to wake without it.
- */
-static const struct tdt_waker *hand_over(struct tdt_mutex *mutex)
-{
-	struct tdt__gate_place *first = tdt__gate_first(&mutex->gate);
-
-	if (first == NULL)
-		tdt_lock_take(&mutex->head, 0);
-	else
-		tdt_lock_hand(&mutex->head, ((struct locking *)first)->task);
-	return tdt__gate_admit(&mutex->gate);
 }
 
 /* Under the lock. */
@@ -111,12 +109,10 @@ int tdt_mutex_unlock(struct tdt_mutex *mutex)
 	pthread_mutex_lock(&mutex->lock);
 	held = mutex->gate.permits == 0;
 	if (held)
-		waker = hand_over(mutex);
+		waker = tdt__gate_admit(&mutex->gate);
 	pthread_mutex_unlock(&mutex->lock);
 	tdt_waker_wake(waker);
-	if (held)
-		return 0;
-	return tdt__result(-EPERM);
+	return held ? 0 : tdt__result(-EPERM);
 }
 
 /* --- The future that waits ------------------------------------------------------- */
@@ -144,21 +140,11 @@ static void report_mutex(void *state)
 
 TDT__LEAF(tdt_mutex_lock, tdt__gate_leaf_poll, pass_mutex, report_mutex)
 
-/* If the mutex was handed over to this future, hand it over to the next one. */
 static void drop_lock(void *state)
 {
 	struct locking *locking = state;
-	struct tdt_mutex *mutex = locking->mutex;
-	const struct tdt_waker *waker = NULL;
 
-	if (!locking->leaf.ended) {
-		pthread_mutex_lock(&mutex->lock);
-		if (tdt__gate_take_out(&locking->leaf.place))
-			waker = hand_over(mutex);
-		pthread_mutex_unlock(&mutex->lock);
-		tdt_waker_wake(waker);
-	}
-	tdt__slot_clear(&locking->leaf.place.slot);
+	tdt__gate_leave(&locking->leaf, &locking->mutex->gate, &locking->mutex->lock);
 	free(locking);
 }
 

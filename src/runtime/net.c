@@ -98,7 +98,6 @@ uint16_t tdt_tcp_listener_port(const struct tdt_tcp_listener *listener)
 		errno = EINVAL;
 		return 0;
 	}
-	/* The port is at the same place in a sockaddr_in6 as in a sockaddr_in. */
 	if (getsockname(listener->socket.fd, &address.any, &(socklen_t){ sizeof(address) }) != 0)
 		return 0;
 	return address.any.sa_family == AF_UNIX ? 0 : ntohs(address.in.sin_port);

@@ -33,11 +33,8 @@ static ssize_t ask_kernel(void *state)
 	struct pollfd ready = { .fd = readiness->operation.socket->fd,
 				.events =
 				    readiness->operation.side == TDT__READ ? POLLIN : POLLOUT };
-	int n;
+	const long n = TEMP_FAILURE_RETRY(poll(&ready, 1, 0));
 
-	do
-		n = poll(&ready, 1, 0);
-	while (n < 0 && errno == EINTR);
 	return n > 0 ? 0 : n == 0 ? -EAGAIN : -errno;
 }
 
@@ -63,11 +60,9 @@ static ssize_t take_signal(void *state)
 {
 	struct readiness *readiness = state;
 	struct signalfd_siginfo info;
-	ssize_t n;
+	const ssize_t n =
+	    TEMP_FAILURE_RETRY(read(readiness->operation.socket->fd, &info, sizeof info));
 
-	do
-		n = read(readiness->operation.socket->fd, &info, sizeof info);
-	while (n < 0 && errno == EINTR);
 	return n < 0 ? -errno : (ssize_t)info.ssi_signo;
 }
 

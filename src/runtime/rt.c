@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The life of a runtime. */
 
-#include <config.h>
-
 #include "runtime/rt.h"
 
 #include <errno.h>
@@ -70,14 +68,11 @@ static void fork_init(void)
 static unsigned cpus(void)
 {
 	cpu_set_t set;
-	long online;
+	/* Those that are online, if there are more than a cpu_set_t can hold. */
+	long n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
+							     : sysconf(_SC_NPROCESSORS_ONLN);
 
-	if (sched_getaffinity(0, sizeof set, &set) == 0) {
-		online = CPU_COUNT(&set);
-	} else {
-		online = sysconf(_SC_NPROCESSORS_ONLN); /* more CPUs than a cpu_set_t can hold */
-	}
-	return online < 1 ? 1 : online > TDT_RT_MAX_WORKERS ? TDT_RT_MAX_WORKERS : (unsigned)online;
+	return n < 1 ? 1 : n > TDT_RT_MAX_WORKERS ? TDT_RT_MAX_WORKERS : (unsigned)n;
 }
 
 static int read_config(unsigned *workers, const struct tdt_rt_config *config)

@@ -4,8 +4,6 @@
 #include "runtime/run_queue.h"
 #include "runtime/task.h"
 
-#define HALF (TDT__RUN_QUEUE_SIZE / 2)
-
 /*
  * Relaxed: a thief that reads a slot while the owner uses it again finds that `head` has moved, and
  * discards the value.  The acquire of `tail` makes the task that the slot points to visible.
@@ -45,6 +43,20 @@ bool tdt__run_queue_push(struct tdt__run_queue *queue, struct tdt__task *task)
 	 */
 	atomic_store(&queue->tail, tail + 1);
 	return true;
+}
+
+struct tdt__task *tdt__run_queue_halve(struct tdt__run_queue *queue, struct tdt__task **last)
+{
+	uint32_t head = atomic_load_explicit(&queue->head, memory_order_relaxed);
+	struct tdt__task *first = NULL, **end = &first;
+
+	if (atomic_load_explicit(&queue->tail, memory_order_relaxed) - head < TDT__RUN_QUEUE_SIZE ||
+	    !move_head(queue, head, head + TDT__RUN_QUEUE_HALF))
+		return NULL;
+	/* Only the owner of the queue, this thread, writes to the slots. */
+	for (uint32_t i = 0; i < TDT__RUN_QUEUE_HALF; i++, end = &(*end)->next)
+		*end = *last = get(queue, head + i);
+	return first;
 }
 
 void tdt__run_queue_fill(struct tdt__run_queue *queue, struct tdt__task *first)
@@ -93,7 +105,7 @@ struct tdt__task *tdt__run_queue_steal(struct tdt__run_queue *queue, struct tdt_
 		n -= n / 2;
 		if (n == 0)
 			return NULL;
-		if (n > HALF)
+		if (n > TDT__RUN_QUEUE_HALF)
 			continue; /* other threads took tasks between the two loads */
 		task = get(from, head);
 		for (uint32_t i = 1; i < n; i++)

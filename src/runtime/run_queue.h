@@ -12,7 +12,7 @@
  *   steal from      +      +        +            +           +
  *   steal into      -      -        +            -           +
  *
- * that is, only the owner of a queue calls push, fill, pop, and steal *into* this queue.
+ * that is, only the owner of a queue calls push, fill, halve, pop, and steal *into* this queue.
  *
  * `head` and `tail` count the tasks that were taken out and put in; both wrap.  A taker first
  * copies the slots and then advances `head` with a compare-and-swap; if that fails, another thread
@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #define TDT__RUN_QUEUE_SIZE 256u
+#define TDT__RUN_QUEUE_HALF (TDT__RUN_QUEUE_SIZE / 2)
 
 struct tdt__task;
 
@@ -36,6 +37,12 @@ struct tdt__run_queue {
 
 /* Append `task`.  False if the queue is full. */
 bool tdt__run_queue_push(struct tdt__run_queue *queue, struct tdt__task *task);
+
+/*
+ * Take the older half out of a full queue, TDT__RUN_QUEUE_HALF tasks: a list linked by `next`,
+ * from the first to `*last`, whose `next` is not set.  NULL: thieves have made room meanwhile.
+ */
+struct tdt__task *tdt__run_queue_halve(struct tdt__run_queue *queue, struct tdt__task **last);
 
 /* Put the list `first`, linked by `next`, into the queue, which is empty.  The list fits. */
 void tdt__run_queue_fill(struct tdt__run_queue *queue, struct tdt__task *first);

@@ -182,18 +182,16 @@ void tdt__socket_free(struct tdt__socket *socket)
 {
 	/* Acquire: pairs with driver_of(). */
 	struct tdt__driver *driver = atomic_load_explicit(&socket->driver, memory_order_acquire);
+	const int fd = socket->fd; /* the next turn frees the socket */
 	bool stays = false;
 
 	if (driver != NULL && tdt__driver_is_here(driver)) {
-		int fd = socket->fd;
-
 		pthread_mutex_lock(&driver->lock);
 		stays = leave_epoll(socket, driver);
 		pthread_mutex_unlock(&driver->lock);
-		close(fd);
-	} else if (socket->fd >= 0) {
-		close(socket->fd);
 	}
+	if (fd >= 0)
+		close(fd);
 	if (!stays)
 		free_memory(socket);
 }

@@ -19,20 +19,22 @@
 
 static void free_task(struct tdt__task *task)
 {
-	if (task->sleeper != NULL)
-		sem_destroy(task->sleeper);
+	if (task->sleeper == NULL)
+		return; /* it lies beside its record */
+	sem_destroy(task->sleeper);
 	free(task);
 }
 
 static void unref_task(struct tdt__task *task)
 {
 	struct tdt_rt *rt = task->rt;
+	struct tdt_handle *handle = task->handle;
 
 	if (!tdt__refs_drop(&task->refs))
 		return;
-	/* Drop the references that tdt__task_drop() took because there were wakers. */
-	tdt_handle_unref(task->handle);
 	free_task(task);
+	/* Drop the references that tdt__task_drop() took because there were wakers. */
+	tdt_handle_unref(handle);
 	tdt__rt_unref(rt);
 }
 
@@ -115,24 +117,23 @@ bool tdt__task_has_waker(const struct tdt_waker *waker)
 void tdt__task_drop(struct tdt__task *task, tdt_poll_t result)
 {
 	struct tdt__set_member *member = task->member;
+	struct tdt_future future = task->future;
 
 	/*
 	 * Acquire: what the holders of wakers did.  Pairs with unref_task().  If there is no waker
 	 * now, there will never be one again.
 	 */
 	if (atomic_load_explicit(&task->refs, memory_order_acquire) == 1) {
-		tdt_future_drop(&task->future);
-		free_task(task);
-		if (member != NULL)
-			tdt__set_member_end(member, result);
-		return;
+		free_task(task); /* which lies beside the record of the future, that may go next */
+		tdt_future_drop(&future);
+	} else {
+		tdt_handle_ref(task->handle);
+		tdt__rt_ref(task->rt);
+		/* Acquire: what the last poll did.  Pairs with tdt__task_rests(). */
+		atomic_exchange_explicit(&task->state, TDT__DONE, memory_order_acq_rel);
+		tdt_future_drop(&future);
+		unref_task(task);
 	}
-	tdt_handle_ref(task->handle);
-	tdt__rt_ref(task->rt);
-	/* Acquire: what the last poll did.  Pairs with the release in tdt__task_rests(). */
-	atomic_exchange_explicit(&task->state, TDT__DONE, memory_order_acq_rel);
-	tdt_future_drop(&task->future);
-	unref_task(task);
 	if (member != NULL)
 		tdt__set_member_end(member, result);
 }
@@ -168,9 +169,14 @@ void tdt__task_run(struct tdt__task *task)
 
 /* --- Spawning ----------------------------------------------------------------------- */
 
-void tdt__task_init(struct tdt__task *task, struct tdt_rt *rt)
+_Static_assert(sizeof(struct tdt__task) <= TDT_HANDLE_ROOM, "a task lies beside its record");
+
+void tdt__task_init(struct tdt__task *task, struct tdt_rt *rt, struct tdt_future fut,
+		    struct tdt_handle *handle)
 {
-	*task = (struct tdt__task){ .waker = { &waker_vtable }, .rt = rt };
+	*task = (struct tdt__task){
+		.waker = { &waker_vtable }, .future = fut, .handle = handle, .rt = rt
+	};
 	atomic_init(&task->refs, 1);
 	atomic_init(&task->state, TDT__SCHEDULED);
 }
@@ -203,17 +209,11 @@ struct tdt_handle *tdt__task_spawn(struct tdt_rt *rt, struct tdt_future fut,
 		return tdt__nothing(-ESHUTDOWN);
 	if (fut.drop == NULL)
 		return tdt__nothing(-EINVAL);
-	task = malloc(sizeof *task);
-	if (task == NULL)
-		return NULL;
-	tdt__task_init(task, rt);
 	handle = tdt__task_trace(&fut, attr);
-	if (handle == NULL) {
-		free(task);
+	if (handle == NULL)
 		return NULL;
-	}
-	task->future = fut;
-	task->handle = handle;
+	task = tdt_handle_room(handle);
+	tdt__task_init(task, rt, fut, handle);
 	task->member = member;
 	if (member != NULL)
 		tdt__set_member_begin(member, handle);

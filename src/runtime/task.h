@@ -24,8 +24,9 @@
  *
  * Each waker has a reference of the task, and there is one more reference until the task is DONE.
  * Until then the runtime stays, since tdt_rt_free() drops all tasks first, and is not called while
- * a thread blocks on it; and the handle, of which the future has a reference.  The task needs one
- * of each only if wakers are left when it is dropped: then tdt__task_drop() takes them.
+ * a thread blocks on it; and the handle, of which the future has a reference.  The task, whose
+ * memory is that beside the handle (tdt_handle_room()), needs one of each only if wakers are left
+ * when it is dropped: then tdt__task_drop() takes them.
  */
 
 #include <semaphore.h>
@@ -71,7 +72,8 @@ struct tdt__task {
 bool tdt__task_has_waker(const struct tdt_waker *waker);
 
 /* A task that is SCHEDULED, and whose one reference is the caller's. */
-void tdt__task_init(struct tdt__task *task, struct tdt_rt *rt);
+void tdt__task_init(struct tdt__task *task, struct tdt_rt *rt, struct tdt_future fut,
+		    struct tdt_handle *handle);
 
 static inline tdt_poll_t tdt__task_poll(struct tdt__task *task)
 {

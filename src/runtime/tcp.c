@@ -8,8 +8,6 @@
  * a look-up, and the second and further addresses of a name, need some.
  */
 
-#include <config.h>
-
 #include "runtime/tcp.h"
 
 #include <arpa/inet.h>
@@ -44,10 +42,8 @@ static ssize_t receive(void *state)
 
 	if (transfer->one.iov_len == 0)
 		return 0;
-	do
-		n = recv(transfer->operation.socket->fd, transfer->one.iov_base,
-			 transfer->one.iov_len, 0);
-	while (n < 0 && errno == EINTR);
+	n = TEMP_FAILURE_RETRY(recv(transfer->operation.socket->fd, transfer->one.iov_base,
+				    transfer->one.iov_len, 0));
 	if (n > 0 && (size_t)n < transfer->one.iov_len)
 		tdt__socket_drain(transfer->operation.socket, TDT__READ, transfer->operation.seen);
 	return n < 0 ? -errno : n;
@@ -76,9 +72,8 @@ static ssize_t send_all(void *state)
 		const struct msghdr message = { .msg_iov = transfer->parts,
 						.msg_iovlen = n_parts };
 
-		do
-			n = sendmsg(transfer->operation.socket->fd, &message, MSG_NOSIGNAL);
-		while (n < 0 && errno == EINTR);
+		n = TEMP_FAILURE_RETRY(
+		    sendmsg(transfer->operation.socket->fd, &message, MSG_NOSIGNAL));
 		if (n < 0)
 			return -errno;
 	}
@@ -295,7 +290,6 @@ static bool next_address(struct opening *opening)
 	opening->next = next->ai_next;
 	opening->length = next->ai_addrlen;
 	memcpy(&opening->address, next->ai_addr, next->ai_addrlen);
-	/* The port is at the same place in a sockaddr_in6 as in a sockaddr_in. */
 	opening->address.in.sin_port = htons(opening->port);
 	return true;
 }

@@ -23,7 +23,7 @@ struct tdt_tcp_listener {
 union tdt__address {
 	struct sockaddr any;
 	struct sockaddr_in in;
-	struct sockaddr_in6 in6;
+	struct sockaddr_in6 in6; /* whose port lies where that of `in` does */
 	struct sockaddr_un un;
 };
 

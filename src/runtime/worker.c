@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Workers: queueing tasks, finding the next one, and the thread that polls them. */
 
-#include <config.h>
-
 #include "runtime/worker.h"
 
 #include <stdio.h>
@@ -17,7 +15,6 @@
 /* Once in so many polls a worker looks elsewhere first (worker.h).  Out of step with turns. */
 #define SHARED_EVERY 61
 #define DRIVER_EVERY 244 /* a system call */
-#define TAKEN_AT_ONCE (TDT__RUN_QUEUE_SIZE / 2)
 
 void tdt__worker_init(struct tdt__worker *worker, struct tdt_rt *rt, unsigned number)
 {
@@ -43,14 +40,14 @@ bool tdt__worker_schedule(struct tdt_rt *rt, struct tdt__task *task)
 
 	if (worker != NULL && worker->rt == rt) {
 		notifies &= !tdt__run_queue_is_empty(&worker->queue); /* a lone task: idle.h */
-		/* The oldest task gives way, or the same ones would always wait. */
+		/* The oldest tasks give way, or the same ones would always wait. */
 		while (!tdt__run_queue_push(&worker->queue, task)) {
-			struct tdt__task *oldest = tdt__run_queue_pop(&worker->queue);
+			struct tdt__task *last, *old = tdt__run_queue_halve(&worker->queue, &last);
 
-			if (oldest != NULL) /* open while there are workers */
-				tdt__inject_push(&rt->inject, oldest);
+			if (old != NULL) /* open while there are workers */
+				tdt__inject_push(&rt->inject, old, last, TDT__RUN_QUEUE_HALF);
 		}
-	} else if (!tdt__inject_push(&rt->inject, task)) {
+	} else if (!tdt__inject_push(&rt->inject, task, task, 1)) {
 		return false;
 	}
 	if (notifies)
@@ -70,7 +67,7 @@ static struct tdt__task *take_batch(struct tdt__worker *worker)
 	if (n == 0)
 		return NULL;
 	n = n / rt->n_workers + 1;
-	first = tdt__inject_take(&rt->inject, n < TAKEN_AT_ONCE ? n : TAKEN_AT_ONCE);
+	first = tdt__inject_take(&rt->inject, n < TDT__RUN_QUEUE_HALF ? n : TDT__RUN_QUEUE_HALF);
 	if (first == NULL || first->next == NULL)
 		return first;
 	tdt__run_queue_fill(&worker->queue, first->next);

@@ -4,8 +4,6 @@
  * that sees it drops the task's future (tdt__abort_poll() in wrapper.c).
  */
 
-#include <config.h>
-
 #include <errno.h>
 #include <stdbool.h>
 

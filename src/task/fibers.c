@@ -48,10 +48,9 @@
 #include "task/misuse.h"
 #include "task/reported.h"
 #include "task/request.h"
+#include "task/run.h"
 #include "task/task.h"
 #include "task/wrapper.h"
-
-#define RARELY(x) __builtin_expect(!!(x), 0)
 
 /* --- Making fibers ------------------------------------------------------------ */
 
@@ -75,6 +74,18 @@ static void set_stack(struct tdt_fiber *fiber, const void *low, size_t size)
 	tdt__fiber_end_write(fiber);
 }
 
+static void reset_fiber(struct tdt_fiber *fiber, const void *low, size_t size)
+{
+	if (size != 0 || (fiber->stack.size | fiber->stack.base | fiber->stack.moved_to |
+			   fiber->stack.entry) != 0)
+		set_stack(fiber, low, size);
+	fiber->poll = (struct tdt__poll){ .task = NULL };
+	fiber->inner = NULL;
+	fiber->own = false;
+	fiber->record.is_recorded = false;
+	atomic_init(&fiber->link, TDT__LINK_NONE);
+}
+
 struct tdt_fiber *tdt__fiber_new(const void *low, size_t size)
 {
 	struct tdt_fiber *fiber = check_bounds(low, size) ? tdt__fiber_take() : NULL;
@@ -82,32 +93,36 @@ struct tdt_fiber *tdt__fiber_new(const void *low, size_t size)
 	if (fiber == NULL)
 		return NULL;
 	tdt__interrupt_heed(size);
-	if (size != 0 || (fiber->stack.size | fiber->stack.base | fiber->stack.moved_to |
-			   fiber->stack.entry) != 0)
-		set_stack(fiber, low, size);
-	fiber->poll = (struct tdt__poll){ .task = NULL };
+	reset_fiber(fiber, low, size);
+	if (fiber->has_record)
+		tdt__registry_give(fiber->task);
+	fiber->has_record = false;
 	fiber->task = NULL;
-	fiber->inner = NULL;
-	fiber->own = false;
-	fiber->record.is_recorded = false;
-	atomic_init(&fiber->link, TDT__LINK_NONE);
 	return fiber;
 }
 
 typedef tdt_poll_t poll_fn(void *state, struct tdt_context *cx);
 
-/* Make a task of its own, to which the fiber and the caller have a reference each. */
+/*
+ * Make a task of its own, to which the fiber and the caller have a reference each.  Its record is
+ * the one that was kept with the fiber, if there is one.
+ */
 static inline bool own_task(struct tdt_fiber *fiber, poll_fn *poll,
 			    const struct tdt_task_attr *attr)
 {
 	const struct tdt_future child = { .state = &fiber->stack, .poll = poll };
+	struct tdt_handle *task;
 
-	if (attr != NULL && attr->size >= sizeof *attr && attr->entry != 0)
-		TDT__POKE(fiber->stack.entry, attr->entry);
-	fiber->task = tdt__task_new(&child, fiber->item.index, attr);
-	fiber->own = fiber->task != NULL;
-	fiber->poll.task = fiber->task;
-	return fiber->own;
+	TDT__POKE(fiber->stack.entry,
+		  attr != NULL && attr->size >= sizeof *attr ? attr->entry : 0);
+	task = tdt__task_new(&child, fiber->item.index, attr,
+			     fiber->has_record ? fiber->task : NULL);
+	if (task == NULL)
+		return false;
+	fiber->own = true;
+	fiber->has_record = false;
+	fiber->poll.task = fiber->task = task;
+	return true;
 }
 
 static struct tdt_fiber *new_task(struct tdt_fiber *fiber, poll_fn *poll,
@@ -204,17 +219,12 @@ static bool is_in_chain(const struct tdt_fiber *fiber)
 	return poll != NULL;
 }
 
-static struct tdt_fiber *fiber_with(struct tdt__poll *link)
-{
-	return (struct tdt_fiber *)(void *)((char *)link - offsetof(struct tdt_fiber, poll));
-}
-
 /* The fiber that the link belongs to; NULL: it is the link of a poll. */
 static struct tdt_fiber *fiber_of_link(struct tdt__poll *poll)
 {
 	if (poll == NULL || !(tdt__is_fiber(poll->task) || tdt__is_callback_task(poll->task)))
 		return NULL;
-	return fiber_with(poll);
+	return tdt__fiber_with(poll);
 }
 
 static void free_fiber(struct tdt_fiber *fiber)
@@ -233,13 +243,6 @@ static bool is_left_behind(struct tdt_fiber *fiber)
 	       atomic_load_explicit(&fiber->ended, memory_order_relaxed) != 0;
 }
 
-/* Of the two threads of leave_link(), one frees the fiber.  Release and acquire what both did. */
-static bool claim_ended(struct tdt_fiber *fiber, uint64_t id)
-{
-	return atomic_compare_exchange_strong_explicit(&fiber->ended, &id, 0, memory_order_acq_rel,
-						       memory_order_relaxed);
-}
-
 /* The thread that reported the end of the last poll may have overwritten the state meanwhile. */
 static void free_ended(struct tdt_fiber *fiber)
 {
@@ -248,24 +251,12 @@ static void free_ended(struct tdt_fiber *fiber)
 }
 
 /*
- * The link of a reported task is out of this thread's chain: release it, and all that was done with
- * it, to the thread that polls or ends the task.  The runtime may have another thread end the task
- * before this one is here, which is rare, and so bears the cost:
- *
- *   this thread          the thread that ends the task
- *     link = NONE          link is THERE: ended = id
- *     light barrier        heavy barrier
- *     ended == id?         link is NONE now?
- *       claim it, free       claim it, free
- *
- * Once the link is released the fiber may be another task's, which has another id.
+ * Of the two threads of tdt__leave_link(), one frees the fiber.  Release and acquire what both did.
  */
-static inline void leave_link(struct tdt_fiber *fiber, uint64_t id)
+void tdt__reported_free(struct tdt_fiber *fiber, uint64_t id)
 {
-	atomic_store_explicit(&fiber->link, TDT__LINK_NONE, memory_order_release);
-	tdt__barrier_light();
-	if (RARELY(atomic_load_explicit(&fiber->ended, memory_order_relaxed) == id) &&
-	    claim_ended(fiber, id))
+	if (atomic_compare_exchange_strong_explicit(&fiber->ended, &id, 0, memory_order_acq_rel,
+						    memory_order_relaxed))
 		free_ended(fiber);
 }
 
@@ -284,7 +275,7 @@ static __attribute__((noinline, cold)) void drop_stale_links(void)
 		 * and acquire what the end of the fiber did (pairs with tdt_fiber_end()).
 		 */
 		if (tdt__is_reported_task(fiber->poll.task))
-			leave_link(fiber, fiber->poll.task->record.id);
+			tdt__leave_link(fiber, fiber->poll.task->record.id);
 		else if (atomic_exchange_explicit(&fiber->link, TDT__LINK_NONE,
 						  memory_order_acq_rel) == TDT__LINK_ENDED)
 			free_fiber(fiber);
@@ -309,17 +300,6 @@ static inline bool unlink_fiber(struct tdt_fiber *fiber)
 	return true;
 }
 
-/* `head`: the link, or that of the innermost poll inside. */
-static inline void put_link(struct tdt_fiber *fiber, struct tdt__poll *head,
-			    struct tdt__poll *outer)
-{
-	fiber->poll.outer = outer;
-	atomic_store_explicit(&fiber->link, TDT__LINK_THERE, memory_order_relaxed);
-	/* A signal handler may walk the chain, which is whole after each store. */
-	atomic_signal_fence(memory_order_release);
-	tdt__thread.poll = head;
-}
-
 /*
  * Put the fiber's link into this thread's chain.  If the link is still in the chain of another
  * thread, it stays there: the other thread may read it at any time.
@@ -342,7 +322,7 @@ static inline void link_fiber(struct tdt_fiber *fiber)
 		head = fiber->inner;
 		fiber->inner = NULL;
 	}
-	put_link(fiber, head, tdt__thread.poll);
+	tdt__put_link(fiber, head, tdt__thread.poll);
 }
 
 /* --- Recording --------------------------------------------------------------------- */
@@ -365,24 +345,9 @@ static __attribute__((noinline)) void resume_in_future(struct tdt_fiber *fiber)
 	tdt__fiber_begin_write(fiber);
 }
 
-static inline __attribute__((always_inline)) void note_run(struct tdt_task_record *record,
-							   uint64_t now, uint32_t thread)
-{
-	TDT__POKE(record->since, now);
-	TDT__POKE(record->thread, thread);
-	/*
-	 * Release what was noted of this run to readers that find the fiber running: pairs with
-	 * running.c.  A reader of the new `polls` does not see the old `state`, and one that sees
-	 * what the fiber does from here on sees the new `polls`: pairs with look() in suspended.c.
-	 */
-	__atomic_store_n(&record->state, TDT_TASK_RECORD_POLLING, __ATOMIC_RELEASE);
-	__atomic_store_n(&record->polls, record->polls + 1, __ATOMIC_RELEASE);
-	atomic_thread_fence(memory_order_release);
-}
-
 static inline __attribute__((always_inline)) void begin_run(struct tdt_fiber *fiber)
 {
-	note_run(&fiber->task->record, tdt__now(), tdt__thread_id());
+	tdt__note_run(&fiber->task->record, tdt__now(), tdt__thread_id());
 	TDT__PROBE_TASK(task__poll__start, fiber->task);
 	if (tdt__recording() && !fiber->record.is_recorded)
 		begin_recording(fiber);
@@ -558,13 +523,12 @@ __attribute__((noinline)) void tdt_fiber_end(struct tdt_fiber *fiber)
  * The task does not stand still.  If it runs, as tdt_leaf_at() has it, on a thread that has not
  * entered it, it stands from now on.  False: it has ended.
  */
-static __attribute__((noinline, cold)) bool stand(struct tdt_fiber *fiber)
+static __attribute__((noinline, cold)) bool stand(struct tdt_handle *task)
 {
-	struct tdt_handle *task = fiber->task;
-
 	if (TDT__PEEK(task->record.state) == TDT_TASK_RECORD_ENDED)
 		return false;
-	if (atomic_load_explicit(&fiber->link, memory_order_relaxed) == TDT__LINK_NONE)
+	if (atomic_load_explicit(&fiber_of_task(task)->link, memory_order_relaxed) ==
+	    TDT__LINK_NONE)
 		tdt__leaf_pause(task);
 	return true;
 }
@@ -587,12 +551,10 @@ static inline bool runs_plainly(const struct tdt_handle *task, uint64_t now, uin
 /* A function of its own: so the plain way has neither a call nor a register to save. */
 static __attribute__((noinline)) void enter_otherwise(struct tdt_handle *task, uintptr_t base)
 {
-	struct tdt_fiber *fiber = fiber_of_task(task);
-
-	if (task->record.state != TDT_TASK_RECORD_IDLE && !stand(fiber))
+	if (task->record.state != TDT_TASK_RECORD_IDLE && !stand(task))
 		return;
 	TDT__POKE(task->record.stack_top, base);
-	begin_run(fiber);
+	begin_run(fiber_of_task(task));
 	tdt__barrier_copying();
 }
 
@@ -612,8 +574,8 @@ __attribute__((noinline)) void tdt_task_enter_at(struct tdt_handle *task, uintpt
 		return;
 	}
 	TDT__POKE(task->record.stack_top, base);
-	note_run(&task->record, now, thread);
-	put_link(fiber_of_task(task), &fiber_of_task(task)->poll, NULL);
+	tdt__note_run(&task->record, now, thread);
+	tdt__put_link(fiber_of_task(task), &fiber_of_task(task)->poll, NULL);
 	tdt__barrier_copying();
 }
 
@@ -639,12 +601,6 @@ static __attribute__((noinline)) void answer_left(struct tdt_handle *task)
 	TDT__PROBE_TASK(task__poll__end, task);
 }
 
-/* Release all that the task did, and its list.  Pairs with tdt__request_see(). */
-static inline void store_idle(struct tdt_handle *task)
-{
-	__atomic_store_n(&task->record.state, TDT_TASK_RECORD_IDLE, __ATOMIC_RELEASE);
-}
-
 /* `again`: it waits where it did, and that has waits. */
 static __attribute__((noinline)) void leave_noting(struct tdt_handle *task, bool again)
 {
@@ -653,24 +609,9 @@ static __attribute__((noinline)) void leave_noting(struct tdt_handle *task, bool
 	tdt__leaf_waits(task, tdt__leaf_of(task), again, fiber->record.is_recorded);
 	if (fiber->record.is_recorded)
 		end_recording(fiber, TDT_PENDING);
-	store_idle(task);
+	tdt__store_idle(task);
 	tdt__barrier_light();
 	answer_left(task);
-}
-
-/* No run was recorded, and the barrier is light. */
-static inline __attribute__((always_inline)) void leave_plainly(struct tdt_handle *task)
-{
-	store_idle(task);
-	atomic_signal_fence(memory_order_seq_cst); /* all of tdt__barrier_light() here */
-	if (RARELY(TDT__PEEK(task->record.own_request) != 0) || TDT__PROBED(task__poll__end))
-		answer_left(task);
-}
-
-static __attribute__((noinline)) void leave_again(struct tdt_handle *task)
-{
-	tdt__leaf_waits(task, tdt__leaf_of(task), true, false);
-	leave_plainly(task);
 }
 
 /* The link is out of the chain. */
@@ -681,12 +622,14 @@ static inline __attribute__((always_inline)) void leave(struct tdt_handle *task,
 
 	atomic_store_explicit(&fiber->link, TDT__LINK_NONE, memory_order_relaxed);
 	again = tdt__leaf_stays(task);
-	if (RARELY(fiber->record.is_recorded) || RARELY(tdt__barrier_is_heavy()))
+	if (again || RARELY(fiber->record.is_recorded) || RARELY(tdt__barrier_is_heavy())) {
 		leave_noting(task, again);
-	else if (again)
-		leave_again(task);
-	else
-		leave_plainly(task);
+		return;
+	}
+	tdt__store_idle(task);
+	atomic_signal_fence(memory_order_seq_cst); /* all of tdt__barrier_light() here */
+	if (RARELY(TDT__PEEK(task->record.own_request) != 0) || TDT__PROBED(task__poll__end))
+		answer_left(task);
 }
 
 static __attribute__((noinline, cold)) void leave_wrongly(struct tdt_handle *task)
@@ -715,7 +658,7 @@ __attribute__((noinline)) void tdt_task_leave(struct tdt_handle *task)
 
 void tdt_task_end(struct tdt_handle *task)
 {
-	if (task == NULL || !is_entered(task) || !stand(fiber_of_task(task)))
+	if (task == NULL || !is_entered(task) || !stand(task))
 		return;
 	end_task(fiber_of_task(task), TDT__OUTCOME_READY);
 	tdt_handle_unref(task);
@@ -727,20 +670,18 @@ void tdt_task_end(struct tdt_handle *task)
 struct tdt_fiber *tdt__reported_new(const struct tdt_task_attr *attr)
 {
 	poll_fn *nobodys = (poll_fn *)(uintptr_t)TDT_TASK_RECORD_REPORTED; /* nobody calls it */
-	struct tdt_fiber *fiber = tdt__fiber_new(NULL, 0);
+	struct tdt_fiber *fiber = tdt__fiber_take();
 
 	if (fiber == NULL)
 		return NULL;
+	if (!fiber->has_record)
+		reset_fiber(fiber, NULL, 0);
 	if (!own_task(fiber, nobodys, attr)) {
 		tdt__fiber_give(fiber);
 		return NULL;
 	}
-	if (tdt__reported_add(fiber, attr->id))
-		return fiber;
-	tdt__registry_uncount(); /* nothing is to be said of it */
-	TDT__POKE(fiber->task->record.state, TDT_TASK_RECORD_ENDED);
-	tdt__reported_end(fiber, TDT_PENDING);
-	return NULL;
+	tdt__reported_add(fiber, attr->id);
+	return fiber;
 }
 
 /*
@@ -754,11 +695,11 @@ static void drop_lost_polls(uintptr_t base)
 		tdt__reported_leave(tdt__thread.poll->task->record.id);
 }
 
-/* There are polls in this thread's chain, or the link is in that of another thread. */
-static __attribute__((noinline, cold)) void enter_among(struct tdt_fiber *fiber, uintptr_t base)
+__attribute__((noinline)) void tdt__reported_enter(struct tdt_fiber *fiber, uintptr_t base)
 {
+	TDT__POKE(fiber->task->record.stack_top, base);
 	drop_lost_polls(base);
-	note_run(&fiber->task->record, tdt__now(), tdt__thread_id());
+	tdt__note_run(&fiber->task->record, tdt__now(), tdt__thread_id());
 	/*
 	 * A runtime may report the end of the last poll after the next one has begun elsewhere:
 	 * then the link is still there.
@@ -767,98 +708,54 @@ static __attribute__((noinline, cold)) void enter_among(struct tdt_fiber *fiber,
 		link_fiber(fiber);
 }
 
-__attribute__((noinline)) void tdt__reported_enter(struct tdt_fiber *fiber, uintptr_t base)
-{
-	TDT__POKE(fiber->task->record.stack_top, base);
-	/* Acquire: as in link_fiber(). */
-	if (RARELY(tdt__thread.poll != NULL) ||
-	    RARELY(atomic_load_explicit(&fiber->link, memory_order_acquire) != TDT__LINK_NONE)) {
-		enter_among(fiber, base);
-		return;
-	}
-	note_run(&fiber->task->record, tdt__now(), tdt__thread_id());
-	put_link(fiber, &fiber->poll, NULL);
-}
-
-/* A poll of the task has ended: a request may have come meanwhile. */
-static inline void answer_reported(struct tdt_handle *task)
-{
-	tdt__barrier_light();
-	if (RARELY(TDT__PEEK(task->record.own_request) != 0))
-		tdt__leaf_answer(task);
-}
-
 /*
- * The poll that has ended was not linked.  It may be over already, or have moved on: only the
- * thread that polled last says that the task waits, and not of one that has ended.
+ * A poll that was not linked may be over already, or have moved on: only the thread that polled
+ * last says that the task waits, and not of one that has ended.  The fiber may be another task's by
+ * now, or have none: records stay records.
  */
-static __attribute__((noinline, cold)) void leave_unlinked(uint64_t id)
-{
-	struct tdt_fiber *fiber = tdt__reported_find(id);
-	struct tdt_handle *task = fiber != NULL ? TDT__PEEK(fiber->task) : NULL;
-	uint32_t polling = TDT_TASK_RECORD_POLLING;
-
-	/*
-	 * The fiber may be another task's by now, or have none: records stay records.  Release all
-	 * that the task did.  Pairs with tdt__request_see().
-	 */
-	if (task != NULL && TDT__PEEK(fiber->own) &&
-	    TDT__PEEK(task->record.thread) == tdt__thread_id() &&
-	    __atomic_compare_exchange_n(&task->record.state, &polling, TDT_TASK_RECORD_IDLE, false,
-					__ATOMIC_RELEASE, __ATOMIC_RELAXED))
-		answer_reported(task);
-}
-
 __attribute__((noinline)) void tdt__reported_leave(uint64_t id)
 {
 	struct tdt__poll *poll = tdt__thread.poll;
+	uint32_t polling = TDT_TASK_RECORD_POLLING;
+	struct tdt_fiber *fiber;
 	struct tdt_handle *task;
 
 	while (poll != NULL &&
 	       (poll->task->record.id != id || !tdt__is_reported_task(poll->task)))
 		poll = poll->outer;
-	if (RARELY(poll == NULL)) {
-		leave_unlinked(id);
-		return;
+	if (poll != NULL)
+		tdt__thread.poll = poll->outer;
+	fiber = poll != NULL ? tdt__fiber_with(poll) : tdt__reported_find(id);
+	task = fiber != NULL && TDT__PEEK(fiber->own) ? TDT__PEEK(fiber->task) : NULL;
+	if (task != NULL && TDT__PEEK(task->record.thread) == tdt__thread_id()) {
+		/* Release all that the task did.  Pairs with tdt__request_see(). */
+		__atomic_compare_exchange_n(&task->record.state, &polling, TDT_TASK_RECORD_IDLE,
+					    false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+		tdt__barrier_light();
+		if (TDT__PEEK(task->record.own_request) != 0)
+			tdt__leaf_answer(task);
 	}
-	task = poll->task;
-	tdt__thread.poll = poll->outer;
-	if (TDT__PEEK(task->record.thread) == tdt__thread_id())
-		store_idle(task); /* or else it is polled elsewhere by now */
-	answer_reported(task);
-	leave_link(fiber_with(poll), id);
+	if (poll != NULL)
+		tdt__leave_link(fiber, id);
 }
 
 /*
  * Free the fiber of a task that has ended, or leave that to the thread whose chain has the link.
- * See leave_link().
+ * See tdt__leave_link().
  */
 static void end_link(struct tdt_fiber *fiber)
 {
 	uint64_t id = fiber->task->record.id;
 
 	/* Acquire what the thread did that left the link. */
-	if (RARELY(atomic_load_explicit(&fiber->link, memory_order_acquire) != TDT__LINK_NONE)) {
-		atomic_store_explicit(&fiber->ended, id, memory_order_release);
-		tdt__barrier_heavy();
-		if (atomic_load_explicit(&fiber->link, memory_order_acquire) != TDT__LINK_NONE ||
-		    !claim_ended(fiber, id))
-			return;
+	if (atomic_load_explicit(&fiber->link, memory_order_acquire) == TDT__LINK_NONE) {
+		free_ended(fiber);
+		return;
 	}
-	free_ended(fiber);
-}
-
-/* The task ends, and nobody else refers to it or waits for that.  False: somebody may. */
-static inline bool end_unseen(struct tdt_fiber *fiber, enum tdt__outcome outcome)
-{
-	struct tdt_handle *task = fiber->task;
-
-	/* Acquire: as in end_link(). */
-	if (atomic_load_explicit(&fiber->link, memory_order_acquire) != TDT__LINK_NONE ||
-	    !tdt__task_end_unseen(task, outcome))
-		return false;
-	tdt__fiber_give(fiber);
-	return true;
+	atomic_store_explicit(&fiber->ended, id, memory_order_release);
+	tdt__barrier_heavy();
+	if (atomic_load_explicit(&fiber->link, memory_order_acquire) == TDT__LINK_NONE)
+		tdt__reported_free(fiber, id);
 }
 
 void tdt__reported_end(struct tdt_fiber *fiber, tdt_poll_t result)
@@ -867,7 +764,8 @@ void tdt__reported_end(struct tdt_fiber *fiber, tdt_poll_t result)
 	enum tdt__outcome outcome = result == TDT_READY	     ? TDT__OUTCOME_READY
 				    : result == TDT_PANICKED ? TDT__OUTCOME_PANICKED
 							     : TDT__OUTCOME_DROPPED;
-	bool ends = TDT__PEEK(task->record.state) != TDT_TASK_RECORD_ENDED;
+	bool ends = TDT__PEEK(task->record.state) != TDT_TASK_RECORD_ENDED, seen;
+	unsigned both = 2;
 
 	if (!fiber->own) {
 		free_fiber(fiber);
@@ -876,13 +774,27 @@ void tdt__reported_end(struct tdt_fiber *fiber, tdt_poll_t result)
 	fiber->own = false;
 	unlink_fiber(fiber);
 	fiber->inner = NULL;
-	if (end_unseen(fiber, outcome))
-		return;
-	tdt__task_end(task, outcome, NULL);
+	/*
+	 * Most tasks end when nobody else has a reference.  Acquire: as in end_link(); and release
+	 * and acquire as tdt__refs_drop() does, of both references at once.
+	 */
+	seen = result == TDT_PANICKED ||
+	       atomic_load_explicit(&fiber->link, memory_order_acquire) != TDT__LINK_NONE ||
+	       !atomic_compare_exchange_strong_explicit(&task->refs, &both, 0, memory_order_acq_rel,
+							memory_order_relaxed);
+	/* Without a reference there are neither requests nor joiners. */
+	if (seen || TDT__PROBED(task__terminate) || tdt__recording())
+		tdt__task_end(task, outcome, NULL);
 	if (ends)
 		tdt__holder_over(task);
-	tdt_handle_unref(task);
-	end_link(fiber);
+	if (seen) {
+		tdt_handle_unref(task);
+		end_link(fiber);
+	} else {
+		tdt__handle_over(task);
+		fiber->has_record = true;
+		tdt__fiber_give(fiber);
+	}
 }
 
 struct tdt_fiber *tdt__reported_adopt(struct tdt_fiber *fiber, struct tdt_handle *task)

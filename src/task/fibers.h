@@ -32,8 +32,6 @@ void tdt__fiber_stands(struct tdt_fiber *fiber, struct tdt__registers at);
  */
 void tdt__fiber_belongs(struct tdt_fiber *fiber, struct tdt_handle *task);
 
-/* --- Tasks that a runtime reports (hooked.c) ------------------------------------------------- */
-
 struct tdt_task_attr;
 
 /*
@@ -45,9 +43,16 @@ struct tdt_fiber *tdt__reported_new(const struct tdt_task_attr *attr);
 /*
  * This thread polls the task from now on, or no more.  `base` is as in tdt_task_enter_at().  The
  * second call does nothing unless the thread polls the task with this id, and that is not traced.
+ * Most polls make neither call: hooked.c.
  */
 void tdt__reported_enter(struct tdt_fiber *fiber, uintptr_t base);
 void tdt__reported_leave(uint64_t id);
+
+/*
+ * The task with this id has ended on another thread, which left the fiber to this one, or to the
+ * thread that claims it first: see tdt__leave_link().
+ */
+void tdt__reported_free(struct tdt_fiber *fiber, uint64_t id);
 
 /* The task has ended, and the fiber is free. */
 void tdt__reported_end(struct tdt_fiber *fiber, tdt_poll_t result);

@@ -35,21 +35,23 @@ struct tdt_handle *tdt_handle_ref(struct tdt_handle *handle)
  * Release the state of the record before its polls are counted elsewhere: a reader of the counters
  * that acquires this addition does not count the polls of the record, too.
  */
-void tdt__handle_free(struct tdt_handle *task)
+void tdt__handle_over(struct tdt_handle *task)
 {
 	/* Release what the task did to its locks.  Pairs with tdt__each_holder(). */
 	__atomic_store_n(&task->record.state, TDT_TASK_RECORD_FREE, __ATOMIC_RELEASE);
 	tdt__registry_count_polls(task->record.polls);
-	tdt__last_tree_drop(task);
+	if (TDT__PEEK(task->record.own_epoch) != 0 || TDT__PEEK(task->record.tree) != 0)
+		tdt__last_tree_drop(task);
 	if (TDT__PEEK(task->record.context) != 0)
 		tdt__context_set(task, NULL);
-	tdt__registry_give(task);
 }
 
 void tdt_handle_unref(struct tdt_handle *handle)
 {
-	if (handle != NULL && tdt__refs_drop(&handle->refs))
-		tdt__handle_free(handle);
+	if (handle != NULL && tdt__refs_drop(&handle->refs)) {
+		tdt__handle_over(handle);
+		tdt__registry_give(handle);
+	}
 }
 
 bool tdt__handle_ref_if_same(struct tdt_handle *task, uint32_t seq)

@@ -34,12 +34,14 @@
 #include "registry/handle.h"
 #include "task/attr.h"
 #include "task/fibers.h"
+#include "task/leaf.h"
 #include "task/reported.h"
+#include "task/run.h"
 #include "task/task.h"
 #include "unwind/registers.h"
 #include "unwind/walk.h"
 
-/* The record of the reported poll that is in progress on this thread. */
+/* The recording of the reported poll that is in progress on this thread. */
 static TDT__STATIC_TLS struct tdt__record_poll hooked_poll;
 
 /*
@@ -148,6 +150,20 @@ static inline struct tdt_fiber *add_reported(const struct tdt_task_attr *attr)
 	return fiber;
 }
 
+/* A reported poll of this thread begins, or is over. */
+static inline void begin_hooked(uint64_t id)
+{
+	tdt__thread.hooked = id;
+	tdt__thread.hooked_recorded = false;
+	tdt__thread.hooked_result = TDT_PENDING;
+}
+
+static inline void end_hooked(void)
+{
+	tdt__thread.hooked = 0;
+	tdt__thread.traced_end = 0;
+}
+
 void tdt_hook_spawn(const struct tdt_task_attr *attr)
 {
 	if (reported_id(attr) == 0)
@@ -178,18 +194,18 @@ renew_reported(struct tdt_fiber *fiber, const struct tdt_task_attr *attr)
 	return add_reported(attr);
 }
 
-static inline void poll_start(const struct tdt_task_attr *attr, uintptr_t top)
+/* A poll that is not a usual one, or that somebody wants to hear of. */
+static __attribute__((noinline)) void start_otherwise(const struct tdt_task_attr *attr,
+						      uintptr_t top)
 {
 	uint64_t id = reported_id(attr);
 	struct tdt_fiber *fiber;
 
 	if (id == 0)
 		return;
-	tdt__thread.hooked = id;
-	tdt__thread.hooked_recorded = false;
-	tdt__thread.hooked_result = TDT_PENDING;
+	begin_hooked(id);
 	fiber = tdt__reported_find(id);
-	if (__builtin_expect(fiber == NULL || !fiber->own, 0))
+	if (fiber == NULL || !fiber->own)
 		fiber = renew_reported(fiber, attr);
 	if (TDT__PROBED(task__poll__start))
 		fire(tdt_probe_task__poll__start, attr);
@@ -197,6 +213,34 @@ static inline void poll_start(const struct tdt_task_attr *attr, uintptr_t top)
 		tdt__record_begin_hooked(&hooked_poll, id);
 	if (fiber != NULL)
 		tdt__reported_enter(fiber, top);
+}
+
+/* Whether the fiber is that of the task, and the thread is in no other poll. */
+static inline bool is_alone(const struct tdt_fiber *fiber, uint64_t id)
+{
+	/* Acquire: as in link_fiber() of fibers.c. */
+	return fiber != NULL &&
+	       atomic_load_explicit(&fiber->reported, memory_order_relaxed) == id && fiber->own &&
+	       atomic_load_explicit(&fiber->link, memory_order_acquire) == TDT__LINK_NONE &&
+	       tdt__thread.poll == NULL && tdt__thread.id != 0;
+}
+
+/* The usual poll calls nothing but the clock. */
+static inline __attribute__((always_inline)) void poll_start(const struct tdt_task_attr *attr,
+							     uintptr_t top)
+{
+	uint64_t id = reported_id(attr);
+	struct tdt_fiber *fiber = tdt__reported_first(id);
+
+	if (RARELY(id == 0 || !is_alone(fiber, id)) || TDT__PROBED(task__poll__start) ||
+	    tdt__recording()) {
+		start_otherwise(attr, top);
+		return;
+	}
+	begin_hooked(id);
+	TDT__POKE(fiber->task->record.stack_top, top);
+	tdt__note_run(&fiber->task->record, tdt__now(), tdt__thread.id);
+	tdt__put_link(fiber, &fiber->poll, NULL);
 }
 
 void tdt_hook_poll_start(const struct tdt_task_attr *attr)
@@ -243,7 +287,8 @@ __attribute__((noinline)) void tdt_hook_poll_start_at(const struct tdt_task_attr
 	poll_start(attr, cfa);
 }
 
-void tdt_hook_poll_end(const struct tdt_task_attr *attr)
+/* As start_otherwise(); or the poll has ended the task. */
+static __attribute__((noinline)) void end_otherwise(const struct tdt_task_attr *attr)
 {
 	uint64_t id = reported_id(attr);
 
@@ -251,12 +296,39 @@ void tdt_hook_poll_end(const struct tdt_task_attr *attr)
 		return;
 	if (tdt__thread.hooked_result == TDT_PENDING || id != tdt__thread.hooked)
 		tdt__reported_leave(id);
-	if (__builtin_expect(hooked_poll.is_recorded, 0) && id == tdt__thread.hooked)
+	if (hooked_poll.is_recorded && id == tdt__thread.hooked)
 		tdt__record_end_hooked(&hooked_poll, id, tdt__thread.hooked_result);
-	tdt__thread.hooked = 0;
-	tdt__thread.traced_end = 0;
+	end_hooked();
 	if (TDT__PROBED(task__poll__end))
 		fire(tdt_probe_task__poll__end, attr);
+}
+
+/* Whether the innermost poll of this thread is that of the task, and the task was not ended. */
+static inline bool goes_on(const struct tdt__poll *poll, uint64_t id)
+{
+	return poll != NULL && tdt__thread.hooked_result == TDT_PENDING &&
+	       poll->task->record.id == id && tdt__is_reported_task(poll->task) &&
+	       TDT__PEEK(poll->task->record.thread) == tdt__thread.id;
+}
+
+/* The usual poll calls nothing.  If a request came during it, the poll ends otherwise, too. */
+void tdt_hook_poll_end(const struct tdt_task_attr *attr)
+{
+	struct tdt__poll *poll = tdt__thread.poll;
+	uint64_t id = reported_id(attr);
+	bool usual = goes_on(poll, id) && !hooked_poll.is_recorded && !tdt__barrier_is_heavy() &&
+		     !TDT__PROBED(task__poll__end);
+
+	if (usual)
+		tdt__store_idle(poll->task);
+	atomic_signal_fence(memory_order_seq_cst); /* all of tdt__barrier_light() here */
+	if (RARELY(!usual) || RARELY(TDT__PEEK(poll->task->record.own_request) != 0)) {
+		end_otherwise(attr);
+		return;
+	}
+	tdt__thread.poll = poll->outer;
+	end_hooked();
+	tdt__leave_link(tdt__fiber_with(poll), id);
 }
 
 /* What the task ended with: of a task that ends in its poll. */
@@ -311,10 +383,9 @@ static void adopt_reported(uint64_t id, struct tdt_handle *handle)
 	if (fiber != NULL)
 		tdt__reported_remove(fiber);
 	fiber = tdt__reported_adopt(fiber, handle);
-	if (fiber != NULL && !tdt__reported_add(fiber, id))
-		tdt__reported_end(fiber, TDT_PENDING);
-	else
-		end_if_early(fiber, id);
+	if (fiber != NULL)
+		tdt__reported_add(fiber, id);
+	end_if_early(fiber, id);
 	errno = saved;
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Suspecting lost wake-ups, and taking suspicions back: see lost.h. */
 
-#include <config.h>
-
 #include "task/lost.h"
 
 #include <errno.h>
@@ -203,8 +201,7 @@ static void suspect_lost(struct tdt_registry_lost *lost, struct tdt_handle *task
 		return; /* there are as many suspicions at once as there is room for */
 	TDT__COUNT(lost);
 	lost->when = tdt__clock();
-	tdt__note_write((struct tdt__note *)(void *)&tdt__lost[i], (const void *)lost,
-			sizeof *lost);
+	tdt__note_write(&tdt__lost[i], lost, sizeof *lost);
 	if (waits)
 		tdt__request_follow(task, true);
 	tdt__barrier_heavy();
@@ -323,8 +320,7 @@ void tdt__losts_here(struct tdt__losts *losts, uint64_t now)
 	for (int i = 0; losts->lost != NULL && i < TDT__LOST; i++) {
 		uint64_t number = TDT__PEEK(tdt__lost[i].number);
 
-		n += number != 0 && tdt__note_read((struct tdt__note *)(void *)&losts->lost[n],
-						   (const void *)&tdt__lost[i],
+		n += number != 0 && tdt__note_read(&losts->lost[n], &tdt__lost[i],
 						   sizeof losts->lost[n], number);
 	}
 	tdt__losts_judge(losts, n, n, now);

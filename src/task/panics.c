@@ -57,13 +57,11 @@ static void fill_panic(struct tdt_registry_panic *panic, const struct tdt_handle
 void tdt__panic_note(const struct tdt_handle *task, const struct tdt__capture *capture)
 {
 	struct tdt_registry_panic ours = { 0 };
-	struct tdt_registry_panic *panic;
 
 	ours.number = atomic_fetch_add_explicit(&panics, 1, memory_order_relaxed) + 1;
-	panic = &tdt__panics[ours.number % TDT__PANICS];
 	fill_panic(&ours, task);
 	fill_tree(&ours, task, capture);
-	tdt__note_write((struct tdt__note *)(void *)panic, (const void *)&ours, sizeof ours);
+	tdt__note_write(&tdt__panics[ours.number % TDT__PANICS], &ours, sizeof ours);
 }
 
 static struct tdt__stacks *stacks_here(void *arg, const struct tdt_registry_tree *tree,
@@ -102,8 +100,7 @@ int tdt__panic_trace(uint64_t back, uint64_t now, struct tdt_trace **trace)
 	struct tdt_registry_panic panic;
 
 	if (back >= last || back >= TDT__PANICS ||
-	    !tdt__note_read((struct tdt__note *)(void *)&panic,
-			    (const void *)&tdt__panics[(last - back) % TDT__PANICS], sizeof panic,
+	    !tdt__note_read(&panic, &tdt__panics[(last - back) % TDT__PANICS], sizeof panic,
 			    last - back))
 		return -ESRCH;
 	*trace = tdt__past_panic(&view, &panic);

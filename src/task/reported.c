@@ -1,25 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The lists of the table, and their locking. */
 
-#include <config.h>
-
 #include "task/reported.h"
 
-#include <stdlib.h>
+#include <pthread.h>
 
-tdt__reported_list *_Atomic tdt__reported_table; /* set once, to a table that stays */
-
-static bool make_table(void)
-{
-	tdt__reported_list *lists = calloc(TDT__REPORTED_LISTS, sizeof *lists), *none = NULL;
-
-	/* Release the zeros.  Pairs with tdt__reported_list_of(). */
-	if (lists != NULL && !atomic_compare_exchange_strong_explicit(&tdt__reported_table, &none,
-								      lists, memory_order_release,
-								      memory_order_relaxed))
-		free(lists); /* another thread made one */
-	return lists != NULL;
-}
+tdt__reported_list tdt__reported_lists[TDT__REPORTED_LISTS];
 
 static struct tdt_fiber *follow_list(tdt__reported_list *link, uint64_t id)
 {
@@ -35,8 +21,9 @@ static struct tdt_fiber *follow_list(tdt__reported_list *link, uint64_t id)
  * A thread that is at another task's fiber when that is removed, and added to another list, goes on
  * there.  So if it finds nothing, it looks again under the lock.
  */
-struct tdt_fiber *tdt__reported_follow(tdt__reported_list *list, uint64_t id)
+struct tdt_fiber *tdt__reported_follow(uint64_t id)
 {
+	tdt__reported_list *list = tdt__reported_list_of(id);
 	struct tdt_fiber *fiber = follow_list(list, id);
 
 	if (fiber == NULL) {
@@ -47,16 +34,12 @@ struct tdt_fiber *tdt__reported_follow(tdt__reported_list *list, uint64_t id)
 	return fiber;
 }
 
-bool tdt__reported_add(struct tdt_fiber *fiber, uint64_t id)
+void tdt__reported_add(struct tdt_fiber *fiber, uint64_t id)
 {
-	struct tdt_fiber *next;
-	tdt__reported_list *list;
+	tdt__reported_list *list = tdt__reported_list_of(id);
+	struct tdt_fiber *next = atomic_load_explicit(list, memory_order_relaxed);
 
-	if (tdt__reported_list_of(id) == NULL && !make_table())
-		return false;
-	list = tdt__reported_list_of(id);
 	atomic_store_explicit(&fiber->reported, id, memory_order_relaxed);
-	next = atomic_load_explicit(list, memory_order_relaxed);
 	do
 		atomic_store_explicit(&fiber->next, next, memory_order_relaxed);
 	/*
@@ -66,7 +49,6 @@ bool tdt__reported_add(struct tdt_fiber *fiber, uint64_t id)
 	 */
 	while (!atomic_compare_exchange_weak_explicit(list, &next, fiber, memory_order_seq_cst,
 						      memory_order_relaxed));
-	return true;
 }
 
 /* Others may add fibers before this one meanwhile.  Under the lock, nobody else removes any. */

@@ -15,42 +15,39 @@
 
 #include "capture/fiber.h"
 
-#define TDT__REPORTED_LISTS (1u << 17) /* some 1 MiB, of which the kernel gives what is used */
+#define TDT__REPORTED_LISTS (1u << 17) /* 1 MiB, of which the kernel gives what is used */
 
 typedef struct tdt_fiber *_Atomic tdt__reported_list;
 
-/* A list for each remainder of the ids, which a runtime gives one after the other; NULL: none. */
-extern tdt__reported_list *_Atomic tdt__reported_table;
+/* A list for each remainder of the ids, which a runtime gives one after the other. */
+extern tdt__reported_list tdt__reported_lists[TDT__REPORTED_LISTS]
+    __attribute__((visibility("hidden")));
 
 static inline tdt__reported_list *tdt__reported_list_of(uint64_t id)
 {
-	/* Acquire the zeros of the table.  Pairs with make_table() in reported.c. */
-	tdt__reported_list *lists =
-		atomic_load_explicit(&tdt__reported_table, memory_order_acquire);
+	return &tdt__reported_lists[id % TDT__REPORTED_LISTS];
+}
 
-	return lists != NULL ? &lists[id % TDT__REPORTED_LISTS] : NULL;
+/* The first fiber of the list that the task is in; NULL: there is none. */
+static inline struct tdt_fiber *tdt__reported_first(uint64_t id)
+{
+	/* Acquire the fiber.  Pairs with tdt__reported_add(). */
+	return atomic_load_explicit(tdt__reported_list_of(id), memory_order_acquire);
 }
 
 /* The same as tdt__reported_find(), of a task that is not the first one of its list. */
-struct tdt_fiber *tdt__reported_follow(tdt__reported_list *list, uint64_t id);
+struct tdt_fiber *tdt__reported_follow(uint64_t id);
 
 /* The fiber of the task; NULL: there is none. */
 static inline struct tdt_fiber *tdt__reported_find(uint64_t id)
 {
-	tdt__reported_list *list = tdt__reported_list_of(id);
-	struct tdt_fiber *first;
+	struct tdt_fiber *first = tdt__reported_first(id);
+	bool found = first == NULL ||
+		     atomic_load_explicit(&first->reported, memory_order_relaxed) == id;
 
-	if (__builtin_expect(list == NULL, 0))
-		return NULL;
-	/* Acquire the fiber.  Pairs with tdt__reported_add(). */
-	first = atomic_load_explicit(list, memory_order_acquire);
-	if (first == NULL || __builtin_expect(atomic_load_explicit(&first->reported,
-								   memory_order_relaxed) == id, 1))
-		return first;
-	return tdt__reported_follow(list, id);
+	return __builtin_expect(found, 1) ? first : tdt__reported_follow(id);
 }
 
-/* Add the fiber of a task.  False: there is no memory for the table. */
-bool tdt__reported_add(struct tdt_fiber *fiber, uint64_t id);
-
+/* Add the fiber of a task, or take it out. */
+void tdt__reported_add(struct tdt_fiber *fiber, uint64_t id);
 void tdt__reported_remove(struct tdt_fiber *fiber);

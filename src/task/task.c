@@ -64,10 +64,10 @@ static void set_name(struct tdt_task_record *record, const struct tdt_task_attr 
 
 /* Make the record of a task.  NULL: no memory, and errno is set. */
 static struct tdt_handle *record_new(const struct tdt_future *child, uint32_t fiber,
-				     const struct tdt_task_attr *attr)
+				     const struct tdt_task_attr *attr, struct tdt_handle *kept)
 {
 	const struct tdt__poll *poll = tdt__thread.poll;
-	struct tdt_handle *task = tdt__registry_take();
+	struct tdt_handle *task = tdt__registry_take(kept);
 	struct tdt_task_record *record;
 	uint64_t id = attr->id, now;
 
@@ -103,7 +103,7 @@ static struct tdt_handle *record_new(const struct tdt_future *child, uint32_t fi
 	 * count.  Pairs with tdt__handle_ref_if_same().
 	 */
 	atomic_store_explicit(&task->refs, 2, memory_order_release);
-	tdt__registry_publish(task);
+	tdt__registry_publish(record);
 	return task;
 }
 
@@ -123,9 +123,12 @@ static void do_as_the_environment_says(void)
 static const struct tdt_task_attr *read_attr(struct tdt_task_attr *ours,
 					     const struct tdt_task_attr *attr)
 {
+	static const struct tdt_task_attr none = { .size = sizeof none };
 	int error;
 
-	if (attr != NULL && attr->size == sizeof *attr && attr->file_length == 0)
+	if (attr == NULL)
+		return &none;
+	if (attr->size == sizeof *attr && attr->file_length == 0)
 		return attr;
 	error = tdt__options_read(ours, sizeof *ours, attr);
 	if (error == 0)
@@ -134,7 +137,7 @@ static const struct tdt_task_attr *read_attr(struct tdt_task_attr *ours,
 }
 
 struct tdt_handle *tdt__task_new(const struct tdt_future *child, uint32_t fiber,
-				 const struct tdt_task_attr *attr)
+				 const struct tdt_task_attr *attr, struct tdt_handle *kept)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct tdt_task_attr ours;
@@ -148,7 +151,7 @@ struct tdt_handle *tdt__task_new(const struct tdt_future *child, uint32_t fiber,
 		return tdt__nothing(error);
 	if (!atomic_load_explicit(&environment_read, memory_order_acquire))
 		pthread_once(&once, do_as_the_environment_says);
-	return record_new(child, fiber, attr);
+	return record_new(child, fiber, attr, kept);
 }
 
 /* Whether task-spawn fires in tdt_hook_adopt(). */
@@ -172,7 +175,7 @@ struct tdt_traced tdt_traced_with(struct tdt_future fut, const struct tdt_task_a
 	if (fut.poll == NULL)
 		errno = EINVAL;
 	else
-		task = tdt__task_new(&fut, 0, attr);
+		task = tdt__task_new(&fut, 0, attr, NULL);
 	if (task == NULL)
 		return (struct tdt_traced){ fut, NULL };
 	if (!is_announced_later(attr))

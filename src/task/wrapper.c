@@ -132,23 +132,6 @@ __attribute__((noinline)) void tdt__task_end(struct tdt_handle *task, enum tdt__
 		tdt__panic_report(task);
 }
 
-bool tdt__task_end_unseen(struct tdt_handle *task, enum tdt__outcome outcome)
-{
-	unsigned both = 2;
-
-	/* Release and acquire as tdt__refs_drop() does: only the last one matters. */
-	if (outcome == TDT__OUTCOME_PANICKED ||
-	    !atomic_compare_exchange_strong_explicit(&task->refs, &both, 0, memory_order_acq_rel,
-						     memory_order_relaxed))
-		return false;
-	if (TDT__PEEK(task->record.state) != TDT_TASK_RECORD_ENDED) {
-		note_end(task, outcome, NULL);
-		tdt__holder_over(task);
-	}
-	tdt__handle_free(task);
-	return true;
-}
-
 static inline tdt_poll_t finish_poll(struct tdt_handle *task, const struct tdt_waker *given,
 				     tdt_poll_t result, const struct tdt__capture *capture)
 {

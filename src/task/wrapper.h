@@ -18,10 +18,3 @@ void tdt__traced_drop(void *state);
  */
 void tdt__task_end(struct tdt_handle *task, enum tdt__outcome outcome,
 		   const struct tdt__capture *capture);
-
-/*
- * The same for a task without a future, to which the caller has both references, and which has not
- * panicked: if nobody else has one, so that nobody waits for its end, give its record back.  False:
- * nothing was done.
- */
-bool tdt__task_end_unseen(struct tdt_handle *task, enum tdt__outcome outcome);

@@ -144,16 +144,27 @@ static int by_suspicion(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
+/*
+ * Tasks are mostly listed nearly in order, and change little until they are sorted again: so they
+ * are inserted one by one, as long as they have few places to move.
+ */
 static void sort_list(struct tdt__findings *findings)
 {
-	size_t sorted = 1;
+	struct tdt__entry *entry = findings->entry;
+	size_t moves = 8 * findings->n;
 
-	/* When it is sorted again, it has changed little. */
-	while (sorted < findings->n &&
-	       by_suspicion(&findings->entry[sorted - 1], &findings->entry[sorted]) <= 0)
-		sorted++;
-	if (sorted < findings->n)
-		qsort(findings->entry, findings->n, sizeof findings->entry[0], by_suspicion);
+	for (size_t i = 1; i < findings->n; i++) {
+		const struct tdt__entry inserted = entry[i];
+		size_t at = i;
+
+		for (; moves > 0 && at > 0 && by_suspicion(&entry[at - 1], &inserted) > 0; at--) {
+			entry[at] = entry[at - 1];
+			moves--;
+		}
+		entry[at] = inserted;
+	}
+	if (moves == 0)
+		qsort(entry, findings->n, sizeof entry[0], by_suspicion);
 }
 
 bool tdt__findings_sort(struct tdt__findings *findings)

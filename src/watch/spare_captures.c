@@ -62,8 +62,6 @@ static void free_spare(uint32_t index)
 				 memory_order_release);
 }
 
-/* --- The poller's side ------------------------------------------------------ */
-
 struct tdt__capture *tdt__spare_take(void)
 {
 	for (uint32_t word = 0; word < MANY / WORD_BITS; word++) {
@@ -100,8 +98,6 @@ void tdt__spare_give(struct tdt__capture *capture)
 	clear_spare(capture);
 	free_spare(spare->index);
 }
-
-/* --- The ticker's side -------------------------------------------------------- */
 
 void tdt__spare_know(struct tdt__walk *walk)
 {

@@ -6,90 +6,18 @@
 .PHONY: fuzz fuzz-here
 
 fuzz_door = tests/fuzz/fuzz_door.c tests/fuzz/fuzz.h
-fuzz_symbolize = tests/fuzz/fuzz_symbolize.c tests/fuzz/fuzz.h
-fuzz_environment = tests/fuzz/fuzz_environment.c tests/fuzz/fuzz.h \
-	cli/apart.c \
-	cli/apart.h \
-	cli/bound.c \
-	cli/bound.h \
-	cli/named.c \
-	cli/option_table.c \
-	cli/options.c \
-	cli/options.h \
-	cli/outside.c \
-	cli/print.c \
-	cli/program.c \
-	cli/program.h \
-	cli/read_dump.c \
-	cli/read_json.c \
-	cli/read_json.h \
-	cli/read_parts.c \
-	cli/read_parts.h \
-	cli/record_write.c \
-	cli/recordings.c \
-	cli/recordings.h
-fuzz_json = tests/fuzz/fuzz_json.c tests/fuzz/fuzz.h \
-	cli/compare.c \
-	cli/compare.h \
-	cli/diff_print.c \
-	cli/stacks.c \
-	cli/stacks.h \
-	cli/text_table.c \
-	cli/text_table.h \
-	cli/read_dump.c \
-	cli/read_json.c \
-	cli/read_json.h \
-	cli/read_parts.c \
-	cli/read_parts.h
+fuzz_environment = tests/fuzz/fuzz_environment.c tests/fuzz/fuzz.h
+fuzz_json = tests/fuzz/fuzz_json.c tests/fuzz/fuzz.h
 fuzz_core_image = tests/fuzz/core_image.c tests/fuzz/core_image.h
 fuzz_reader = tests/fuzz/fuzz_reader.c tests/fuzz/fuzz.h $(fuzz_core_image)
-fuzz_ustack = tests/fuzz/fuzz_ustack.c tests/fuzz/fuzz.h \
-	cli/join.c \
-	cli/join.h \
-	cli/join_print.c \
-	cli/option_table.c \
-	cli/options.c \
-	cli/options.h \
-	cli/program.c \
-	cli/program.h \
-	cli/ustack.c \
-	cli/ustack.h \
-	cli/read_dump.c \
-	cli/read_json.c \
-	cli/read_json.h \
-	cli/read_parts.c \
-	cli/read_parts.h
-fuzz_recording = tests/fuzz/fuzz_recording.c tests/fuzz/fuzz.h tree-printer/otlp.c
-fuzz_serve = tests/fuzz/fuzz_serve.c tests/fuzz/fuzz.h \
-	cli/apart.c \
-	cli/apart.h \
-	cli/bound.c \
-	cli/bound.h \
-	cli/serve.h
-fuzz_top = tests/fuzz/fuzz_top.c tests/fuzz/fuzz.h $(fuzz_core_image) \
-	cli/apart.c \
-	cli/apart.h \
-	cli/bound.c \
-	cli/bound.h \
-	cli/option_table.c \
-	cli/options.c \
-	cli/options.h \
-	cli/outside.c \
-	cli/program.c \
-	cli/program.h \
-	cli/tdt.h \
-	cli/top_lines.c \
-	cli/top_lines.h \
-	cli/top_look.c \
-	cli/top_look.h \
-	cli/top_places.c \
-	cli/top_press.c \
-	cli/top_round.c \
-	cli/top_round.h \
-	cli/top_screen.c \
-	cli/top_screen.h
+fuzz_recording = tests/fuzz/fuzz_recording.c tests/fuzz/fuzz.h
+fuzz_serve = tests/fuzz/fuzz_serve.c tests/fuzz/fuzz.h
+fuzz_symbolize = tests/fuzz/fuzz_symbolize.c tests/fuzz/fuzz.h
+fuzz_top = tests/fuzz/fuzz_top.c tests/fuzz/fuzz.h $(fuzz_core_image)
+fuzz_ustack = tests/fuzz/fuzz_ustack.c tests/fuzz/fuzz.h
 fuzz_cflags = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(JANSSON_CFLAGS) $(LIBDW_CFLAGS)
 fuzz_libs = libtdt-core.la $(JANSSON_LIBS) $(IBERTY_LIBS)
+fuzz_cli = cli/libcli.a libtdt-reader.la $(fuzz_libs)
 
 check_PROGRAMS += \
 	tests/fuzz/replay_door \
@@ -106,28 +34,28 @@ tests_fuzz_replay_door_CFLAGS = $(fuzz_cflags)
 tests_fuzz_replay_door_LDADD = $(fuzz_libs)
 tests_fuzz_replay_environment_SOURCES = tests/fuzz/replay.c $(fuzz_environment)
 tests_fuzz_replay_environment_CFLAGS = $(fuzz_cflags)
-tests_fuzz_replay_environment_LDADD = libtdt-reader.la $(fuzz_libs)
+tests_fuzz_replay_environment_LDADD = $(fuzz_cli)
 tests_fuzz_replay_json_SOURCES = tests/fuzz/replay.c $(fuzz_json)
 tests_fuzz_replay_json_CFLAGS = $(fuzz_cflags)
-tests_fuzz_replay_json_LDADD = $(fuzz_libs)
+tests_fuzz_replay_json_LDADD = $(fuzz_cli)
 tests_fuzz_replay_reader_SOURCES = tests/fuzz/replay.c $(fuzz_reader)
 tests_fuzz_replay_reader_CFLAGS = $(fuzz_cflags)
 tests_fuzz_replay_reader_LDADD = libtdt-reader.la $(fuzz_libs)
 tests_fuzz_replay_recording_SOURCES = tests/fuzz/replay.c $(fuzz_recording)
 tests_fuzz_replay_recording_CFLAGS = $(fuzz_cflags)
-tests_fuzz_replay_recording_LDADD = libtdt-reader.la $(fuzz_libs)
+tests_fuzz_replay_recording_LDADD = $(fuzz_cli)
 tests_fuzz_replay_serve_SOURCES = tests/fuzz/replay.c $(fuzz_serve)
 tests_fuzz_replay_serve_CFLAGS = $(fuzz_cflags)
-tests_fuzz_replay_serve_LDADD = $(fuzz_libs)
+tests_fuzz_replay_serve_LDADD = $(fuzz_cli)
 tests_fuzz_replay_symbolize_SOURCES = tests/fuzz/replay.c $(fuzz_symbolize)
 tests_fuzz_replay_symbolize_CFLAGS = $(fuzz_cflags)
 tests_fuzz_replay_symbolize_LDADD = $(fuzz_libs)
 tests_fuzz_replay_top_SOURCES = tests/fuzz/replay.c $(fuzz_top)
 tests_fuzz_replay_top_CFLAGS = $(fuzz_cflags)
-tests_fuzz_replay_top_LDADD = libtdt-reader.la $(fuzz_libs)
+tests_fuzz_replay_top_LDADD = $(fuzz_cli)
 tests_fuzz_replay_ustack_SOURCES = tests/fuzz/replay.c $(fuzz_ustack)
 tests_fuzz_replay_ustack_CFLAGS = $(fuzz_cflags)
-tests_fuzz_replay_ustack_LDADD = $(fuzz_libs)
+tests_fuzz_replay_ustack_LDADD = $(fuzz_cli)
 dist_check_SCRIPTS += tests/outside/fuzz.sh
 
 # With libFuzzer, which only Clang has.
@@ -150,11 +78,11 @@ tests_fuzz_fuzz_door_LDADD = $(fuzz_libs)
 tests_fuzz_fuzz_environment_SOURCES = $(fuzz_environment)
 tests_fuzz_fuzz_environment_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_environment_LDFLAGS = -fsanitize=fuzzer
-tests_fuzz_fuzz_environment_LDADD = libtdt-reader.la $(fuzz_libs)
+tests_fuzz_fuzz_environment_LDADD = $(fuzz_cli)
 tests_fuzz_fuzz_json_SOURCES = $(fuzz_json)
 tests_fuzz_fuzz_json_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_json_LDFLAGS = -fsanitize=fuzzer
-tests_fuzz_fuzz_json_LDADD = $(fuzz_libs)
+tests_fuzz_fuzz_json_LDADD = $(fuzz_cli)
 tests_fuzz_fuzz_reader_SOURCES = $(fuzz_reader)
 tests_fuzz_fuzz_reader_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_reader_LDFLAGS = -fsanitize=fuzzer
@@ -162,11 +90,11 @@ tests_fuzz_fuzz_reader_LDADD = libtdt-reader.la $(fuzz_libs)
 tests_fuzz_fuzz_recording_SOURCES = $(fuzz_recording)
 tests_fuzz_fuzz_recording_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_recording_LDFLAGS = -fsanitize=fuzzer
-tests_fuzz_fuzz_recording_LDADD = libtdt-reader.la $(fuzz_libs)
+tests_fuzz_fuzz_recording_LDADD = $(fuzz_cli)
 tests_fuzz_fuzz_serve_SOURCES = $(fuzz_serve)
 tests_fuzz_fuzz_serve_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_serve_LDFLAGS = -fsanitize=fuzzer
-tests_fuzz_fuzz_serve_LDADD = $(fuzz_libs)
+tests_fuzz_fuzz_serve_LDADD = $(fuzz_cli)
 tests_fuzz_fuzz_symbolize_SOURCES = tests/fuzz/mutate_elf.c $(fuzz_symbolize)
 tests_fuzz_fuzz_symbolize_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_symbolize_LDFLAGS = -fsanitize=fuzzer
@@ -174,11 +102,11 @@ tests_fuzz_fuzz_symbolize_LDADD = $(fuzz_libs)
 tests_fuzz_fuzz_top_SOURCES = $(fuzz_top)
 tests_fuzz_fuzz_top_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_top_LDFLAGS = -fsanitize=fuzzer
-tests_fuzz_fuzz_top_LDADD = libtdt-reader.la $(fuzz_libs)
+tests_fuzz_fuzz_top_LDADD = $(fuzz_cli)
 tests_fuzz_fuzz_ustack_SOURCES = $(fuzz_ustack)
 tests_fuzz_fuzz_ustack_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_ustack_LDFLAGS = -fsanitize=fuzzer
-tests_fuzz_fuzz_ustack_LDADD = $(fuzz_libs)
+tests_fuzz_fuzz_ustack_LDADD = $(fuzz_cli)
 
 SECONDS = 60
 

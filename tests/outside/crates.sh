@@ -110,7 +110,8 @@ tokios_own()
 # shellcheck disable=SC2317 # called by claim
 packaged()
 {
-	./package.sh "$source" &&
+	address=https://tdt.example/
+	REPOSITORY=$address ./package.sh "$source" &&
 		cargo package -q --allow-dirty -p tdt-sys &&
 		rm -rf "$registry/tdt-sys-0.1.0" &&
 		tar -C "$registry" -xzf "$kept/target/package/tdt-sys-0.1.0.crate" &&
@@ -118,7 +119,8 @@ packaged()
 		cargo package -q --allow-dirty --no-verify -p tdt &&
 		tar -tzf "$kept/target/package/tdt-sys-0.1.0.crate" >"$tmp/files" &&
 		tar -tzf "$kept/target/package/tdt-0.1.0.crate" >>"$tmp/files" &&
-		test "$(grep -c /LICENSE- "$tmp/files")" = 4
+		test "$(grep -c /LICENSE- "$tmp/files")" = 4 &&
+		test "$(grep -l "^repository = \"$address\"" */Cargo.toml | wc -l)" = 2
 }
 
 # A program of nothing but the two packages, far from the repository.

@@ -580,4 +580,51 @@ for program in echo-server echo-client; do
 done
 claim "echo-server: no address" fails 1 "example.com: Invalid argument" \
 	"$top_builddir/demo/echo-server" --host=example.com
+# --- The server of docs/runtimes.md ---
+
+start_server()
+{
+	: >"$tmp/out"
+	"$top_builddir/demo/server" 0 >"$tmp/out" 2>"$tmp/err" &
+	server=$!
+	within '^listening at' "$tmp/out" && port=$(sed -n 's/^listening at port //p' "$tmp/out")
+}
+
+# fetch FILE: its bytes come, and then the end.
+fetch()
+{
+	timeout 120 bash -c 'exec 3<>"/dev/tcp/127.0.0.1/$0" && echo "$1" >&3 && cat <&3' "$port" \
+		"$1" >"$tmp/fetched"
+	cmp "$1" "$tmp/fetched"
+}
+
+# ends_what_it_began: a request that has begun is served after SIGTERM, before the server ends.
+ends_what_it_began()
+{
+	mkfifo "$tmp/slow"
+	timeout 120 bash -c 'exec 3<>"/dev/tcp/127.0.0.1/$0" && echo "$1" >&3 && cat <&3' "$port" \
+		"$tmp/slow" >"$tmp/fetched" &
+	client=$!
+	exec 4>"$tmp/slow" # once the server reads it
+	kill -TERM "$server"
+	wait_until refused
+	echo done >&4
+	exec 4>&-
+	client_ends 0 && stop && grep -qx done "$tmp/fetched"
+}
+
+refused()
+{
+	! bash -c 'exec 3<>"/dev/tcp/127.0.0.1/$0"' "$port" 2>/dev/null
+}
+
+claim "the server of the manual starts" start_server
+if command -v bash >/dev/null; then
+	claim "it sends a file" fetch "$top_srcdir/LICENSE-MIT"
+	claim "at SIGTERM it ends what it has begun, and then itself" ends_what_it_began
+else
+	skip "it sends a file" "there is no bash"
+	claim "it ends" stop
+fi
+
 plan

@@ -5,7 +5,6 @@ check_PROGRAMS += tests/outside/descriptors
 tests_outside_descriptors_SOURCES = tests/outside/descriptors.c
 tests_outside_descriptors_LDADD = libtdt.la
 
-check_PROGRAMS += tests/outside/busy
 tests_outside_busy_SOURCES = tests/outside/busy.c
 tests_outside_busy_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
 tests_outside_busy_LDADD = libtdt.la -lpthread
@@ -16,33 +15,26 @@ tests_outside_symbolize_pcs_SOURCES = tests/outside/symbolize_pcs.c tests/lib/se
 tests_outside_symbolize_pcs_CFLAGS = $(AM_CFLAGS) $(LIBDW_CFLAGS)
 tests_outside_symbolize_pcs_LDADD = libtdt-core.la
 
-check_PROGRAMS += tests/outside/probed
 tests_outside_probed_SOURCES = tests/outside/probed.c tests/lib/must.h
 tests_outside_probed_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
 tests_outside_probed_LDADD = libtdt.la -lpthread
 
-check_PROGRAMS += tests/outside/patched
 tests_outside_patched_SOURCES = tests/outside/patched.c tests/lib/must.h
 tests_outside_patched_CFLAGS = $(AM_CFLAGS)
 tests_outside_patched_LDADD = libtdt-core.la
 
 # Made recordings as Perfetto traces.
-check_PROGRAMS += tests/outside/make_trace
 tests_outside_make_trace_SOURCES = tests/outside/make_trace.c $(tests_recording_maker)
 tests_outside_make_trace_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS)
 tests_outside_make_trace_LDADD = libtdt-core.la
 
 # A program whose recording is looked at, and that knows what it did; and one of traces.
-if RUNTIME
-check_PROGRAMS += tests/outside/traced
 tests_outside_traced_SOURCES = tests/outside/traced.c tests/lib/at_rest.h tests/lib/must.h
 tests_outside_traced_CFLAGS = $(AM_CFLAGS)
 tests_outside_traced_LDADD = $(tests_rt)
-check_PROGRAMS += tests/outside/recorded
 tests_outside_recorded_SOURCES = tests/outside/recorded.c tests/lib/must.h
 tests_outside_recorded_CFLAGS = $(AM_CFLAGS)
 tests_outside_recorded_LDADD = libtdt-rt.la libtdt.la -lpthread
-endif
 
 # A program at the leaves of the library.
 if RUNTIME
@@ -53,7 +45,6 @@ tests_outside_leaves_LDADD = libtdt-rt.la libtdt.la -lpthread
 endif
 
 # All that the library does, for strace to look at.
-check_PROGRAMS += tests/outside/syscalls
 tests_outside_syscalls_SOURCES = tests/outside/syscalls.c $(tests_visitor)
 tests_outside_syscalls_CFLAGS = $(AM_CFLAGS)
 tests_outside_syscalls_LDADD = libtdt.la -ldl -lpthread
@@ -79,9 +70,8 @@ tests_outside_spans_LDADD = libtdt.la -lpthread
 
 # Benchmarks, and what looks at what they print.  With sanitizers they make long runs, and no
 # figures.
-check_PROGRAMS += bench/compare
 if !SANITIZED
-check_PROGRAMS += $(BENCHES) tests/outside/bench_line
+check_PROGRAMS += $(BENCHES) bench/compare tests/outside/bench_line
 dist_check_SCRIPTS += tests/outside/bench.sh
 endif
 tests_outside_bench_line_SOURCES = tests/outside/bench_line.c
@@ -278,12 +268,24 @@ dist_check_SCRIPTS += \
 	tests/outside/fences.sh \
 	tests/outside/fiber_core.sh \
 	tests/outside/fold.sh \
+	tests/outside/gdb_script.sh \
+	tests/outside/registry.sh \
 	tests/outside/rust.sh \
 	tests/outside/stripped.sh \
 	tests/outside/switch.sh \
 	tests/outside/syscalls.sh \
 	tests/outside/unwinder.sh \
 	tests/outside/warm.sh
+# Programs for these alone.
+check_PROGRAMS += \
+	tests/outside/busy \
+	tests/outside/make_trace \
+	tests/outside/patched \
+	tests/outside/probed \
+	tests/outside/syscalls
+if RUNTIME
+check_PROGRAMS += tests/outside/recorded tests/outside/traced
+endif
 endif
 
 dist_check_SCRIPTS += \
@@ -301,11 +303,9 @@ dist_check_SCRIPTS += \
 	tests/outside/crates_race.sh \
 	tests/outside/damaged_dwarf.sh \
 	tests/outside/demo.sh \
-	tests/outside/gdb_script.sh \
 	tests/outside/help.sh \
 	tests/outside/join_ustack.sh \
 	tests/outside/evolve.sh \
-	tests/outside/registry.sh \
 	tests/outside/summary.sh \
 	tests/outside/symbolize_variants.sh \
 	tests/outside/tdt_bt.sh \

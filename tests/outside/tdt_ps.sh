@@ -444,7 +444,7 @@ true_of_their_ids()
 }
 
 looks=40
-test "${TDT_TEST_FULL-}" != 1 || looks=1000
+test "${TDT_TEST_FULL-}" != 1 || looks=300
 
 # look_often: so many times, and until some tasks were there that come and go.
 look_often()

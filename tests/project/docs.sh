@@ -106,6 +106,19 @@ states_size()
 }
 claim "the manual, and only the manual, says how large a record is" states_size
 
+# --- The server ---
+
+# shows_server: docs/runtimes.md has all of demo/server.c.
+shows_server()
+{
+	awk '/^```/ { inside = 0 } inside; /^```c$/ && server { inside = 1 }
+		/^#/ { server = $0 == "### A server" }' "$top_srcdir/docs/runtimes.md" \
+		>"$tmp/shown"
+	sed 1d "$top_srcdir/demo/server.c" | expand >"$tmp/server"
+	diff -u "$tmp/server" "$tmp/shown"
+}
+claim "docs/runtimes.md shows the server" shows_server
+
 # --- The picture ---
 
 printf '1 < \033[1mtwo\033[0m \303\227\n' |

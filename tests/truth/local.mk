@@ -1,10 +1,14 @@
-# SPDX-License-Identifier: Apache-2.0 OR MIT Random programs, whose trees are compared with what is
-# true of them (tests/truth/README): `make check-truth`.  The programs that are kept are tests, too
-# (tests/outside/truth.sh).
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Random programs, whose trees are compared with what is true of them (tests/truth/README): `make
+# check-truth`.  The programs that are kept are tests, too (tests/outside/truth.sh).  They are
+# compiled without a sanitizer.
 
 .PHONY: check-truth
 
+if !SANITIZED
 check_PROGRAMS += tests/truth/generate tests/truth/generate_cxx tests/truth/step
+dist_check_SCRIPTS += tests/outside/truth.sh
+endif
 tests_truth_generate_SOURCES = tests/truth/generate.c tests/truth/random.h
 tests_truth_generate_CFLAGS = $(AM_CFLAGS)
 tests_truth_generate_LDADD =
@@ -15,7 +19,6 @@ tests_truth_step_SOURCES = tests/truth/step.c tests/truth/step.h tests/lib/must.
 tests_truth_step_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_truth_step_CFLAGS = $(AM_CFLAGS)
 tests_truth_step_LDADD =
-dist_check_SCRIPTS += tests/outside/truth.sh
 
 check-truth: libtdt.la tdt tests/truth/generate tests/truth/generate_cxx tests/truth/step
 	@top_srcdir='$(abs_top_srcdir)'; top_builddir='$(abs_top_builddir)'; AWK='$(AWK)'; \

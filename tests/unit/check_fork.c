@@ -262,7 +262,6 @@ TEST(a_poll_that_forks_answers_on_both_sides)
 {
 	pid_t child;
 	struct task task;
-	int status;
 
 	task_init(&task, fork_in_poll, &child);
 	capture_and_name(&task);
@@ -270,8 +269,7 @@ TEST(a_poll_that_forks_answers_on_both_sides)
 	task_fini(&task);
 	if (child == 0)
 		_exit(0);
-	waitpid(child, &status, 0);
-	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(child_status(child), 0);
 }
 
 /* A task, its runtime's waker, and whether it was polled. */

@@ -259,22 +259,16 @@ tests_unit_recording_check_durations_LDADD = $(tests_memory) $(on_core)
 # tree-printer/
 
 tests_unit_tree_printer_check_dump_cost_LDADD = $(tests_memory) $(on_lib)
-tests_unit_tree_printer_check_dump_json_SOURCES = \
-	tests/unit/tree-printer/check_dump_json.c cli/read_dump.c cli/read_json.c \
-	cli/read_parts.c
 tests_unit_tree_printer_check_dump_json_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
-tests_unit_tree_printer_check_dump_json_LDADD = $(tests_memory) $(on_core) $(JANSSON_LIBS)
+tests_unit_tree_printer_check_dump_json_LDADD = \
+	$(tests_memory) cli/libcli.a $(on_core) $(JANSSON_LIBS)
 tests_unit_tree_printer_check_dump_text_LDADD = $(tests_memory) $(on_lib)
 tests_unit_tree_printer_check_summary_forms_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
 tests_unit_tree_printer_check_summary_forms_LDADD = $(tests_memory) $(on_core) $(JANSSON_LIBS)
 tests_unit_tree_printer_check_fold_LDADD = $(tests_memory) $(on_core)
-tests_unit_tree_printer_check_json_SOURCES = \
-	tests/unit/tree-printer/check_json.c cli/read_dump.c cli/read_json.c cli/read_parts.c
 tests_unit_tree_printer_check_json_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
-tests_unit_tree_printer_check_json_LDADD = $(tests_memory) $(on_core) $(JANSSON_LIBS)
-tests_unit_tree_printer_check_otlp_SOURCES = \
-	tests/unit/tree-printer/check_otlp.c tree-printer/otlp.c
-tests_unit_tree_printer_check_otlp_LDADD = $(tests_memory) $(on_core)
+tests_unit_tree_printer_check_json_LDADD = $(tests_memory) cli/libcli.a $(on_core) $(JANSSON_LIBS)
+tests_unit_tree_printer_check_otlp_LDADD = $(tests_memory) cli/libcli.a $(on_core)
 tests_unit_tree_printer_check_perfetto_CFLAGS = $(tests_cflags) $(ZLIB_CFLAGS)
 tests_unit_tree_printer_check_perfetto_LDADD = $(tests_memory) $(on_core) $(ZLIB_LIBS)
 tests_unit_tree_printer_check_print_LDADD = $(tests_memory) $(on_lib)
@@ -282,43 +276,21 @@ tests_unit_tree_printer_check_text_LDADD = $(on_lib)
 
 # cli/
 
-tests_unit_cli_check_apart_SOURCES = tests/unit/cli/check_apart.c cli/apart.c cli/bound.c
-tests_unit_cli_check_apart_LDADD = $(on_nothing)
-tests_unit_cli_check_metrics_page_SOURCES = tests/unit/cli/check_metrics_page.c cli/metrics_page.c
-tests_unit_cli_check_options_SOURCES = \
-	tests/unit/cli/check_options.c cli/option_table.c cli/options.c cli/program.c
-tests_unit_cli_check_post_SOURCES = tests/unit/cli/check_post.c cli/post.c
-tests_unit_cli_check_post_LDADD = $(on_nothing)
-tests_unit_cli_check_report_page_SOURCES = \
-	tests/unit/cli/check_report_page.c cli/read_dump.c cli/read_json.c cli/read_parts.c \
-	cli/report_page.c cli/report_redact.c
+tests_unit_cli_check_apart_LDADD = cli/libcli.a $(on_core)
+tests_unit_cli_check_metrics_page_LDADD = cli/libcli.a $(on_core)
+tests_unit_cli_check_options_LDADD = cli/libcli.a $(on_core)
+tests_unit_cli_check_text_table_LDADD = cli/libcli.a $(on_core)
+tests_unit_cli_check_compare_LDADD = $(tests_memory) cli/libcli.a $(on_core)
+tests_unit_cli_check_serve_LDADD = cli/libcli.a $(on_core)
+tests_unit_cli_check_metered_LDADD = $(tests_memory) cli/libcli.a $(on_core)
+tests_unit_cli_check_pieces_LDADD = cli/libcli.a $(on_core)
+tests_unit_cli_check_post_LDADD = cli/libcli.a $(on_core)
 tests_unit_cli_check_report_page_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
-tests_unit_cli_check_report_page_LDADD = $(on_core) $(JANSSON_LIBS)
-$(tests_unit_cli_check_report_page_OBJECTS): cli/report.inc
-tests_unit_cli_check_text_table_SOURCES = tests/unit/cli/check_text_table.c cli/text_table.c
-tests_unit_cli_check_text_table_LDADD = $(on_core)
-tests_unit_cli_check_compare_SOURCES = tests/unit/cli/check_compare.c cli/compare.c
-tests_unit_cli_check_compare_LDADD = $(tests_memory) $(on_core)
-tests_unit_cli_check_metered_SOURCES = tests/unit/cli/check_metered.c cli/metered.c
-tests_unit_cli_check_metered_LDADD = $(tests_memory) $(on_core)
-tests_unit_cli_check_pieces_SOURCES = \
-	tests/unit/cli/check_pieces.c cli/apart.c cli/bound.c cli/pieces.c
-tests_unit_cli_check_pieces_LDADD = $(on_nothing)
-tests_unit_cli_check_task_groups_SOURCES = \
-	tests/unit/cli/check_task_groups.c cli/metrics_page.c cli/task_groups.c
-tests_unit_cli_check_task_groups_LDADD = $(tests_memory) $(on_core)
-tests_unit_cli_check_serve_SOURCES = \
-	tests/unit/cli/check_serve.c cli/apart.c cli/bound.c cli/serve.c
-tests_unit_cli_check_serve_LDADD = $(on_nothing)
-tests_unit_cli_check_two_profiles_SOURCES = \
-	tests/unit/cli/check_two_profiles.c cli/read_dump.c cli/read_json.c cli/read_parts.c \
-	cli/stacks.c cli/text_table.c
+tests_unit_cli_check_report_page_LDADD = cli/libcli.a $(on_core) $(JANSSON_LIBS)
+tests_unit_cli_check_task_groups_LDADD = $(tests_memory) cli/libcli.a $(on_core)
 tests_unit_cli_check_two_profiles_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
-tests_unit_cli_check_two_profiles_LDADD = $(tests_memory) $(on_core) $(JANSSON_LIBS)
-tests_unit_cli_check_top_SOURCES = \
-	tests/unit/cli/check_top.c cli/top_lines.c cli/top_press.c cli/top_round.c \
-	cli/top_screen.c
-tests_unit_cli_check_top_LDADD = $(tests_memory) $(on_core)
+tests_unit_cli_check_two_profiles_LDADD = $(tests_memory) cli/libcli.a $(on_core) $(JANSSON_LIBS)
+tests_unit_cli_check_top_LDADD = $(tests_memory) cli/libcli.a $(on_core)
 
 # reader/
 
@@ -327,9 +299,8 @@ tests_unit_reader_check_entered_LDADD = $(on_reader)
 tests_unit_reader_check_history_LDADD = $(tests_memory) $(on_reader)
 tests_unit_reader_check_images_LDADD = $(on_reader)
 tests_unit_reader_check_last_states_LDADD = $(tests_memory) $(on_reader)
-tests_unit_reader_check_profile_SOURCES = tests/unit/reader/check_profile.c tree-printer/pprof.c
 tests_unit_reader_check_profile_CFLAGS = $(tests_cflags) $(ZLIB_CFLAGS)
-tests_unit_reader_check_profile_LDADD = $(tests_memory) $(on_reader) $(ZLIB_LIBS)
+tests_unit_reader_check_profile_LDADD = $(tests_memory) cli/libcli.a $(on_reader) $(ZLIB_LIBS)
 tests_unit_reader_check_profile_sum_LDADD = $(on_reader) -lm
 tests_unit_reader_check_reader_LDADD = $(tests_memory) $(on_reader)
 tests_unit_reader_check_recorded_LDADD = $(tests_memory) $(on_reader)
@@ -484,7 +455,7 @@ tests_unit_dump_check_snapshot_rt_LDADD = $(on_rt)
 # src/runtime/
 
 tests_unit_runtime_check_blocking_LDFLAGS = \
-	-Wl,--wrap=pthread_create -Wl,--wrap=pthread_cond_timedwait
+	-Wl,--wrap=pthread_create -Wl,--wrap=pthread_cond_clockwait
 tests_unit_runtime_check_blocking_LDADD = $(tests_memory) $(on_rt_core)
 tests_unit_runtime_check_driver_LDFLAGS = -Wl,--wrap=pthread_create
 tests_unit_runtime_check_driver_LDADD = $(tests_memory) $(on_rt_core)

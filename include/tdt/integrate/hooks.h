@@ -135,7 +135,7 @@ void tdt_task_woken(struct tdt_handle *handle);
  * fires once.
  *
  * Cost: while no tracer is attached and the recorder does not run, the two calls around a poll take
- * some 12 ns, of which 5 are the coarse clock's (tdt_worker_now()).  Without memory for a record
+ * some 13 ns, of which 5 are the coarse clock's (tdt_worker_now()).  Without memory for a record
  * the task has none until its next poll.  NULL, or an id of 0, does nothing.  The first
  * tdt_hook_spawn() starts the library, as tdt_traced_with() does.  Any thread; not in a signal
  * handler.
@@ -323,6 +323,16 @@ void tdt_leaf_waits_on_lock(const struct tdt_lock *lock, const char *name);
  * stand still.
  */
 void tdt_worker_now(uint64_t monotonic_ns);
+
+/*
+ * Return memory of TDT_HANDLE_ROOM bytes for the runtime's own task, beside the record of `handle`
+ * and aligned for pointers, so that a runtime need not allocate it.  There is one such room for
+ * each traced task.  It belongs to the runtime that polls the task for as long as that holds a
+ * reference of the handle, or the future.  What lies in it at first is of any value.  NULL gives
+ * NULL.  Any thread.
+ */
+#define TDT_HANDLE_ROOM 104
+void *tdt_handle_room(struct tdt_handle *handle);
 
 /*
  * Move the ids that the library picks to `first` and above.  This call is for a runtime that has

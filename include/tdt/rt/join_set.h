@@ -6,6 +6,8 @@
  * A set of tasks on libtdt-rt (tdt/rt/runtime.h), to wait for any of them, for all, or to abort
  * them.  A server that serves each connection in a task of its own, and stops in order:
  *
+ *	tdt_join_set_forget(server->requests);                          // once: see there
+ *	...
  *	tdt_join_set_go(server->requests, serve(tcp), TDT_TASK_ATTR(.name = "request"));
  *	...
  *	server->drain = tdt_join_set_wait(server->requests);            // after the last accept
@@ -36,6 +38,13 @@ struct tdt_join_set *tdt_join_set_new(struct tdt_rt *rt);
  * tdt_mutex_set_name() does.
  */
 int tdt_join_set_set_name(struct tdt_join_set *set, const char *name);
+
+/*
+ * Have the set forget each task that ends from now on.  Otherwise it keeps the outcome, and some
+ * 600 bytes, of each until tdt_join_set_next() or tdt_join_set_wait() takes it out.  NULL does
+ * nothing.  Any thread.
+ */
+void tdt_join_set_forget(struct tdt_join_set *set);
 
 /*
  * Spawn `fut` into the set, as tdt_rt_go() does: the call takes `fut` over, also if it fails.

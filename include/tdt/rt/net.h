@@ -114,11 +114,11 @@ struct tdt_future tdt_tcp_accept(struct tdt_tcp_listener *listener, struct tdt_t
  * If `host` is not an address, it is a name, which getaddrinfo(3) looks up on a blocking thread
  * (tdt/rt/blocking.h).  Meanwhile the caller waits for that job, a task named "looking up
  * db.example.org".  Dropping the future does not stop the job, which owns what it needs, and
- * tdt_rt_free() waits for it.  Then the
- * addresses are tried in their order, one after the other, until one accepts; if none does, the
- * error is that of the last.  tdt_timeout_ms() limits how long all this takes.  Further errors are
- * then -ENOENT (there is no such name, or it has no address), -EAGAIN (name servers do not answer,
- * or no thread could be started), -EIO (they fail), -ENOMEM, or what errno was for EAI_SYSTEM.
+ * tdt_rt_free() waits for it.  Then the addresses are tried in their order, one after the other,
+ * until one accepts; if none does, the error is that of the last.  tdt_timeout_ms() limits how long
+ * all this takes.  Further errors are then -ENOENT (there is no such name, or it has no address),
+ * -EAGAIN (name servers do not answer, or no thread could be started), -EIO (they fail), -ENOMEM,
+ * or what errno was for EAI_SYSTEM.
  *
  * Returns TDT_FUTURE_NONE and sets errno: EINVAL (a pointer is NULL, `host` is empty, or the path
  * of a Unix socket is empty or too long), ENOMEM.

@@ -562,7 +562,7 @@ TEST(other_threads_may_wake_and_drop_them_while_they_are_counted)
 	seed = seed_of_run();
 	for (uintptr_t i = 0; i < HANDS; i++)
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, use_wakers, (void *)i), 0);
-	for (int i = 0; i < 3000; i++) {
+	for (unsigned i = times_here(3000); i > 0; i--) {
 		struct tdt_trace *trace = NULL;
 		int error;
 		struct tdt_future requester = tdt_backtrace_async(traced.handle, NULL, &trace,

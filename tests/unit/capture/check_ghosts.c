@@ -311,7 +311,7 @@ TEST(request_after_request_takes_no_more_clones)
 	unsigned n = 0;
 
 	start(joined(pass(&first), pass(&second)));
-	for (int request = 0; request < 2000; request++) {
+	for (unsigned request = times_here(2000); request > 0; request--) {
 		unsigned i = 0;
 
 		ck_assert_uint_eq(leaves_asked(), 1); /* the first drops its clone at once */

@@ -7,13 +7,9 @@
 
 #include <config.h>
 
-#include <signal.h>
-#include <string.h>
-
 #include "capture/capture.h"
 #include "capture/stack_pieces.h"
 #include "host/thread.h"
-#include "lib/must.h"
 #include "lib/test.h"
 #include "unwind/interrupted.h"
 

@@ -161,13 +161,10 @@ TEST(of_a_process_that_was_not_read_nothing_is_said)
 
 TEST(without_a_time_nothing_says_when_the_counting_began)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	char *text;
 
 	page.since = 0;
-	metrics_page_print(out, &pages);
-	fclose(out);
+	text = TEXT_WRITTEN(out, metrics_page_print(out, &pages));
 	ck_assert_ptr_null(strstr(text, "_created"));
 	free(text);
 }
@@ -226,13 +223,10 @@ TEST(a_clean_text_ends_where_there_is_no_room)
 
 TEST(the_names_of_bounds_are_their_values)
 {
-	char *text = NULL, *at;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	char *text, *at;
 
 	set_durations();
-	metrics_page_print(out, &pages);
-	fclose(out);
+	text = TEXT_WRITTEN(out, metrics_page_print(out, &pages));
 	at = text;
 	for (size_t i = 0; i < TDT__DURATION_BOUNDS; i++) {
 		at = strstr(at, "le=\"") + strlen("le=\"");

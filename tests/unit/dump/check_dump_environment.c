@@ -130,14 +130,6 @@ static void prints_to_stderr(void)
 	MUST(memcmp(text, "no tasks (took ", sizeof text) == 0);
 }
 
-/* Wait for a child, which has to exit with 0. */
-static void wait_for(pid_t child)
-{
-	int status;
-
-	MUST(child > 0 && waitpid(child, &status, 0) == child && status == 0);
-}
-
 static void becomes_a_daemon(void)
 {
 	pid_t child = fork();
@@ -148,7 +140,7 @@ static void becomes_a_daemon(void)
 		has_closed_everything();
 		_exit(0);
 	}
-	wait_for(child);
+	MUST(child_status(child) == 0);
 	expect_nothing();
 }
 
@@ -166,7 +158,7 @@ static void forks_with_tasks(void)
 		expect_dump(SIGUSR1, file_of(getpid()), 1);
 		_exit(0);
 	}
-	wait_for(child);
+	MUST(child_status(child) == 0);
 	expect_nothing();
 	expect_dump(SIGUSR1, file_of(getpid()), 1);
 }
@@ -299,7 +291,6 @@ static int status_of(const char *role, const char *value)
 {
 	size_t n = strcspn(value, "@");
 	char variable[2 * FOLDER_SIZE], program[PATH_MAX] = "";
-	int status = -1;
 	pid_t child;
 
 	/* Under valgrind, /proc/self/exe is another program for execl(), but not for readlink(). */
@@ -312,8 +303,7 @@ static int status_of(const char *role, const char *value)
 		execl(program, "check_dump_environment", role, NULL);
 		_exit(127);
 	}
-	waitpid(child, &status, 0);
-	return status;
+	return child_status(child);
 }
 
 #define TO_FILE "USR1:@/%p.tdt"

@@ -309,15 +309,13 @@ static void reuse_descriptors(void)
 
 TEST(no_descriptor_of_a_host_s_is_touched)
 {
-	int status = -1;
 	pid_t child = fork(); /* Check has descriptors, too */
 
 	if (child == 0) {
 		reuse_descriptors();
 		_exit(0);
 	}
-	waitpid(child, &status, 0);
-	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(child_status(child), 0);
 }
 
 /* ThreadSanitizer's runtime starts no threads in a child of a process that had several. */
@@ -342,7 +340,6 @@ static bool child_may_have_threads(void)
 
 static int in_child(void)
 {
-	int status = -1;
 	pid_t child = fork();
 
 	if (child == 0) {
@@ -359,8 +356,7 @@ static int in_child(void)
 		MUST(does(SIGUSR1, SIG_DFL));
 		_exit(0);
 	}
-	waitpid(child, &status, 0);
-	return status;
+	return child_status(child);
 }
 
 TEST(a_child_ignores_the_signal_until_it_asks_for_it)
@@ -376,7 +372,6 @@ TEST(a_child_ignores_the_signal_until_it_asks_for_it)
 
 TEST(a_child_may_be_forked_in_the_middle_of_a_dump)
 {
-	int status = -1;
 	pid_t child;
 
 	if (!child_may_have_threads())
@@ -395,8 +390,7 @@ TEST(a_child_may_be_forked_in_the_middle_of_a_dump)
 		MUST(reaches(&ended, 1));
 		_exit(0);
 	}
-	waitpid(child, &status, 0);
-	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(child_status(child), 0);
 	atomic_store(&held, false);
 	ck_assert(reaches(&ended, 2));
 }

@@ -8,7 +8,7 @@
 #include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
 
-#include "lib/options.h"
+#include "lib/request_waiting.h"
 #include "lib/rt.h"
 #include "lib/test.h"
 
@@ -93,15 +93,18 @@ static char *dump(enum tdt_print_format format)
 	return TEXT_WRITTEN(out, ck_assert_int_eq(tdt_dump_with(out, &options), 0));
 }
 
-/* The first dump that has `part`, for the caller to free. */
-static char *until_dump_says(const char *part)
+/*
+ * The first dump that has `part`, for the caller to free.  In a dump before, a task that is held up
+ * in the poll that is to answer may have its stack read instead, and no wait.
+ */
+static char *until_dump_says(const char *part, enum tdt_print_format format)
 {
-	char *text = dump(TDT_PRINT_TEXT);
+	char *text = dump(format);
 
 	while (strstr(text, part) == NULL) {
 		free(text);
 		sched_yield();
-		text = dump(TDT_PRINT_TEXT);
+		text = dump(format);
 	}
 	return text;
 }
@@ -118,10 +121,9 @@ static void expect_no_part(const char *text, const char *part)
 
 static void expect_handed_trace(struct tdt_handle *task)
 {
-	struct tdt_trace *trace = backtrace_timed(task, 50 * SECOND);
+	struct tdt_trace *trace = request_waiting(task);
 	const struct tdt_task_info *info = tdt_trace_info(trace);
 
-	ck_assert_ptr_nonnull(trace);
 	ck_assert_uint_eq(info->n_waits, 1);
 	ck_assert_uint_eq(info->waits[0]->owner, tdt_handle_id(forgetful));
 	ck_assert_uint_gt(info->waits[0]->handed_ns, 0);
@@ -140,7 +142,7 @@ TEST(a_mutex_that_was_handed_and_is_not_taken_is_a_futurelock)
 	free(text);
 	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
 	expect_handed_trace(waiter);
-	text = until_dump_says("futurelock: ");
+	text = until_dump_says("2 tasks, 1 futurelock: 2 answered", TDT_PRINT_TEXT);
 	snprintf(part, sizeof part,
 		 "futurelock: task %" PRIu64 " \"forgetful\" was handed a mutex \"accounts\" (0x",
 		 tdt_handle_id(forgetful));
@@ -151,7 +153,6 @@ TEST(a_mutex_that_was_handed_and_is_not_taken_is_a_futurelock)
 		 " ago to task %" PRIu64 " \"forgetful\", which has not taken it\n",
 		 tdt_handle_id(forgetful));
 	expect_part(text, part);
-	ck_assert_int_eq(strncmp(text, "2 tasks, 1 futurelock: ", 23), 0);
 	expect_no_part(text, "deadlock");
 	free(text);
 }
@@ -162,9 +163,7 @@ TEST(json_says_so_too)
 
 	start(false);
 	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
-	free(until_dump_says("futurelock: "));
-	text = dump(TDT_PRINT_JSON);
-	expect_part(text, "\"futurelock\":1");
+	text = until_dump_says("\"futurelock\":1", TDT_PRINT_JSON);
 	snprintf(part, sizeof part, ",\"futurelocks\":[{\"task\":%" PRIu64 ",\"waits\":1,",
 		 tdt_handle_id(forgetful));
 	expect_part(text, part);
@@ -178,8 +177,7 @@ TEST(a_task_that_waits_for_what_it_was_handed_is_a_deadlock_too)
 
 	start(true);
 	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
-	text = until_dump_says("futurelock: ");
-	expect_part(text, "not taken it: 2 waits for it hang\n");
+	text = until_dump_says("not taken it: 2 waits for it hang\n", TDT_PRINT_TEXT);
 	snprintf(part, sizeof part,
 		 "deadlock: task %" PRIu64 " \"forgetful\" waits for a mutex \"accounts\" (0x",
 		 tdt_handle_id(forgetful));
@@ -196,7 +194,7 @@ TEST(a_future_that_is_dropped_hands_the_mutex_on)
 
 	start(false);
 	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
-	free(until_dump_says("futurelock: "));
+	free(until_dump_says("futurelock: ", TDT_PRINT_TEXT));
 	tdt_future_drop(&kept);
 	kept = TDT_FUTURE_NONE;
 	/* The waiter ends, and keeps the mutex. */

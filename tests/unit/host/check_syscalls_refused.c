@@ -302,13 +302,8 @@ static void dump(int lost)
 	size_t unread = (size_t)((lost & LOST_BLOCKED) != 0) + (size_t)((lost & LOST_RUNNING) != 0);
 	struct tdt_dump_options options = { .size = sizeof options,
 					    .timeout_ns = unread == 0 ? LATE : 20 * SOON };
-	char *text = NULL, wanted[64];
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	char *text = TEXT_WRITTEN(out, MUST(tdt_dump_with(out, &options) == 0)), wanted[64];
 
-	MUST(out != NULL);
-	MUST(tdt_dump_with(out, &options) == 0);
-	MUST(fclose(out) == 0);
 	printf("# %.*s\n", (int)strcspn(text, "\n"), text);
 	MUST(strncmp(text, "4 tasks: 2 answered", 19) == 0);
 	snprintf(wanted, sizeof wanted, ", %zu running", 2 - unread);

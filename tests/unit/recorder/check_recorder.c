@@ -660,7 +660,6 @@ int test_play(int argc, char **argv)
 static int play(const char *mode, int descriptor)
 {
 	char self[PATH_MAX] = "", *arguments[] = { self, (char *)(uintptr_t)mode, NULL };
-	int status = 0;
 	pid_t child;
 
 	ck_assert_int_gt(readlink("/proc/self/exe", self, sizeof self - 1), 0);
@@ -670,8 +669,7 @@ static int play(const char *mode, int descriptor)
 		execv(self, arguments);
 		_exit(99);
 	}
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	return status;
+	return child_status(child);
 }
 
 /* What the program has written. */

@@ -333,7 +333,7 @@ CASE(records)
 
 TEST(a_record_that_is_being_made_is_no_task_yet)
 {
-	struct tdt_handle *task = tdt__registry_take();
+	struct tdt_handle *task = tdt__registry_take(NULL);
 	struct tdt_task_record copy;
 
 	ck_assert_ptr_nonnull(task);
@@ -342,7 +342,7 @@ TEST(a_record_that_is_being_made_is_no_task_yet)
 	ck_assert(!tdt__handle_ref_if_same(task, task->record.seq));
 	TDT__POKE(task->record.state, TDT_TASK_RECORD_IDLE);
 	atomic_store(&task->refs, 1);
-	tdt__registry_publish(task);
+	tdt__registry_publish(&task->record);
 	ck_assert(tdt__registry_read(task, &copy));
 	ck_assert(tdt__handle_ref_if_same(task, copy.seq));
 	tdt_handle_unref(task);
@@ -399,6 +399,26 @@ TEST(records_are_used_again, .to = 2)
 	ck_assert_uint_eq(sum.slabs, 1);
 	ck_assert_uint_eq(sum.used, BATCH);
 	ck_assert_uint_eq(sum.live, 0);
+}
+
+TEST(each_task_has_room_for_its_runtime)
+{
+	unsigned char whole[TDT_HANDLE_ROOM];
+
+	for (int j = 0; j < BATCH; j++) {
+		void *room;
+
+		batch[j] = trace("with room");
+		room = tdt_handle_room(batch[j].handle);
+		ck_assert_uint_eq((uintptr_t)room % sizeof(void *), 0);
+		memset(room, j, TDT_HANDLE_ROOM);
+	}
+	for (int j = 0; j < BATCH; j++) {
+		memset(whole, j, sizeof whole);
+		ck_assert_mem_eq(tdt_handle_room(batch[j].handle), whole, sizeof whole);
+		ck_assert_str_eq(batch[j].handle->record.name, "with room");
+	}
+	end_batch(NULL);
 }
 
 #define THREADS 70 /* more than there are slots */

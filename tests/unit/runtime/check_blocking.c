@@ -2,7 +2,7 @@
 /*
  * Covers runtime/blocking, runtime/rt.  Jobs that block have threads of their own, are tasks, and
  * keep their argument; what happens without threads, and if one is cancelled: pthread_create() and
- * pthread_cond_timedwait() are wrapped (--wrap).
+ * pthread_cond_clockwait() are wrapped (--wrap).
  */
 
 #include <tdt/rt/blocking.h>
@@ -10,6 +10,7 @@
 
 #include "lib/leaf.h"
 #include "lib/no_threads.h"
+#include "lib/request_waiting.h"
 #include "lib/requester.h"
 #include "lib/rt.h"
 #include "lib/test.h"
@@ -19,15 +20,15 @@
 /* A thread without a job is cancelled while it waits for one; once. */
 static atomic_bool cancels_idle;
 
-int __real_pthread_cond_timedwait(pthread_cond_t *come, pthread_mutex_t *mutex,
+int __real_pthread_cond_clockwait(pthread_cond_t *come, pthread_mutex_t *mutex, clockid_t clock,
 				  const struct timespec *until);
 
-int __wrap_pthread_cond_timedwait(pthread_cond_t *come, pthread_mutex_t *mutex,
+int __wrap_pthread_cond_clockwait(pthread_cond_t *come, pthread_mutex_t *mutex, clockid_t clock,
 				  const struct timespec *until)
 {
 	if (atomic_exchange(&cancels_idle, false))
 		pthread_cancel(pthread_self());
-	return __real_pthread_cond_timedwait(come, mutex, until);
+	return __real_pthread_cond_clockwait(come, mutex, clock, until);
 }
 
 static struct tdt_rt *rt;
@@ -171,8 +172,7 @@ TEST(who_awaits_it_waits_for_its_task_which_runs)
 	UNTIL(work[0].begun);
 	task = tdt_task_find(work[0].id);
 	ck_assert_ptr_nonnull(task);
-	trace = tdt_backtrace(handle);
-	ck_assert_ptr_nonnull(trace);
+	trace = request_waiting(handle);
 	info = tdt_trace_info(trace);
 	ck_assert_uint_eq(info->n_waits, 1);
 	ck_assert_uint_eq(info->waits[0]->owner, work[0].id);
@@ -368,27 +368,23 @@ TEST(without_memory_there_is_no_future)
 
 CASE(free)
 
-static void *let_go_later(void *arg)
+static void let_job_go(struct leaf *leaf)
 {
-	struct work *it = arg;
-
-	usleep(10000); /* so that the runtime is mostly being freed by then */
-	let_go(it);
-	return NULL;
+	let_go(leaf->data);
 }
 
+/* The job is let go when the runtime drops its tasks, after their last poll. */
 TEST(freeing_the_runtime_waits_for_the_job)
 {
-	pthread_t thread;
+	static struct leaf leaf = { .on_drop = let_job_go, .data = &work[0] };
 
 	setup();
 	tdt_handle_unref(spawn(&work[0]));
 	UNTIL(work[0].begun);
-	ck_assert_int_eq(pthread_create(&thread, NULL, let_go_later, &work[0]), 0);
+	tdt_handle_unref(spawn_on(rt, leaf_future(&leaf), NULL));
 	teardown();
 	ck_assert(work[0].done);
 	ck_assert_int_eq(work[0].freed, 1);
-	pthread_join(thread, NULL);
 }
 
 static void free_runtime(void *arg)

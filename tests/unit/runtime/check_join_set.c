@@ -212,6 +212,27 @@ TEST(who_sees_the_empty_set_before_it_is_woken_is_not_woken)
 	}
 }
 
+/* 0: they are waited for; 1: the next one is, which is none */
+TEST(tasks_that_end_are_forgotten_if_nobody_asks_how, .to = 2)
+{
+	struct tdt_context cx = { &bell->waker };
+	struct joined joined = { 0, 99 };
+	struct tdt_future wait;
+
+	tdt_join_set_forget(set);
+	go(2);
+	wait = _i == 0 ? tdt_join_set_wait(set)
+		       : tdt_join_set_next(set, &joined.id, &joined.outcome);
+	leaf_open(&leaf[0]);
+	UNTIL(leaf[0].drops == 1);
+	ck_assert_uint_eq(tdt_future_poll(&wait, &cx), TDT_PENDING);
+	leaf_open(&leaf[1]);
+	bell_wait(bell);
+	ck_assert_uint_eq(tdt_future_poll(&wait, &cx), TDT_READY);
+	ck_assert_uint_eq(joined.id, 0);
+	tdt_future_drop(&wait);
+}
+
 TEST(all_are_aborted_also_a_second_time)
 {
 	go(2);

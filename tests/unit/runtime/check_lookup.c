@@ -14,6 +14,7 @@
 #include "lib/futures.h"
 #include "lib/leaf.h"
 #include "lib/no_threads.h"
+#include "lib/request_waiting.h"
 #include "lib/requester.h"
 #include "lib/test.h"
 
@@ -226,10 +227,7 @@ TEST(who_waits_for_a_name_says_so)
 	handle = spawn_connect("slow.example");
 	UNTIL(asked == 1);
 	/* The thread of the look-up may be there before the poll that began it has ended. */
-	while ((trace = tdt_backtrace(handle)) != NULL &&
-	       tdt_trace_info(trace)->state == TDT_TASK_RUNNING)
-		tdt_trace_free(trace);
-	ck_assert_ptr_nonnull(trace);
+	trace = request_waiting(handle);
 	text = TEXT_WRITTEN(out, tdt_trace_print(trace, out));
 	ck_assert_msg(strstr(text, "\"looking up slow.example\"") != NULL, "%s", text);
 	ck_assert_int_eq(test_nodes_of(trace, "tdt_tcp_connect"), 1);

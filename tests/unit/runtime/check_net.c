@@ -376,7 +376,6 @@ TEST(who_finds_bytes_needs_no_runtime_again)
 TEST(a_child_of_fork_frees_its_own_descriptor_only)
 {
 	struct tdt_future reading = tdt_tcp_read(theirs, &byte, 1, &n);
-	int status;
 	pid_t child;
 
 	tdt_rt_free(tdt_rt_new(NULL)); /* counts forks from now on */
@@ -388,8 +387,7 @@ TEST(a_child_of_fork_frees_its_own_descriptor_only)
 		tdt_tcp_free(theirs);
 		_exit(0);
 	}
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(child_status(child), 0);
 	ck_assert_int_eq(write_all(ours, "x", 1), 1);
 	while (waker.alive != 0)
 		sched_yield();
@@ -870,7 +868,7 @@ TEST(a_freed_listener_gives_back_its_port_at_once)
 {
 	uint16_t port = tdt_tcp_listener_port(listener);
 
-	for (int i = 0; i < 300; i++) {
+	for (unsigned i = times_here(300); i > 0; i--) {
 		int error;
 		struct tdt_future accepting = tdt_tcp_accept(listener, &theirs, &error);
 
@@ -880,7 +878,7 @@ TEST(a_freed_listener_gives_back_its_port_at_once)
 		tdt_future_drop(&accepting);
 		tdt_tcp_listener_free(listener);
 		listener = tdt_tcp_listen("127.0.0.1", port);
-		ck_assert_msg(listener != NULL, "%d: %s", i, strerror(errno));
+		ck_assert_msg(listener != NULL, "%u: %s", i, strerror(errno));
 	}
 }
 
@@ -1138,7 +1136,7 @@ TEST(descriptors_are_closed_and_used_again)
 	int fd = dup(0);
 
 	close(fd);
-	for (int i = 0; i < 500; i++) {
+	for (unsigned i = times_here(500); i > 0; i--) {
 		struct tdt_future reading;
 
 		pair("127.0.0.1");
@@ -1213,8 +1211,6 @@ TEST(a_socket_that_cannot_be_watched_may_be_freed)
 
 /* --- Threads ---------------------------------------------------------------------------------- */
 
-#define ROUNDS 300
-
 /* One end of a connection, or both sides of it, on a thread of its own. */
 struct end {
 	struct tdt__driver *driver;
@@ -1268,7 +1264,7 @@ TEST(threads_share_a_connection_that_breaks)
 {
 	unsigned seed = seed_of_run();
 
-	for (int round = 0; round < ROUNDS; round++) {
+	for (unsigned round = times_here(300); round > 0; round--) {
 		struct end ends[4];
 		pthread_t threads[4];
 

@@ -3,19 +3,11 @@
 
 #include <config.h>
 
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include <tdt/rt/net.h>
 #include <tdt/rt/runtime.h>
 
 #include "lib/driven.h"
 #include "lib/futures.h"
-#include "lib/no_memory.h"
 #include "lib/test.h"
 #include "runtime/tcp.h"
 

@@ -203,12 +203,13 @@ TEST(of_tasks_that_always_yield_none_is_left_behind)
 	}
 	for (int i = 0; i < MANY; i++)
 		UNTIL(leaves[i].polls > 0);
-	atomic_store(&polls_left, 100 * MANY);
+	/* In 60,000 polls each has been in the worker's own queue, half of which gives way. */
+	atomic_store(&polls_left, 400 * MANY);
 	UNTIL(polls_left == 0);
 	tdt_rt_free(rt);
 	for (int i = 0; i < MANY; i++) {
-		ck_assert_int_ge(polls_of_each[i], 10);
-		ck_assert_int_le(polls_of_each[i], 1000);
+		ck_assert_int_ge(polls_of_each[i], 40);
+		ck_assert_int_le(polls_of_each[i], 4000);
 	}
 }
 

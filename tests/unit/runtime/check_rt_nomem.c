@@ -70,7 +70,7 @@ TEST(no_memory_for_a_task)
 		if (handle == NULL)
 			ck_assert_int_eq(error, ENOMEM);
 	}
-	ck_assert_int_eq(first, 2 + 1);
+	ck_assert_int_eq(first, 1 + 1);
 	tdt_handle_unref(handle);
 	UNTIL(leaf.drops == 1);
 	tdt_rt_free(rt);

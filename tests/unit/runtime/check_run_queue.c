@@ -81,6 +81,24 @@ TEST(a_thief_takes_the_older_half, .to = sizeof starts / sizeof *starts)
 	}
 }
 
+TEST(the_older_half_of_a_full_queue_gives_way, .to = sizeof starts / sizeof *starts)
+{
+	struct tdt__run_queue queue;
+	struct tdt__task *task, *last = NULL;
+
+	ring_init(&queue, starts[_i]);
+	fill(&queue, TDT__RUN_QUEUE_SIZE - 1);
+	ck_assert_ptr_null(tdt__run_queue_halve(&queue, &last));
+	tdt__run_queue_push(&queue, &tasks[TDT__RUN_QUEUE_SIZE - 1]);
+	task = tdt__run_queue_halve(&queue, &last);
+	for (unsigned i = 0; i < TDT__RUN_QUEUE_HALF; i++, task = task->next)
+		ck_assert_ptr_eq(task, &tasks[i]);
+	ck_assert_ptr_eq(last, &tasks[TDT__RUN_QUEUE_HALF - 1]);
+	for (unsigned i = TDT__RUN_QUEUE_HALF; i < TDT__RUN_QUEUE_SIZE; i++)
+		ck_assert_ptr_eq(tdt__run_queue_pop(&queue), &tasks[i]);
+	ck_assert_ptr_null(tdt__run_queue_pop(&queue));
+}
+
 #define THIEVES 3
 #define MANY 300000
 
@@ -93,6 +111,19 @@ static void take(struct tdt__task *task)
 {
 	MUST(atomic_fetch_add_explicit(&task->state, 1, memory_order_relaxed) == 0);
 	MUST(task->sleeper == (sem_t *)task);
+}
+
+/* Make room by half in a queue that was full just now.  False: thieves have made room. */
+static bool halve(struct tdt__run_queue *queue)
+{
+	struct tdt__task *last = NULL, *task = tdt__run_queue_halve(queue, &last);
+
+	if (task == NULL)
+		return false;
+	last->next = NULL;
+	for (; task != NULL; task = task->next)
+		take(task);
+	return true;
 }
 
 static void *steal(void *unused)
@@ -128,6 +159,8 @@ TEST(each_task_is_taken_once, .to = sizeof starts / sizeof *starts)
 		full = !tdt__run_queue_push(&shared, &many[i]);
 		if (full)
 			take(&many[i]);
+		if (full && i % 2 == 0 && halve(&shared))
+			continue;
 		if ((full || i % 7 == 0) && (task = tdt__run_queue_pop(&shared)) != NULL)
 			take(task);
 	}

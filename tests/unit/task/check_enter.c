@@ -327,11 +327,8 @@ static int is_named(struct tdt_handle *handle, const struct tdt_task_info *info,
 /* Dumps have the name, too. */
 static void expect_dumped_name(void)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	char *text = TEXT_WRITTEN(out, MUST(tdt_dump(out) == 0));
 
-	MUST(out != NULL && tdt_dump(out) == 0 && fclose(out) == 0);
 	ck_assert_msg(strstr(text, "\"callback\"") != NULL, "%s", text);
 	free(text);
 }

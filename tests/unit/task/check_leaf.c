@@ -11,7 +11,6 @@
 #include "lib/printed.h"
 #include "lib/refused.h"
 #include "lib/requester.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "registry/handle.h"
 
@@ -301,7 +300,6 @@ TEST(a_child_of_a_fork_reads_the_list, .skip = no_threads_in_children)
 {
 	struct tdt_leaf leaf = NAMED(calls);
 	struct tdt_handle *task = task_new(0);
-	int status = -1;
 	pid_t child;
 
 	tdt_leaf_at(task, &leaf);
@@ -313,8 +311,7 @@ TEST(a_child_of_a_fork_reads_the_list, .skip = no_threads_in_children)
 		tdt_trace_free(trace); /* valgrind looks at the child, too */
 		_exit(right ? 0 : 1);
 	}
-	MUST(child > 0 && waitpid(child, &status, 0) == child);
-	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(child_status(child), 0);
 	tdt_task_end(task);
 }
 

@@ -204,12 +204,7 @@ TEST(the_name_of_the_task_outlives_the_task)
 
 static char *dump(void)
 {
-	char *text = NULL;
-	size_t n;
-	FILE *file = open_memstream(&text, &n);
-
-	MUST(file != NULL && tdt_dump(file) == 0 && fclose(file) == 0);
-	return text;
+	return TEXT_WRITTEN(file, MUST(tdt_dump(file) == 0));
 }
 
 TEST(a_dump_has_a_line_for_it)
@@ -230,13 +225,11 @@ TEST(a_dump_has_a_line_for_it)
 TEST(a_child_of_a_fork_knows_the_misuse_of_its_parent)
 {
 	pid_t child;
-	int status = -1;
 
 	nest(NULL);
 	ck_assert_str_eq(tdt_misused()->name, "");
 	child = fork();
 	if (child == 0)
 		_exit(tdt_misused() != NULL ? 0 : 1);
-	MUST(child > 0 && waitpid(child, &status, 0) == child);
-	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(child_status(child), 0);
 }

@@ -141,7 +141,6 @@ TEST(a_panic_that_was_being_written_at_a_fork_leaves_its_place_free,
 {
 	struct shown shown = { 0 };
 	pid_t child;
-	int status = -1;
 
 	fall(1, "before");
 	TDT__POKE(tdt__panics[2].seq, 1);
@@ -151,8 +150,7 @@ TEST(a_panic_that_was_being_written_at_a_fork_leaves_its_place_free,
 		tdt_panics(show, &shown);
 		_exit(shown.n == 2 && strcmp(shown.name[0], "after") == 0 ? 0 : 1);
 	}
-	MUST(child > 0 && waitpid(child, &status, 0) == child);
-	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(child_status(child), 0);
 }
 
 TEST(the_last_sixteen_are_remembered_and_the_last_one_comes_first)
@@ -240,12 +238,8 @@ static char *dump(enum tdt_print_format format)
 {
 	const struct tdt_print_options print = { .size = sizeof print, .format = format };
 	const struct tdt_dump_options options = { .size = sizeof options, .print = &print };
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
 
-	MUST(out != NULL && tdt_dump_with(out, &options) == 0 && fclose(out) == 0);
-	return text;
+	return TEXT_WRITTEN(out, MUST(tdt_dump_with(out, &options) == 0));
 }
 
 TEST(a_dump_shows_them)

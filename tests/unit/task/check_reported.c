@@ -223,6 +223,59 @@ TEST(a_task_whose_spawn_was_not_reported_has_a_record_from_its_first_poll_on)
 	ck_assert_int_eq(tasks(), 0);
 }
 
+/* The next task of the thread gets the record. */
+TEST(nothing_of_a_task_that_has_ended_is_said_of_the_next)
+{
+	const struct tdt_task_attr first = { .size = sizeof first,
+					     .id = 7,
+					     .name = "first",
+					     .file = "runtime.rs",
+					     .line = 9,
+					     .flags = TDT_ATTR_PARENT,
+					     .parent = 5,
+					     .entry = (uintptr_t)tasks };
+	const struct tdt_task_attr next = { .size = sizeof next, .id = 8 };
+	struct tdt_task_info info;
+
+	tdt_hook_spawn(&first);
+	tdt_hook_poll_start(&first);
+	tdt_leaf_waits_on(TDT_WAIT_MUTEX, &first, 5);
+	tdt_hook_poll_end(&first);
+	ck_assert_uint_eq(info_of(7).n_waits, 1);
+	tdt_hook_terminate(&first);
+	tdt_hook_spawn(&next);
+	ck_assert_ptr_null(tdt_task_find(7));
+	info = info_of(8);
+	ck_assert_ptr_null(info.name);
+	ck_assert_ptr_null(info.file);
+	ck_assert_uint_eq(info.line, 0);
+	ck_assert_uint_eq(info.parent, 0);
+	ck_assert_uint_eq(info.polls, 0);
+	report_poll(&next); /* of the same number as the one that waited */
+	ck_assert_uint_eq(info_of(8).n_waits, 0);
+	tdt_hook_terminate(&next);
+	ck_assert_int_eq(tasks(), 0);
+}
+
+TEST(the_next_task_gets_no_record_that_somebody_refers_to)
+{
+	const struct tdt_task_attr next = { .size = sizeof next, .id = 8 };
+	struct tdt_task_info info;
+	struct tdt_handle *task;
+
+	tdt_hook_spawn(&seven);
+	task = tdt_task_find(7);
+	report_end(&seven);
+	tdt_hook_spawn(&next);
+	ck_assert_int_eq(tdt_task_inspect(task, note_info, &info), 0);
+	ck_assert_uint_eq(info.id, 7);
+	ck_assert_int_eq(info.state, TDT_TASK_READY);
+	tdt_handle_unref(task);
+	ck_assert_uint_eq(info_of(8).polls, 0);
+	tdt_hook_terminate(&next);
+	ck_assert_int_eq(tasks(), 0);
+}
+
 TEST(polls_inside_of_polls_are_those_of_both_tasks)
 {
 	const struct tdt_task_attr inner = { .size = sizeof inner, .id = 8 };

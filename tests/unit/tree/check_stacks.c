@@ -114,14 +114,8 @@ static struct tdt__stacks *their_stacks(const char *path)
 static char *print(const struct tdt_trace *trace)
 {
 	struct tdt_print_options options = { .size = sizeof options, .utf8 = TDT_PRINT_NO };
-	size_t size;
-	char *text = NULL;
-	FILE *stream = open_memstream(&text, &size);
 
-	MUST(stream != NULL);
-	ck_assert_int_eq(tdt_trace_print_with(trace, stream, &options), 0);
-	fclose(stream);
-	return text;
+	return TEXT_WRITTEN(stream, MUST(tdt_trace_print_with(trace, stream, &options) == 0));
 }
 
 /* --- What is printed of it -------------------------------------------------------------------- */

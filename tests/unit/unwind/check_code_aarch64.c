@@ -6,9 +6,6 @@
 
 #include <config.h>
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "lib/test.h"
 #include "unwind/code.h"
 

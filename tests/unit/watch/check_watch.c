@@ -12,7 +12,6 @@
 
 #include "lib/leaf.h"
 #include "lib/requester.h"
-#include "lib/sanitized.h"
 #include "lib/test.h"
 #include "lib/threads.h"
 #include "watch/watch.h"

@@ -117,12 +117,14 @@ fn read_line(line: &str) -> Option<(usize, String)> {
     }
     let package = path.split('/').next().unwrap_or("");
     let package = package.trim_end_matches(|c: char| c == '-' || c == '.' || c.is_ascii_digit());
-    Some((depth, format!("{name} in {package}{}", without_object(remarks))))
+    Some((depth, without_object(&format!("{name} in {package}{remarks}"))))
 }
 
-/// In optimized code, the call that tells the object of an operation may have become a jump.
+/// In optimized code, the call that tells the object of an operation may have become a jump.  That of
+/// a process depends on tokio's version: a signal, or a descriptor of the process.
 fn without_object(text: &str) -> String {
-    match (text.find(" (on "), cfg!(debug_assertions)) {
+    let told = cfg!(debug_assertions) && !text.contains("process::Child");
+    match (text.find(" (on "), told) {
         (Some(at), false) => {
             let end = text[at..].find(')').map_or(text.len(), |end| at + end + 1);
             format!("{}{}", &text[..at], &text[end..])
