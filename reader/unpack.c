@@ -88,7 +88,7 @@ static const char *run_program(const char *program, int from, int to)
 		return strerror(error);
 	while (error == 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
-	/* Where vfork() is a fork(), as under valgrind, the child says by 127 that it is missing. */
+	/* If vfork() is a fork(), as under valgrind, the child says by 127 that it is missing. */
 	if (error != 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 127))
 		return "it is not installed";
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? NULL : "it failed";

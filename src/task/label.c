@@ -18,8 +18,8 @@
 
 /*
  * The pointer.  Readers look for this name among the dynamic symbols of the process, and for a
- * descriptor of it (TLSDESC).  Weak: an SDK that is linked into the same program may define it, too,
- * and then both use that one.
+ * descriptor of it (TLSDESC).  Weak: an SDK that is linked into the same program may define it,
+ * too, and then both use that one.
  */
 __attribute__((visibility("default"), tls_model("global-dynamic"), weak)) __thread struct tdt__label
     *volatile otel_thread_ctx_v1;
