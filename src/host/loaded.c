@@ -24,7 +24,6 @@ bool tdt__is_loaded(uintptr_t address)
 	return _dl_find_object((void *)address, &found) == 0;
 }
 
-
 #define NOTES_SIZE 1024   /* of each segment of notes no more bytes are read */
 #define SEGMENTS_MAX 32u  /* no more segments are looked at; linkers make about a dozen */
 #define MODULE_PATH_SIZE 4096

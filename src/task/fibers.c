@@ -43,6 +43,7 @@
 #include "registry/handle.h"
 #include "registry/holders.h"
 #include "registry/registry.h"
+#include "task/label.h"
 #include "task/leaf.h"
 #include "task/misuse.h"
 #include "task/reported.h"
@@ -292,6 +293,7 @@ static inline bool unlink_fiber(struct tdt_fiber *fiber)
 		if (!is_in_chain(fiber))
 			return false;
 		fiber->inner = tdt__thread.poll;
+		tdt__label_suspend(&fiber->poll);
 	}
 	tdt__thread.poll = fiber->poll.outer;
 	atomic_store_explicit(&fiber->link, TDT__LINK_NONE, memory_order_relaxed);

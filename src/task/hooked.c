@@ -30,6 +30,7 @@
 #include "probes/probes.h"
 #include "recorder/record.h"
 #include "recorder/recorder.h"
+#include "registry/contexts.h"
 #include "registry/handle.h"
 #include "task/attr.h"
 #include "task/fibers.h"
@@ -125,8 +126,9 @@ static __attribute__((noinline, cold)) void record_spawn(const struct tdt_task_a
 
 	describe_reported(&task, attr);
 	if (tdt__thread.poll != NULL)
-		task.record.context = TDT__PEEK(tdt__thread.poll->task->record.context);
+		tdt__context_inherit(&task, tdt__thread.poll->task);
 	tdt__record_spawn(&task);
+	tdt__context_set(&task, NULL);
 }
 
 static __attribute__((noinline, cold)) void record_end(const struct tdt_task_attr *attr,

@@ -18,9 +18,10 @@
 
 /*
  * The pointer.  Readers look for this name among the dynamic symbols of the process, and for a
- * descriptor of it (TLSDESC).  If an SDK defines it, too, the linker may have both use one.
+ * descriptor of it (TLSDESC).  Weak: an SDK that is linked into the same program may define it,
+ * too, and then both use that one.
  */
-__attribute__((visibility("default"), tls_model("global-dynamic"))) __thread struct tdt__label
+__attribute__((visibility("default"), tls_model("global-dynamic"), weak)) __thread struct tdt__label
     *volatile otel_thread_ctx_v1;
 
 struct tdt__label *volatile *tdt__label_find(void)
@@ -29,12 +30,19 @@ struct tdt__label *volatile *tdt__label_find(void)
 	return tdt__thread.labelled;
 }
 
+void tdt__label_suspend(const struct tdt__poll *outer)
+{
+	for (const struct tdt__poll *poll = tdt__thread.poll; poll != outer; poll = poll->outer)
+		if (tdt__thread.label != NULL && tdt__thread.label->poll == poll)
+			tdt__label_end(tdt__thread.label);
+}
+
 void tdt__label_set(const struct tdt_handle *task, const struct tdt_trace_context *context)
 {
+	const struct tdt__poll *poll = tdt__thread.poll;
 	struct tdt__label *label = tdt__thread.label;
 
-	if (label == NULL || tdt__thread.poll == NULL || tdt__thread.poll->task != task ||
-	    label->task != task)
+	if (label == NULL || poll == NULL || label->poll != poll || poll->task != task)
 		return;
 	*(volatile uint8_t *)&label->context.valid = 0;
 	if (context == NULL)

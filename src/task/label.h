@@ -22,7 +22,7 @@
 
 struct tdt__label {
 	struct tdt_trace_context context; /* the first field, because the pointer points to it */
-	const struct tdt_handle *task;
+	const struct tdt__poll *poll;	  /* whose label it is */
 	struct tdt__label *outer;	  /* of the poll that this one is inside of; NULL: none */
 };
 
@@ -34,13 +34,20 @@ static inline bool tdt__labels_on(void)
 /* Find the address of this thread's pointer, which takes a call. */
 struct tdt__label *volatile *tdt__label_find(void);
 
+/* Each label that tdt__label_end() is called for: it is called whether or not the poll has one. */
+static inline void tdt__label_init(struct tdt__label *label)
+{
+	label->outer = NULL;
+}
+
 /*
  * A poll of the task begins on this thread.
  *
  * The label of the outer poll is left over, if there is no such poll: its poll has ended on another
  * thread.  A profiler interrupts the thread, so the order of the stores is that of the program.
  */
-static inline void tdt__label_begin(struct tdt__label *label, const struct tdt_handle *task)
+static inline void tdt__label_begin(struct tdt__label *label, const struct tdt__poll *poll,
+				    const struct tdt_handle *task)
 {
 	struct tdt__label *volatile *pointer = tdt__thread.labelled;
 
@@ -51,7 +58,7 @@ static inline void tdt__label_begin(struct tdt__label *label, const struct tdt_h
 	label->context.valid = 0;
 	if (TDT__PEEK(task->record.context) != 0)
 		tdt__context_read(task, &task->record, &label->context);
-	label->task = task;
+	label->poll = poll;
 	label->outer = tdt__thread.poll != NULL ? tdt__thread.label : NULL;
 	tdt__thread.label = label;
 	atomic_signal_fence(memory_order_release);
@@ -70,6 +77,9 @@ static inline void tdt__label_end(const struct tdt__label *label)
 		*here->labelled = label->outer;
 	atomic_signal_fence(memory_order_release); /* before the label is gone */
 }
+
+/* The polls inside of `outer` leave the thread: the stack that they are on is suspended. */
+void tdt__label_suspend(const struct tdt__poll *outer);
 
 /* The task has another context, or none (NULL): say so in its poll, if this thread is in it. */
 void tdt__label_set(const struct tdt_handle *task, const struct tdt_trace_context *context);

@@ -278,6 +278,7 @@ static inline struct tdt__poll *init_recorded(struct recorded *recorded)
 {
 	recorded->poll = (struct tdt__poll){ .outer = tdt__thread.poll };
 	recorded->record.is_recorded = false;
+	tdt__label_init(&recorded->label);
 	return &recorded->poll;
 }
 
@@ -396,7 +397,7 @@ tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t sin
 	if (only_requested && recorded.record.is_recorded && recorded.record.ring != NULL)
 		recorded.record.detail |= TDT_EVENT_POLL_REQUESTED;
 	if (tdt__labels_on())
-		tdt__label_begin(&recorded.label, task);
+		tdt__label_begin(&recorded.label, &recorded.poll, task);
 	/* Of a traced future inside another one the runtime reports nothing. */
 	if (only_requested && (word & TDT__TOLD) != 0 && poll->outer == NULL && !follows)
 		tdt__suspect_begin(&suspect, task, poll->requests);
@@ -513,7 +514,7 @@ static __attribute__((noinline)) tdt_poll_t tdt__recorded_poll(struct tdt_handle
 	TDT__POKE(task->record.stack_top, TDT__OWN_TOP());
 	tdt__record_begin(&recorded.record, task);
 	if (tdt__labels_on())
-		tdt__label_begin(&recorded.label, task);
+		tdt__label_begin(&recorded.label, &recorded.poll, task);
 	enter_poll(&recorded.poll, task);
 	result = tdt__child_poll(task, cx);
 	leave_poll(&recorded.poll);
@@ -540,8 +541,9 @@ static __attribute__((noinline)) tdt_poll_t tdt__labelled_poll(struct tdt_handle
 	tdt_poll_t result;
 
 	labelled.poll = (struct tdt__poll){ .outer = tdt__thread.poll };
+	tdt__label_init(&labelled.label);
 	TDT__POKE(task->record.stack_top, TDT__OWN_TOP());
-	tdt__label_begin(&labelled.label, task);
+	tdt__label_begin(&labelled.label, &labelled.poll, task);
 	enter_poll(&labelled.poll, task);
 	result = tdt__child_poll(task, cx);
 	leave_poll(&labelled.poll);
@@ -601,9 +603,8 @@ tdt_poll_t tdt__traced_poll(void *state, struct tdt_context *cx)
 	tdt__barrier_light();
 	if (LIKELY(!is_observed(task)))
 		return plain_poll(task, cx);
-	if (is_only_labelled(task))
-		return tdt__labelled_poll(task, cx);
-	result = tdt__record_aborted(&task->record) ? tdt__abort_poll(task)
+	result = is_only_labelled(task)		    ? tdt__labelled_poll(task, cx)
+		 : tdt__record_aborted(&task->record) ? tdt__abort_poll(task)
 		 : is_only_recorded(task)	    ? tdt__recorded_poll(task, cx)
 						    : tdt__observed_poll(task, cx, since);
 	TDT_KEEP_FRAME();

@@ -105,6 +105,7 @@ claim_exports libtdt src/libtdt.map TDT_0.1 tdt.3
 # The readers of OTEP 4947 look for the symbol, and for one of these relocations.
 readelf -W --dyn-syms "$libs/libtdt.so" | grep otel_thread_ctx_v1 >"$tmp/label"
 claim "the label of a thread is thread-local" grep -q ' TLS .* DEFAULT ' "$tmp/label"
+claim "and an SDK may define it in the same program" grep -q ' WEAK ' "$tmp/label"
 readelf -W -r "$libs/libtdt.so" | grep otel_thread_ctx_v1 >"$tmp/label"
 cat "$tmp/label"
 claim "and dynamic" grep -q 'TLSDESC\|DTPMOD' "$tmp/label"

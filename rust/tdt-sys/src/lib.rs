@@ -219,6 +219,7 @@ pub struct tdt_task_info {
     pub child: u32,
     pub aborted: u32,
     pub context: tdt_trace_context,
+    pub reserved: u32,
 }
 
 pub type tdt_node_kind = c_uint;

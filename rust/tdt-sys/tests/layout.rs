@@ -75,7 +75,7 @@ fn claims() -> String {
             state_ns, polls, parent, woken_ns, woken_by, age_ns, polls_since, thread, n_waits,
             waits, syscall, leaves_unsure, requested, unknown_stack, asked,
             spawned_ns, polled_ns, leaves_known, moved, busy_polls, busy_ns, lost_times, untraced,
-            child, aborted, context
+            child, aborted, context, reserved
         }
         tdt_trace_context { trace_id, span_id, valid, flags, attrs_size }
         tdt_frame {

@@ -7,6 +7,8 @@
 
 #include <dlfcn.h>
 
+#include <tdt/integrate/fiber.h>
+
 #include "lib/requester.h"
 #include "lib/test.h"
 
@@ -171,6 +173,35 @@ TEST(of_two_polls_the_inner_one_counts)
 	test_task_fini(&inner);
 }
 
+static tdt_poll_t poll_inside(void *state, struct tdt_context *cx)
+{
+	return tdt_future_poll(&((struct test_task *)state)->future, cx);
+}
+
+static void drop_inside(void *state)
+{
+	tdt_future_drop(&((struct test_task *)state)->future);
+}
+
+/* Readers and tdt-join-ustack find a poll by this function, whatever kind of poll it is. */
+TEST(a_labelled_poll_inside_another_one_has_the_frame_of_a_traced_poll)
+{
+	TEST_TASK(inner, NULL, .name = 'i', .pending = 3);
+	const struct tdt_future future = { .state = &inner,
+					   .poll = poll_inside,
+					   .drop = drop_inside };
+	TEST_TASK(outer, &future, .name = 'o');
+	struct test_requester requester;
+
+	test_task_poll(&outer);
+	test_ask(&requester, outer.handle);
+	test_task_poll(&outer);
+	ck_assert_uint_eq(test_answer(&requester)->state, TDT_TASK_WAITING);
+	ck_assert_int_eq(test_nodes_of(requester.trace, "tdt__labelled_poll"), 1);
+	ck_assert_int_eq(test_nodes_of(requester.trace, "tdt__traced_poll"), 1);
+	test_requester_fini(&requester);
+}
+
 static void set_in_poll(void *argument)
 {
 	set_trace(NULL, 11);
@@ -210,6 +241,28 @@ TEST(what_another_thread_sets_is_seen_from_the_next_poll_on)
 	busy.act = see;
 	test_task_poll(&task);
 	expect_label(&seen, 13);
+}
+
+static struct tdt_fiber *fiber;
+
+static void suspend_in_poll(void *argument)
+{
+	tdt_fiber_suspend(fiber);
+	first = look();
+	tdt_fiber_resume(fiber);
+}
+
+/* The stack of the fiber, on which the label is, may be unmapped by another thread. */
+TEST(a_suspended_fiber_leaves_no_label_behind)
+{
+	fiber = tdt_fiber_new(NULL, 0, TDT_TASK_ATTR(.name = "f"));
+	ck_assert_ptr_nonnull(fiber);
+	tdt_fiber_resume(fiber);
+	busy.act = suspend_in_poll;
+	test_task_poll(&task);
+	tdt_fiber_end(fiber);
+	ck_assert(!first.there);
+	ck_assert(!look().there);
 }
 
 /* --- An SDK ------------------------------------------------------------------------- */
