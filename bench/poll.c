@@ -171,13 +171,15 @@ struct tdt_traced __wrap_tdt_traced_with(struct tdt_future fut, const struct tdt
 
 /*
  * The runtime traces tasks by this function (ld's --wrap).  Where polls are to be bare, the runtime
- * gets the handle of another future, which is never polled.
+ * gets the handle of another future, which is never polled.  The runtime's task lies beside the
+ * record, which a future that is traced would keep: here a reference does, for good.
  */
 struct tdt_traced __wrap_tdt_traced_with(struct tdt_future fut, const struct tdt_task_attr *attr)
 {
 	struct tdt_traced traced = __real_tdt_traced_with(bare ? future_of(wait_poll) : fut, attr);
 
 	if (bare && traced.handle != NULL) {
+		tdt_handle_ref(traced.handle);
 		tdt_future_drop(&traced.future);
 		traced.future = fut;
 	}

@@ -13,6 +13,8 @@
 #include <tdt/rt/runtime.h>
 #include <tdt/tdt.h>
 
+#include "help.h"
+
 struct file {
 	char name[256], bytes[65536];
 	ssize_t n;
@@ -122,6 +124,8 @@ int main(int argc, char **argv)
 	struct tdt_rt *rt;
 	sigset_t signals;
 
+	if (argc > 1 && argv[1][0] == '-')
+		return read_options(argc, argv, "Usage: server [PORT | --help]\nSend files.\n");
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);

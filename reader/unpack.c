@@ -79,7 +79,7 @@ be_program(const char *program, int from, int to, pid_t parent)
 static const char *run_program(const char *program, int from, int to)
 {
 	pid_t parent = getpid(), child = to >= 0 ? fork() : -1;
-	int status = 0;
+	int status = EXIT_FAILURE << 8; /* of one that nobody can wait for, as SIGCHLD is ignored */
 
 	if (child < 0)
 		return strerror(errno);
