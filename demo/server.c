@@ -120,12 +120,13 @@ static tdt_poll_t server_poll(void *state, struct tdt_context *cx)
 int main(int argc, char **argv)
 {
 	uint16_t port = argc > 1 ? (uint16_t)atoi(argv[1]) : 7008;
-	struct server server = { .listener = tdt_tcp_listen("127.0.0.1", port) };
+	struct server server = { .listener = NULL };
 	struct tdt_rt *rt;
 	sigset_t signals;
 
 	if (argc > 1 && argv[1][0] == '-')
 		return read_options(argc, argv, "Usage: server [PORT | --help]\nSend files.\n");
+	server.listener = tdt_tcp_listen("127.0.0.1", port);
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);

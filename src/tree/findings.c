@@ -163,7 +163,7 @@ static void sort_list(struct tdt__findings *findings)
 		}
 		entry[at] = inserted;
 	}
-	if (moves == 0)
+	if (moves == 0 && findings->n != 0)
 		qsort(entry, findings->n, sizeof entry[0], by_suspicion);
 }
 
