@@ -13,7 +13,7 @@
 #include "tree-printer/otlp.h"
 #include "tree-printer/words.h"
 
-/* What a collector says beside its status: how many spans it rejects, or a code; and why. */
+/* A collector's answer beside its status: how many spans it rejects, or a code; and why. */
 struct verdict {
 	uint64_t number;
 	char text[256];

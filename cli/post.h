@@ -20,7 +20,7 @@ struct post_place {
 	struct addrinfo *addresses;
 };
 
-/* What the server says.  Its text may hold anything. */
+/* The server's answer.  Its text may hold anything. */
 struct post_answer {
 	int status;	    /* 200 */
 	const char *reason; /* "OK" */

@@ -31,7 +31,7 @@
 
 /* --- What is left out --------------------------------------------------------------- */
 
-/* What there is room for, and what there was none for. */
+/* The room that the page has left, and the number of what it had none for. */
 struct room {
 	size_t tasks, nodes;
 	size_t left_tasks, left_trees;
@@ -176,7 +176,7 @@ static void put_top(struct lines *lines)
 	put_text(lines, "heading");
 }
 
-/* What the task waits for, as tdt ps says it. */
+/* The wait of a task, in the words of tdt ps. */
 static void put_waits(struct lines *lines, const struct tdt_task_info *info)
 {
 	const struct tdt_wait *wait = info->n_waits != 0 ? info->waits[0] : NULL;

@@ -153,7 +153,7 @@ static bool is_among(const char *key, const char *const *list, size_t n)
 	return n > 0;
 }
 
-/* What is not listed is a name, unless it is a number: large ones are texts. */
+/* Every text that no list has is a name, unless it is a number: large ones are texts. */
 static enum class class_for(const char *key, const char *text)
 {
 	if (tdt__starts_with(text, "0x"))

@@ -23,7 +23,7 @@ struct span {
 	uint32_t task, what;
 };
 
-/* What a task did, or waited for.  It is compared as bytes. */
+/* A phase of a task: what it did, or waited for.  It is compared as bytes. */
 struct what {
 	uint64_t object, owner;
 	uint32_t phase, sure, thread, waits, kind, orphaned;
