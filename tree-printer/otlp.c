@@ -351,7 +351,8 @@ static void export_span(struct span_export *export, struct phase_span span)
 		phase->until = export->recording->until;
 	if (traced->exact && phase->since < traced->since)
 		phase->since = traced->since;
-	if (phase->until <= phase->since || phase->until < traced->since)
+	/* The last event of a process that was killed may begin what hung: that counts, too. */
+	if (phase->until < phase->since + span.over || phase->until < traced->since)
 		return;
 	if (phase->until - phase->since < export->longer) {
 		export->counts->shorter++;

@@ -839,7 +839,7 @@ TEST(messages_are_read_one_by_one)
 	ck_assert_uint_eq(driven_poll(reading), TDT_PENDING);
 	ck_assert_int_eq(send(ends[1], "one", 3, 0), 3);
 	ck_assert_int_eq(send(ends[1], "two", 3, 0), 3);
-	drive(tdt_sleep_ms(1)); /* a turn of the driver: it has told of both */
+	driven_wait(reading); /* the driver has told of both */
 	ck_assert_uint_eq(driven_poll(reading), TDT_READY);
 	ck_assert_int_eq(n, 3);
 	ck_assert_mem_eq(buffer, "one", 3);

@@ -367,6 +367,18 @@ TEST(what_hangs_ends_with_the_recording_and_links_to_the_holder)
 	ck_assert_uint_eq(counts.shorter, 4);
 }
 
+TEST(a_wait_that_begins_with_the_last_event_has_a_span)
+{
+	identify(TDT_EVENT_SPAWN, 10, 9, "vacuum", 0xc, 0xd);
+	maker_poll(maker, ring, 20, 5, 9, TDT_PENDING);
+	identify(TDT_EVENT_SPAWN, 100, 7, "", 0xa, 0xb);
+	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 0xabc, 9, NULL);
+	maker_poll(maker, ring, 970, 30, 7, TDT_PENDING);
+	ck_assert_ptr_nonnull(strstr(spans(), "a/b+101 1000-1000 waiting for a mutex:"));
+	ck_assert_ptr_nonnull(strstr(text, " tdt.not_over=true"));
+	ck_assert_ptr_nonnull(strstr(text, " -> c/d tdt.link=holder\n"));
+}
+
 TEST(a_phase_is_cut_where_the_context_changes)
 {
 	maker_poll(maker, ring, 100, 0, 7, TDT_PENDING);
