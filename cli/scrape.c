@@ -95,6 +95,7 @@ static int count_durations(struct metrics_page *page, struct scrape *scrape,
 {
 	struct scrape_totals *totals = &scrape->totals;
 	struct tdt__recorded_span span = { .from = totals->until, .until = scrape->until };
+	const struct tdt__recorded_durations to = { &totals->polls, &totals->latencies, NULL, NULL };
 	uint64_t end = recording->until;
 
 	if (span.from == 0) { /* from when on all events are in the recording */
@@ -103,7 +104,7 @@ static int count_durations(struct metrics_page *page, struct scrape *scrape,
 	}
 	if (scrape->once && end > span.from)
 		keep_larger(&page->recorded_ns, tdt__recording_time(recording, span.from, end));
-	if (tdt__durations_count(recording, &span, &totals->polls, &totals->latencies) != 0)
+	if (tdt__durations_count(recording, &span, &to) != 0)
 		return report_no_memory();
 	totals->recorded = !scrape->once || page->recorded_ns != 0;
 	return PROGRAM_GOES_ON;
