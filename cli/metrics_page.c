@@ -51,21 +51,24 @@ static const struct metric metrics[] = {
 	       GAUGE, orphans),
 };
 
-static const struct metric recorded = METRIC(
-	"tdt_recorded_seconds", "Time until now that the histograms are of.", SECONDS, recorded_ns);
+static const struct metric recorded =
+	METRIC("tdt_recorded_seconds", "Time until now that recorded metrics are of.", SECONDS,
+	       recorded_ns);
 
-/* `suffix` is that of the name. */
-static void put_head(FILE *out, const struct metric *metric, const char *suffix, const char *type)
+static bool is_in_seconds(const struct metric *metric)
 {
-	fprintf(out, "# TYPE %s%s %s\n", metric->name, suffix, type);
-	fprintf(out, "# HELP %s%s %s\n", metric->name, suffix, metric->help);
+	return tdt__ends_with(metric->name, "_seconds");
 }
 
-static void put_head_of_seconds(FILE *out, const struct metrics_pages *pages,
-				const struct metric *metric, const char *type)
+static void put_head(FILE *out, const struct metrics_pages *pages, const struct metric *metric,
+		     const char *type)
 {
-	put_head(out, metric, "", type);
-	if (pages->form == METRICS_OPENMETRICS)
+	bool open = pages->form == METRICS_OPENMETRICS;
+	const char *suffix = !open && strcmp(type, "counter") == 0 ? "_total" : "";
+
+	fprintf(out, "# TYPE %s%s %s\n", metric->name, suffix, type);
+	fprintf(out, "# HELP %s%s %s\n", metric->name, suffix, metric->help);
+	if (open && is_in_seconds(metric))
 		fprintf(out, "# UNIT %s seconds\n", metric->name);
 }
 
@@ -124,9 +127,9 @@ static void put_count(FILE *out, const struct metrics_page *page, const struct m
 
 /* Seconds have a point, whatever the locale is. */
 static void put_seconds(FILE *out, const struct metrics_page *page, const struct metric *metric,
-			const char *suffix, uint64_t ns)
+			const char *suffix, const char *more, uint64_t ns)
 {
-	put_sample(out, page, metric, suffix, "");
+	put_sample(out, page, metric, suffix, more);
 	fprintf(out, "%" PRIu64 ".%09" PRIu64 "\n", ns / TDT__SECOND, ns % TDT__SECOND);
 }
 
@@ -135,12 +138,7 @@ static void put_metric(FILE *out, const struct metrics_pages *pages, const struc
 {
 	bool open = pages->form == METRICS_OPENMETRICS;
 
-	if (metric->type == SECONDS)
-		put_head_of_seconds(out, pages, metric, "gauge");
-	else if (metric->type == GAUGE)
-		put_head(out, metric, "", "gauge");
-	else
-		put_head(out, metric, open ? "" : "_total", "counter");
+	put_head(out, pages, metric, metric->type == COUNTER ? "counter" : "gauge");
 	for (size_t i = 0; i < pages->n; i++) {
 		const struct metrics_page *page = &pages->page[i];
 		uint64_t value = *(const uint64_t *)(const void *)((const char *)page + metric->at);
@@ -148,12 +146,12 @@ static void put_metric(FILE *out, const struct metrics_pages *pages, const struc
 		if (!page->up)
 			continue;
 		if (metric->type == SECONDS)
-			put_seconds(out, page, metric, "", value);
+			put_seconds(out, page, metric, "", "", value);
 		else
 			put_count(out, page, metric, metric->type == COUNTER ? "_total" : "", "",
 				  value);
 		if (metric->type == COUNTER && open && page->since != 0)
-			put_seconds(out, page, metric, "_created", page->since);
+			put_seconds(out, page, metric, "_created", "", page->since);
 	}
 }
 
@@ -163,7 +161,7 @@ static void put_states(FILE *out, const struct metrics_pages *pages)
 		.name = "tdt_tasks", .help = "Tasks that have not ended, by state."
 	};
 
-	put_head(out, &tasks, "", "gauge");
+	put_head(out, pages, &tasks, "gauge");
 	for (size_t i = 0; i < pages->n; i++) {
 		const struct metrics_page *page = &pages->page[i];
 
@@ -175,8 +173,15 @@ static void put_states(FILE *out, const struct metrics_pages *pages)
 	}
 }
 
+/* The older form has no histogram that may shrink. */
+static bool shows_durations(const struct metrics_pages *pages, const struct metrics_page *page)
+{
+	return page->up && page->recorded &&
+	       (pages->form == METRICS_OPENMETRICS || page->recorded_ns == 0);
+}
+
 static void put_group(FILE *out, const struct metrics_page *page, const struct metric *metric,
-		      const struct metrics_group *group)
+		      const char *suffix, const struct metrics_group *group)
 {
 	char *labels = NULL;
 	size_t n;
@@ -189,32 +194,46 @@ static void put_group(FILE *out, const struct metrics_page *page, const struct m
 		putc(',', more);
 		put_label(more, "wait", group->wait);
 	}
-	if (fclose(more) == 0)
-		put_count(out, page, metric, "", labels, group->n);
+	if (fclose(more) == 0) {
+		if (is_in_seconds(metric))
+			put_seconds(out, page, metric, suffix, labels, group->ns);
+		else
+			put_count(out, page, metric, suffix, labels, group->n);
+	}
 	free(labels);
 }
 
-/* The tasks of all other groups have no label of what they wait for, as no real group has. */
-static void put_groups(FILE *out, const struct metrics_pages *pages)
+/* Waits are counted as durations are.  NULL: the page has no such groups. */
+static const struct metrics_groups *groups_of(const struct metrics_pages *pages,
+					      const struct metrics_page *page,
+					      const struct metric *metric)
 {
-	static const struct metric groups = {
-		.name = "tdt_task_group",
-		.help = "Tasks that have not ended, by name and kind of wait: the largest groups."
-	};
-	bool any = false;
+	if (metric->type == COUNTER)
+		return shows_durations(pages, page) ? page->waits : NULL;
+	return page->up && page->grouped ? &page->groups : NULL;
+}
+
+/* All other groups have no label of what is waited for, as no real group has. */
+static void put_groups(FILE *out, const struct metrics_pages *pages, const struct metric *metric)
+{
+	const char *suffix = NULL;
 
 	for (size_t i = 0; i < pages->n; i++) {
 		const struct metrics_page *page = &pages->page[i];
-		const struct metrics_group other = { .name = "other", .n = page->other_tasks };
+		const struct metrics_groups *groups = groups_of(pages, page, metric);
+		bool grows = metric->type == COUNTER && page->recorded_ns == 0;
+		struct metrics_group other;
 
-		if (!page->up || !page->grouped)
+		if (groups == NULL)
 			continue;
-		if (!any)
-			put_head(out, &groups, "", "gauge");
-		any = true;
-		for (size_t k = 0; k < page->n_groups; k++)
-			put_group(out, page, &groups, &page->group[k]);
-		put_group(out, page, &groups, &other);
+		if (suffix == NULL)
+			put_head(out, pages, metric, grows ? "counter" : "gauge");
+		suffix = grows ? "_total" : "";
+		for (size_t k = 0; k < groups->n; k++)
+			put_group(out, page, metric, suffix, &groups->group[k]);
+		other = groups->other;
+		strcpy(other.name, "other");
+		put_group(out, page, metric, suffix, &other);
 	}
 }
 
@@ -223,13 +242,6 @@ static const char *const bucket_names[TDT__DURATION_BOUNDS + 1] = {
 	"1e-06", "5e-06", "1e-05", "5e-05", "0.0001", "0.0005", "0.001", "0.005",
 	"0.01",	 "0.05",  "0.1",   "0.5",   "1.0",    "5.0",	"10.0",	 "+Inf",
 };
-
-/* The older form has no histogram that may shrink. */
-static bool shows_durations(const struct metrics_pages *pages, const struct metrics_page *page)
-{
-	return page->up && page->recorded &&
-	       (pages->form == METRICS_OPENMETRICS || page->recorded_ns == 0);
-}
 
 static void put_buckets(FILE *out, const struct metrics_page *page, const struct metric *metric,
 			const struct tdt__durations *durations)
@@ -244,7 +256,7 @@ static void put_buckets(FILE *out, const struct metrics_page *page, const struct
 		put_count(out, page, metric, "_bucket", bound, n);
 	}
 	put_count(out, page, metric, gauge ? "_gcount" : "_count", "", n);
-	put_seconds(out, page, metric, gauge ? "_gsum" : "_sum", durations->sum);
+	put_seconds(out, page, metric, gauge ? "_gsum" : "_sum", "", durations->sum);
 }
 
 static void put_histogram(FILE *out, const struct metrics_pages *pages, const struct metric *metric)
@@ -258,7 +270,7 @@ static void put_histogram(FILE *out, const struct metrics_pages *pages, const st
 			continue;
 		if (type == NULL) {
 			type = page->recorded_ns != 0 ? "gaugehistogram" : "histogram";
-			put_head_of_seconds(out, pages, metric, type);
+			put_head(out, pages, metric, type);
 		}
 		put_buckets(out, page, metric, (const void *)((const char *)page + metric->at));
 	}
@@ -271,6 +283,12 @@ static void put_recorded(FILE *out, const struct metrics_pages *pages)
 		METRIC("tdt_wake_to_poll_seconds", "Time from recorded wake-ups to the next poll.",
 		       SECONDS, latencies),
 	};
+	static const struct metric waits[] = {
+		METRIC("tdt_task_waits", "Recorded waits of tasks, by name and kind of wait.",
+		       COUNTER, waits),
+		METRIC("tdt_task_wait_seconds",
+		       "Duration of recorded waits, by name and kind of wait.", COUNTER, waits),
+	};
 	bool spans = false;
 
 	for (size_t i = 0; i < pages->n; i++)
@@ -279,15 +297,18 @@ static void put_recorded(FILE *out, const struct metrics_pages *pages)
 		put_metric(out, pages, &recorded);
 	put_histogram(out, pages, &histograms[0]);
 	put_histogram(out, pages, &histograms[1]);
+	put_groups(out, pages, &waits[0]);
+	put_groups(out, pages, &waits[1]);
 }
 
-static void put_unreadable(FILE *out, const struct unreadable *unreadable)
+static void put_unreadable(FILE *out, const struct metrics_pages *pages)
 {
+	const struct unreadable *unreadable = pages->unreadable;
 	static const struct metric metric = { .name = "tdt_processes_unreadable",
 					      .help = "Processes that could not be read." };
 	char reason[512];
 
-	put_head(out, &metric, "", "gauge");
+	put_head(out, pages, &metric, "gauge");
 	for (size_t i = 0; i < unreadable->n; i++) {
 		tdt__text_without_numbers(reason, sizeof reason, unreadable->reason[i].text, '#');
 		fprintf(out, "%s{", metric.name);
@@ -300,22 +321,26 @@ static void print_samples(FILE *out, const struct metrics_pages *pages)
 {
 	static const struct metric up = { .name = "tdt_up",
 					  .help = "1 if the process was read, 0 otherwise." };
+	static const struct metric groups = METRIC(
+		"tdt_task_group",
+		"Tasks that have not ended, by name and kind of wait: the largest groups.", GAUGE,
+		groups);
 	bool any = false;
 
-	put_head(out, &up, "", "gauge");
+	put_head(out, pages, &up, "gauge");
 	for (size_t i = 0; i < pages->n; i++) {
 		put_count(out, &pages->page[i], &up, "", "", pages->page[i].up);
 		any |= pages->page[i].up;
 	}
 	if (any) {
 		put_states(out, pages);
-		put_groups(out, pages);
+		put_groups(out, pages, &groups);
 		for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
 			put_metric(out, pages, &metrics[i]);
 		put_recorded(out, pages);
 	}
 	if (pages->unreadable != NULL)
-		put_unreadable(out, pages->unreadable);
+		put_unreadable(out, pages);
 	if (pages->form == METRICS_OPENMETRICS)
 		fputs("# EOF\n", out);
 }
@@ -341,6 +366,14 @@ static void metrics_group_members(struct tdt__json *json, const struct metrics_g
 	tdt__json_string(json, "name", group->name);
 	tdt__json_string(json, "wait", group->wait);
 	tdt__json_u64(json, "tasks", group->n);
+}
+
+static void metrics_wait_members(struct tdt__json *json, const struct metrics_group *group)
+{
+	tdt__json_string(json, "name", group->name);
+	tdt__json_string(json, "wait", group->wait);
+	tdt__json_u64(json, "n", group->n);
+	tdt__json_u64(json, "sum_ns", group->ns);
 }
 
 static int print_json_page(FILE *file, const struct metrics_page *page)
@@ -371,14 +404,20 @@ static int print_json_page(FILE *file, const struct metrics_page *page)
 	tdt__json_u64(&json, "futurelocks", page->futurelocks);
 	tdt__json_u64(&json, "orphaned_locks", page->orphans);
 	if (page->grouped) {
-		TDT__JSON_LIST(&json, "groups", page->group, page->n_groups, metrics_group_members,
-			       &json);
-		tdt__json_u64(&json, "other_tasks", page->other_tasks);
+		TDT__JSON_LIST(&json, "groups", page->groups.group, page->groups.n,
+			       metrics_group_members, &json);
+		tdt__json_u64(&json, "other_tasks", page->groups.other.n);
 	}
 	tdt__json_known_u64(&json, "recorded_ns", page->recorded_ns);
 	if (page->recorded) {
 		json_durations(&json, "poll", &page->polls);
 		json_durations(&json, "wake_to_poll", &page->latencies);
+	}
+	if (page->recorded && page->waits != NULL) {
+		TDT__JSON_LIST(&json, "waits", page->waits->group, page->waits->n,
+			       metrics_wait_members, &json);
+		tdt__json_u64(&json, "other_waits", page->waits->other.n);
+		tdt__json_u64(&json, "other_waits_ns", page->waits->other.ns);
 	}
 	tdt__json_end(&json, '}');
 	tdt__json_finish(&json);

@@ -15,11 +15,18 @@
 
 #define METRICS_GROUPS_MAX 20
 
-/* Tasks of one family (facts/family.h) that wait for objects of one kind. */
+/* Tasks of one family (facts/family.h) that wait for objects of one kind; or their waits. */
 struct metrics_group {
 	char name[128]; /* clean */
 	char wait[16];  /* a word */
 	uint64_t n;
+	uint64_t ns; /* that the waits took; of tasks 0 */
+};
+
+/* So many groups at most.  Those that have no room are one more, without a kind of wait. */
+struct metrics_groups {
+	size_t n;
+	struct metrics_group group[METRICS_GROUPS_MAX], other;
 };
 
 struct metrics_page {
@@ -32,9 +39,7 @@ struct metrics_page {
 	uint64_t orphans;             /* locks that tasks wait for, and whose owners have ended */
 	uint64_t futurelocks; /* and those whose owners do not take them */
 	bool grouped;         /* there are groups: the largest ones first */
-	size_t n_groups;
-	struct metrics_group group[METRICS_GROUPS_MAX];
-	uint64_t other_tasks; /* those of all other groups */
+	struct metrics_groups groups;
 	uint8_t recorded;	      /* there are durations */
 	/*
 	 * The time of which the durations are, in nanoseconds, if they are of a span that ends now.
@@ -42,6 +47,7 @@ struct metrics_page {
 	 */
 	uint64_t recorded_ns;
 	struct tdt__durations polls, latencies;
+	const struct metrics_groups *waits; /* of the same time; NULL: they were not counted */
 };
 
 /* The metrics of one process, or of all that use the library. */

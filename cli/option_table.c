@@ -78,8 +78,9 @@ const struct option_row option_rows[] = {
 	FLAG(METRICS, "all", all_processes,
 	     "of all processes that use the library and may be read"),
 	/*
-	 * Also count tasks by name and by what they wait for: `tdt_task_group`.  Numbers in names
-	 * are replaced by `#`, and of each process the 20 largest groups are counted, the rest as
+	 * Also count tasks by name and by what they wait for: `tdt_task_group`; and, while the
+	 * flight recorder runs, their waits: `tdt_task_waits` and `tdt_task_wait_seconds`.  Numbers
+	 * in names are replaced by `#`, and of each process 20 groups are counted, the rest as
 	 * `other`.  A task without a name has the place where it was spawned.  With `--listen`,
 	 * profiles are served, too.
 	 */

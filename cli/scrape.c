@@ -89,6 +89,29 @@ static int count_registry(struct metrics_page *page, struct task_groups *groups,
 	return PROGRAM_GOES_ON;
 }
 
+/* With the waits by name and kind, if names are wanted.  Returns 0 or -ENOMEM. */
+static int add_durations(struct scrape *scrape, const struct tdt__recording *recording,
+			 const struct tdt__recorded_span *span)
+{
+	struct scrape_totals *totals = &scrape->totals;
+	struct task_groups waits = { .n = 0 };
+	struct tdt__recorded_durations to = { &totals->polls, &totals->latencies, NULL, &waits };
+	int error;
+
+	if (scrape->options->groups) {
+		to.waited = task_groups_waited;
+		if (totals->waits == NULL)
+			totals->waits = calloc(1, sizeof *totals->waits);
+		if (totals->waits == NULL)
+			return -ENOMEM;
+	}
+	error = tdt__durations_count(recording, span, &to);
+	if (totals->waits != NULL)
+		task_groups_add_to(totals->waits, &waits);
+	task_groups_fini(&waits);
+	return error;
+}
+
 /* A page of a single scrape says of which time its durations are. */
 static int count_durations(struct metrics_page *page, struct scrape *scrape,
 			   const struct tdt__recording *recording)
@@ -103,7 +126,7 @@ static int count_durations(struct metrics_page *page, struct scrape *scrape,
 	}
 	if (scrape->once && end > span.from)
 		keep_larger(&page->recorded_ns, tdt__recording_time(recording, span.from, end));
-	if (tdt__durations_count(recording, &span, &totals->polls, &totals->latencies) != 0)
+	if (add_durations(scrape, recording, &span) != 0)
 		return report_no_memory();
 	totals->recorded = !scrape->once || page->recorded_ns != 0;
 	return PROGRAM_GOES_ON;
@@ -167,8 +190,10 @@ static void begin_totals(struct scrape_totals *totals, const struct outside *out
 	for (size_t i = 0; i < outside->n_found; i++)
 		if (outside->found[i].registry.start < start)
 			start = outside->found[i].registry.start;
-	if (totals->start != start)
-		*totals = (struct scrape_totals){ .start = start };
+	if (totals->start == start)
+		return;
+	free(totals->waits);
+	*totals = (struct scrape_totals){ .start = start };
 }
 
 static int read_registries(struct metrics_page *page, struct task_groups *groups,
@@ -195,6 +220,7 @@ static void use_totals(struct metrics_page *page, struct scrape_totals *totals)
 	page->recorded = totals->recorded;
 	page->polls = totals->polls;
 	page->latencies = totals->latencies;
+	page->waits = totals->waits;
 }
 
 /*
@@ -207,7 +233,7 @@ static int scrape_opened(struct scrape *scrape, struct outside *outside)
 {
 	struct scrape_totals *totals = &scrape->totals;
 	struct metrics_page *page = &scrape->page;
-	struct task_groups groups = { .left = 0 };
+	struct task_groups groups = { .n = 0 };
 	int status;
 
 	scrape->until = UINT64_MAX;
@@ -220,8 +246,8 @@ static int scrape_opened(struct scrape *scrape, struct outside *outside)
 	if (totals->recorded)
 		totals->until = scrape->until;
 	use_totals(page, totals);
-	if (scrape->options->groups)
-		task_groups_largest(&groups, page);
+	page->grouped = scrape->options->groups;
+	task_groups_add_to(&page->groups, &groups);
 	task_groups_fini(&groups);
 	return status == PROGRAM_GOES_ON ? EXIT_SUCCESS : status;
 }

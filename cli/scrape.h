@@ -18,6 +18,8 @@ struct scrape_totals {
 	uint8_t recorded; /* there are durations */
 	uint64_t until; /* they are those until then */
 	struct tdt__durations polls, latencies;
+	struct metrics_groups *waits; /* on the heap of the process that has the totals; NULL:
+					 they are not counted */
 };
 
 struct scrape {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Counting tasks by their names and waits: see task_groups.h. */
+/* Counting tasks and waits by the names of tasks and what they wait for: see task_groups.h. */
 
 #include "cli/task_groups.h"
 
@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "facts/family.h"
+#include "recording/read.h"
 #include "tree-printer/schema.h"
 
 #define GROUPS_TRIED 65536 /* that are counted: more names than that tell nothing */
@@ -19,26 +20,37 @@ static const char *word_of_wait(const struct tdt_task_info *info)
 	return wait_words[info->n_waits != 0 ? info->waits[0]->kind : TDT_WAIT_UNKNOWN];
 }
 
-static void count_in_group(struct task_groups *groups, const struct tdt_task_info *info)
+static bool has_labels_of(const struct metrics_group *a, const struct metrics_group *b)
 {
-	struct metrics_group group = { .n = 1 };
+	return strcmp(a->name, b->name) == 0 && strcmp(a->wait, b->wait) == 0;
+}
+
+static void add_n_and_ns(struct metrics_group *sum, const struct metrics_group *group)
+{
+	sum->n += group->n;
+	sum->ns += group->ns;
+}
+
+/* Add a task, or one wait of it that took so long. */
+static void count_in_group(struct task_groups *groups, const char *task, const char *file,
+			   uint32_t line, const char *wait, uint64_t ns)
+{
+	struct metrics_group group = { .n = 1, .ns = ns };
 	char name[sizeof group.name];
 	uint32_t hash, i;
 
-	tdt__family_name(name, sizeof name, info->name != NULL ? info->name : "", info->file,
-			 info->line, '#');
+	tdt__family_name(name, sizeof name, task, file, line, '#');
 	metrics_clean(group.name, sizeof group.name, name);
-	snprintf(group.wait, sizeof group.wait, "%s", word_of_wait(info));
+	snprintf(group.wait, sizeof group.wait, "%s", wait);
 	hash = tdt__hash_text(group.name);
 	TDT__INDEX_EACH (i, &groups->group_table.index, hash)
-		if (strcmp(groups->group[i].name, group.name) == 0 &&
-		    strcmp(groups->group[i].wait, group.wait) == 0) {
-			groups->group[i].n++;
+		if (has_labels_of(&groups->group[i], &group)) {
+			add_n_and_ns(&groups->group[i], &group);
 			return;
 		}
 	if (groups->n == GROUPS_TRIED ||
 	    tdt__table_add(&groups->group_table, hash, &group, sizeof group) == TDT__INDEX_NONE)
-		groups->left++;
+		add_n_and_ns(&groups->left, &group);
 }
 
 void task_groups_count(struct task_groups *groups, const struct tdt__tasks *tasks)
@@ -47,33 +59,51 @@ void task_groups_count(struct task_groups *groups, const struct tdt__tasks *task
 		const struct tdt_task_info *info = &tasks->task[i].member.info;
 
 		if (tasks->task[i].outcome == NULL && info->state != TDT_TASK_UNKNOWN)
-			count_in_group(groups, info);
+			count_in_group(groups, info->name != NULL ? info->name : "", info->file,
+				       info->line, word_of_wait(info), 0);
 	}
+}
+
+void task_groups_waited(void *arg, const struct tdt__recorded_task *task, enum tdt_wait_kind kind,
+			uint64_t ns)
+{
+	count_in_group(arg, task->name, task->file, task->line, wait_words[kind], ns);
 }
 
 /* Of equal groups the order is always the same, so that the same ones are shown. */
 static int by_size(const void *a, const void *b)
 {
 	const struct metrics_group *x = a, *y = b;
-	int order = (x->n < y->n) - (x->n > y->n);
+	int order = (x->ns < y->ns) - (x->ns > y->ns);
 
+	if (order == 0)
+		order = (x->n < y->n) - (x->n > y->n);
 	if (order == 0)
 		order = strcmp(x->name, y->name);
 	return order != 0 ? order : strcmp(x->wait, y->wait);
 }
 
-void task_groups_largest(struct task_groups *groups, struct metrics_page *page)
+static void add_to_sum(struct metrics_groups *sum, const struct metrics_group *group)
+{
+	size_t i = 0;
+
+	while (i < sum->n && !has_labels_of(&sum->group[i], group))
+		i++;
+	if (i < sum->n)
+		add_n_and_ns(&sum->group[i], group);
+	else if (i < METRICS_GROUPS_MAX)
+		sum->group[sum->n++] = *group;
+	else
+		add_n_and_ns(&sum->other, group);
+}
+
+void task_groups_add_to(struct metrics_groups *sum, struct task_groups *groups)
 {
 	if (groups->n != 0)
 		qsort(groups->group, groups->n, sizeof groups->group[0], by_size);
-	page->grouped = true;
-	page->n_groups = groups->n < METRICS_GROUPS_MAX ? groups->n : METRICS_GROUPS_MAX;
-	page->other_tasks = groups->left;
 	for (size_t i = 0; i < groups->n; i++)
-		if (i < page->n_groups)
-			page->group[i] = groups->group[i];
-		else
-			page->other_tasks += groups->group[i].n;
+		add_to_sum(sum, &groups->group[i]);
+	add_n_and_ns(&sum->other, &groups->left);
 }
 
 void task_groups_fini(struct task_groups *groups)

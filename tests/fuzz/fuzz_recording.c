@@ -203,19 +203,28 @@ static void dump_last(const struct tdt__recording *recording)
 	tdt__modules_unref(none);
 }
 
+/* A tdt__waited_fn. */
+static void add_wait(void *arg, const struct tdt__recorded_task *task, enum tdt_wait_kind kind,
+		     uint64_t ns)
+{
+	CLAIM(task->name != NULL && task->file != NULL && kind <= TDT_WAIT_OTHER);
+	tdt__durations_add(arg, ns);
+}
+
 static void count_span(const struct tdt__recording *recording, uint64_t from, uint64_t until,
-		       struct tdt__durations both[2])
+		       struct tdt__durations all[3])
 {
 	const struct tdt__recorded_span span = { from, until };
+	const struct tdt__recorded_durations to = { &all[0], &all[1], add_wait, &all[2] };
 
-	CLAIM(tdt__durations_count(recording, &span, &both[0], &both[1]) == 0);
+	CLAIM(tdt__durations_count(recording, &span, &to) == 0);
 }
 
 static void count_durations(const struct tdt__recording *recording)
 {
 	uint64_t from = recording->from, until = recording->until,
 		 middle = from + (until - from) / 2;
-	struct tdt__durations whole[2] = { 0 }, halves[2] = { 0 };
+	struct tdt__durations whole[3] = { 0 }, halves[3] = { 0 };
 
 	count_span(recording, 0, UINT64_MAX, whole);
 	count_span(recording, 0, middle, halves);

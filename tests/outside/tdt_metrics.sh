@@ -26,10 +26,10 @@ claim "a form that is none" fails "openmetrics, prometheus or json, not xml" --f
 claim "a process without libtdt has no page" fails "no libtdt was found\|not permitted" $$
 claim "an address that is none" fails "not a port, or an address and a port" --listen=here:1 1
 
-# The samples of a page that do not depend on the time.
+# The samples of a page that do not depend on the time, without those of names.
 samples()
 {
-	grep -v -e '^#' -e _created -e _seconds "$1"
+	grep -v -e '^#' -e _created -e _seconds -e name= "$1"
 }
 
 # counts SPAWNED POLLS: what a page is to have.
@@ -109,6 +109,16 @@ has_groups()
 		END { exit sum != 0 || n == 0 }' "$tmp/page" &&
 		grep -q '^tdt_task_group{name=".*",wait="task"} 2$' "$tmp/got" &&
 		grep -q '^tdt_task_group{name="other"} 0$' "$tmp/got"
+}
+
+# The waits of its tasks that have ended; a name has the number of a line.
+waits='{name="spawned at metered.c:[0-9]*",wait="unknown"}'
+
+has_waits()
+{
+	test "$(value "tdt_task_waits$waits")" = 118 &&
+		test "$(value 'tdt_task_waits{name="other"}')" = 0 &&
+		is_recent "tdt_task_wait_seconds$waits"
 }
 
 # --- Profiles ---
@@ -223,10 +233,12 @@ end_server()
 # The process $pid has spawned 31 tasks and polled 126 times by now, and ends.
 serve_process()
 {
-	claim "it is served" serve "$pid"
+	claim "it is served" serve "$pid" --names
 	claim "with what was recorded before" serves 31 126
+	claim "also the waits that have ended" until_scraped "tdt_task_waits_total$waits" 118
 	claim "and what comes, once" work
 	claim "in counters and in histograms" serves 32 166
+	claim "and among the waits" until_scraped "tdt_task_waits_total$waits" 158
 	claim "in both of these" test "$(value tdt_wake_to_poll_seconds_count)" = 2
 	claim "as OpenMetrics if the client accepts it" is_openmetrics
 	claim "also while the process is stopped" serves_stopped
@@ -349,6 +361,7 @@ else
 	claim "tasks and polls are counted, also those that have ended" grows
 	claim "JSON has the same" in_json
 	claim "with --names they are counted by name and wait" has_groups
+	claim "and so are the waits that were recorded" has_waits
 	claim "the longest poll has begun since the start" is_recent tdt_longest_poll_seconds
 	claim "and the longest wait" is_recent tdt_longest_wait_seconds
 	claim "the page has an end" test "$(tail -n 1 "$tmp/page")" = "# EOF"

@@ -144,7 +144,7 @@ TEST(durations_of_a_span_are_gauges_which_the_older_form_lacks)
 	page.recorded_ns = 2000000000;
 	prints(OPEN_PAGE
 	       "# TYPE tdt_recorded_seconds gauge\n"
-	       "# HELP tdt_recorded_seconds Time until now that the histograms are of.\n"
+	       "# HELP tdt_recorded_seconds Time until now that recorded metrics are of.\n"
 	       "# UNIT tdt_recorded_seconds seconds\n"
 	       "tdt_recorded_seconds 2.000000000\n"
 	       OPEN_HISTOGRAMS("gaugehistogram", "g") "# EOF\n");
@@ -169,17 +169,22 @@ TEST(without_a_time_nothing_says_when_the_counting_began)
 	free(text);
 }
 
-/* The lines of a page that are about groups of tasks. */
-static void prints_groups(const char *expected)
+/* The lines of a page that have `what`. */
+static void prints_lines_with(const char *what, const char *expected)
 {
 	char *text = TEXT_WRITTEN(out, metrics_page_print(out, &pages)), found[1024] = "";
 	char *rest = text;
 
 	for (char *line; (line = strsep(&rest, "\n")) != NULL;)
-		if (strstr(line, "tdt_task_group") != NULL)
+		if (strstr(line, what) != NULL)
 			strcat(strcat(found, line), "\n");
 	ck_assert_str_eq(found, expected);
 	free(text);
+}
+
+static void prints_groups(const char *expected)
+{
+	prints_lines_with("tdt_task_group", expected);
 }
 
 #define GROUPS_HEAD                                                                               \
@@ -194,9 +199,9 @@ TEST(groups_have_names_and_waits_and_the_rest_has_no_wait)
 	prints_groups("");
 	page.grouped = true;
 	prints_groups(GROUPS_HEAD "tdt_task_group{name=\"other\"} 0\n");
-	page.group[page.n_groups++] = (struct metrics_group){ "a \"b\\", "mutex", 12 };
-	page.group[page.n_groups++] = (struct metrics_group){ "other", "other", 1 };
-	page.other_tasks = 5;
+	page.groups.group[page.groups.n++] = (struct metrics_group){ "a \"b\\", "mutex", 12, 0 };
+	page.groups.group[page.groups.n++] = (struct metrics_group){ "other", "other", 1, 0 };
+	page.groups.other.n = 5;
 	prints_groups(GROUPS_HEAD "tdt_task_group{name=\"a \\\"b\\\\\",wait=\"mutex\"} 12\n"
 				  "tdt_task_group{name=\"other\",wait=\"other\"} 1\n"
 				  "tdt_task_group{name=\"other\"} 5\n");
@@ -207,6 +212,39 @@ TEST(groups_have_names_and_waits_and_the_rest_has_no_wait)
 	prints_groups(GROUPS_HEAD
 		      "tdt_task_group{program=\"x\",pid=\"7\",name=\"other\"} 0\n"
 		      "tdt_task_group{program=\"?\",pid=\"8\",name=\"other\"} 0\n");
+}
+
+#define WAIT_SAMPLES(name, one, rest)                                                             \
+	name "{name=\"a\",wait=\"mutex\"} " one "\n" name "{name=\"other\"} " rest "\n"
+#define WAITS(family, sample, type, unit)                                                          \
+	"# TYPE tdt_task_waits" family " " type "\n"                                               \
+	"# HELP tdt_task_waits" family " Recorded waits of tasks, by name and kind of wait.\n"     \
+	WAIT_SAMPLES("tdt_task_waits" sample, "12", "1")                                           \
+	"# TYPE tdt_task_wait_seconds" family " " type "\n"                                        \
+	"# HELP tdt_task_wait_seconds" family                                                      \
+	" Duration of recorded waits, by name and kind of wait.\n" unit                            \
+	WAIT_SAMPLES("tdt_task_wait_seconds" sample, "34.000000000", "0.000000005")
+#define WAITS_UNIT "# UNIT tdt_task_wait_seconds seconds\n"
+
+TEST(waits_are_counters_where_they_only_grow_and_otherwise_gauges)
+{
+	static const struct metrics_groups waits = {
+		.n = 1,
+		.group = { { "a", "mutex", 12, 34000000000 } },
+		.other = { .n = 1, .ns = 5 },
+	};
+
+	set_durations();
+	page.waits = &waits;
+	prints_lines_with("tdt_task_wait", WAITS("", "_total", "counter", WAITS_UNIT));
+	pages.form = METRICS_PROMETHEUS;
+	prints_lines_with("tdt_task_wait", WAITS("_total", "_total", "counter", ""));
+	page.recorded_ns = 2000000000;
+	prints_lines_with("tdt_task_wait", "");
+	pages.form = METRICS_OPENMETRICS;
+	prints_lines_with("tdt_task_wait", WAITS("", "", "gauge", WAITS_UNIT));
+	page.recorded = false;
+	prints_lines_with("tdt_task_wait", "");
 }
 
 TEST(a_clean_text_ends_where_there_is_no_room)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Covers recording/durations.
- * Which polls and latencies of a made recording are counted, and in which buckets.
+ * Which polls, latencies and waits of a made recording are counted, and in which buckets.
  */
 
 #include "lib/recording_maker.h"
@@ -15,6 +15,21 @@ static struct maker *maker;
 static unsigned one, two;
 static struct tdt__durations polls, latencies;
 static struct tdt__recorded_span span;
+static char waits[4096]; /* of tasks, a line each */
+
+/* A tdt__waited_fn. */
+static void note_wait(void *arg, const struct tdt__recorded_task *task, enum tdt_wait_kind kind,
+		      uint64_t ns)
+{
+	char line[64];
+
+	snprintf(line, sizeof line, "%" PRIu64 " \"%s\" %d %" PRIu64 "\n", task->id, task->name,
+		 (int)kind, ns);
+	ck_assert_uint_lt(strlen(arg) + strlen(line), sizeof waits);
+	strcat(arg, line);
+}
+
+static const struct tdt__recorded_durations all_kinds = { &polls, &latencies, note_wait, waits };
 
 static void set_up(void)
 {
@@ -25,6 +40,7 @@ static void set_up(void)
 	span = (struct tdt__recorded_span){ 0, UINT64_MAX };
 	memset(&polls, 0, sizeof polls);
 	memset(&latencies, 0, sizeof latencies);
+	waits[0] = '\0';
 }
 
 static void tear_down(void)
@@ -40,7 +56,7 @@ static int count_made(void)
 	int error = tdt__recording_open(&recording, block, size);
 
 	if (error == 0)
-		error = tdt__durations_count(recording, &span, &polls, &latencies);
+		error = tdt__durations_count(recording, &span, &all_kinds);
 	tdt__recording_close(recording);
 	free(block);
 	return error;
@@ -175,10 +191,66 @@ TEST(long_polls_count_also_if_only_their_remarkable_events_are_left)
 	ck_assert_uint_gt(polls.n[0], 0);
 }
 
+TEST(a_wait_lasts_from_a_poll_to_the_wake_up_and_has_its_task_and_its_kind)
+{
+	maker_identity(maker, two, TDT_EVENT_SPAWN, 500, 7, 0, 0, "conn 7", "x.c", 1);
+	maker_wait(maker, two, 7, TDT_WAIT_MUTEX, 0x1000, 9, "db");
+	poll_on(two, 1 * MS, 100);
+	maker_wake(maker, two, 3 * MS + 100, 7, 0);
+	poll_on(two, 5 * MS, MS);
+	poll_on(two, 8 * MS, 100); /* nobody reported the wake-up */
+	ck_assert_int_eq(count_made(), 0);
+	ck_assert_str_eq(waits, "7 \"conn 7\" 2 2000000\n7 \"conn 7\" 0 2000000\n");
+}
+
+TEST(waits_that_go_on_or_that_nobody_wants_do_not_count)
+{
+	static const struct tdt__recorded_durations no_waits = { .polls = &polls,
+								 .latencies = &latencies };
+	struct tdt__recording *recording;
+	size_t size;
+	void *block;
+
+	poll_on(two, 1 * MS, 100);
+	ck_assert_int_eq(count_made(), 0);
+	ck_assert_str_eq(waits, "");
+	maker_wake(maker, two, 3 * MS, 7, 0);
+	block = maker_block(maker, &size);
+	ck_assert_int_eq(tdt__recording_open(&recording, block, size), 0);
+	ck_assert_int_eq(tdt__durations_count(recording, &span, &no_waits), 0);
+	tdt__recording_close(recording);
+	free(block);
+	ck_assert_uint_eq(all_of(&polls), 2);
+}
+
+/* Each of them goes on over the ends of several spans. */
+TEST(a_wait_counts_once_and_as_a_whole_when_it_has_ended)
+{
+	for (uint64_t i = 1; i <= 3; i++)
+		poll_on(two, i * 30 * MS, MS);
+	maker_identity(maker, two, TDT_EVENT_END, 100 * MS, 7, TDT_PENDING, 0, "x", "x.c", 1);
+	for (uint64_t at = 0; at < 120 * MS; at += 7 * MS) {
+		span = (struct tdt__recorded_span){ at, at + 7 * MS };
+		ck_assert_int_eq(count_made(), 0);
+	}
+	ck_assert_str_eq(waits, "7 \"x\" 0 29000000\n7 \"x\" 0 29000000\n7 \"x\" 0 9000000\n");
+}
+
+/* As of latencies: see above. */
+TEST(waits_since_before_events_were_overwritten_do_not_count)
+{
+	poll_on(two, 1 * MS, 100);
+	for (uint64_t i = 10; i < 30; i++)
+		maker_wake(maker, one, i * MS, 8, 0);
+	maker_wake(maker, two, 40 * MS, 7, 0);
+	ck_assert_int_eq(count_made(), 0);
+	ck_assert_str_eq(waits, "");
+}
+
 static int try_to_count(void *recording)
 {
 	memset(&polls, 0, sizeof polls);
-	return tdt__durations_count(recording, &span, &polls, &latencies);
+	return tdt__durations_count(recording, &span, &all_kinds);
 }
 
 TEST(each_lack_of_memory_is_reported)
