@@ -580,7 +580,7 @@ __attribute__((noinline)) void tdt_task_enter_at(struct tdt_handle *task, uintpt
 }
 
 /* Take the link out of the middle of this thread's chain: what was entered later goes on. */
-static __attribute__((noinline, cold)) bool take_out(struct tdt_fiber *fiber)
+static __attribute__((noinline, cold)) bool take_from_chain(struct tdt_fiber *fiber)
 {
 	struct tdt__poll **link = &tdt__thread.poll;
 
@@ -639,7 +639,7 @@ static __attribute__((noinline, cold)) void leave_wrongly(struct tdt_handle *tas
 	if (TDT__PEEK(task->record.state) == TDT_TASK_RECORD_ENDED)
 		return;
 	tdt__misuse(TDT_MISUSE_TASK_LEAVE, task);
-	if (take_out(fiber))
+	if (take_from_chain(fiber))
 		leave(task, fiber);
 }
 
@@ -664,7 +664,7 @@ void tdt_task_end(struct tdt_handle *task)
 	if (task == NULL || !is_entered(task) || !stand(task))
 		return;
 	if (tdt__thread.poll != &fiber_of_task(task)->poll)
-		take_out(fiber_of_task(task));
+		take_from_chain(fiber_of_task(task));
 	end_task(fiber_of_task(task), TDT__OUTCOME_READY);
 	tdt_handle_unref(task);
 }
