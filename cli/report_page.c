@@ -183,9 +183,7 @@ static void put_waits(struct lines *lines, const struct tdt_task_info *info)
 
 	if (wait != NULL)
 		tdt__waited_for(&lines->text, wait, info->id,
-				wait->owner_name != NULL
-					? wait->owner_name
-					: tdt__names_find(lines->dump.names, wait->owner));
+				tdt__names_owner(lines->dump.names, wait));
 	else if (tdt__has_no_tree(info))
 		tdt__string_puts(&lines->text, TDT__NO_TREE);
 	if (info->n_waits > 1)

@@ -203,7 +203,7 @@ static void where_of(const struct round_look *looking, const struct chosen *chos
 	shown = *wait;
 	if (shown.name[0] != '\0')
 		shown.object = 0; /* the name says which one */
-	tdt__waited_for(string, &shown, info->id, tdt__names_find(looking->names, wait->owner));
+	tdt__waited_for(string, &shown, info->id, tdt__names_owner(looking->names, wait));
 }
 
 static void show_task(const struct round_look *looking, const struct chosen *chosen,
@@ -472,6 +472,7 @@ static int fill_round(struct round_look *looking)
 	struct tdt__sampling sampling = { 0 };
 	int error;
 
+	tdt__tasks_name(&looking->tasks);
 	looking->findings = tdt__outside_dump(&looking->tasks, &all, &looking->answers, &sampling);
 	if (looking->findings == NULL)
 		return -ENOMEM;

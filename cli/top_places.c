@@ -230,7 +230,7 @@ static void name_record(struct tdt__string *string, const struct tdt_task_info *
 	if (info->n_waits != 0) {
 		struct tdt_wait wait = *info->waits[0];
 
-		wait.object = wait.owner = 0;
+		wait.object = wait.owner = wait.orphaned = 0;
 		tdt__string_puts(string, " ");
 		tdt__wait_for(string, &wait, info->id, NULL);
 	}

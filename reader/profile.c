@@ -333,7 +333,14 @@ static bool is_known(const struct tdt__profiled *task, const struct tdt__seen *s
 	return task->group != TDT__PROFILE_NONE && task->polls == seen->record.polls;
 }
 
-/* Count a task as it is.  Of a wait that is not known, no tree is found. */
+/* Whether the task may wait at a list, or on a stack that stands. */
+static bool has_live_stack(const struct tdt_task_record *record)
+{
+	return record->suspended_pc != 0 || record->leaf != 0 ||
+	       record->poll == TDT_TASK_RECORD_REPORTED;
+}
+
+/* Count a task as it is.  Of a wait that is not known, no tree is found, or not in this look. */
 static void count_as_seen(struct tdt__profile *profile, struct tdt__profiled *task,
 		       const struct tdt__seen *seen)
 {
@@ -348,8 +355,9 @@ static void count_as_seen(struct tdt__profile *profile, struct tdt__profiled *ta
 		if (!is_known(task, seen)) {
 			bool again = task->group == TDT__PROFILE_NONE &&
 				     task->polls == seen->record.polls;
+			bool later = profile->walks == 0 && has_live_stack(&seen->record);
 
-			task->stale_looks = again && task->stale_looks > 0 ? 2 : 1;
+			task->stale_looks = again && task->stale_looks > 0 && !later ? 2 : 1;
 			task->group = TDT__PROFILE_NONE;
 			task->polls = seen->record.polls;
 		}
@@ -370,8 +378,7 @@ static void find_wait(struct tdt__profile *profile, struct tdt__profiled *task,
 	if (tdt__record_state(&seen->record) != TDT_TASK_WAITING || is_known(task, seen) ||
 	    use_first_answer(profile, task, seen))
 		return;
-	if (seen->record.suspended_pc != 0 || seen->record.leaf != 0 ||
-	    seen->record.poll == TDT_TASK_RECORD_REPORTED)
+	if (has_live_stack(&seen->record))
 		find_live_stack(profile, task, seen);
 }
 

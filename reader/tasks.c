@@ -81,28 +81,22 @@ static const char *name_at(struct file_names *names, uint64_t address,
 
 /* Names to read, and the records of their tasks to read after them. */
 struct wait_names {
-	const struct tdt__target *target;
+	struct tdt__images *images;
 	struct tdt__seen_task *task[NAMES_AT_ONCE];
 	char name[NAMES_AT_ONCE][TDT_TASK_RECORD_NAME_SIZE];
 	struct tdt_task_record after[NAMES_AT_ONCE];
 	size_t n;
 };
 
-/* A name that lies at the end of mapped memory is shorter than the room for it. */
-static size_t name_room(uint64_t address)
-{
-	size_t to_page_end = 4096 - (size_t)(address % 4096);
-
-	return to_page_end < TDT_TASK_RECORD_NAME_SIZE - 1 ? to_page_end
-							   : TDT_TASK_RECORD_NAME_SIZE - 1;
-}
-
-/* A core file may end within the room for a name. */
+/* Memory may end within the room for a name, and a core file may lack what a file has. */
 static bool read_alone(struct wait_names *names, size_t i)
 {
-	return names->target->core != NULL &&
-	       tdt__target_string(names->target, names->task[i]->seen->record.wait_name,
-				  names->name[i], sizeof names->name[i]);
+	const struct tdt__seen *seen = names->task[i]->seen;
+
+	return tdt__images_string(names->images, seen->record.wait_name, names->name[i],
+				  sizeof names->name[i]) &&
+	       tdt__target_read(names->images->target, seen->address, &names->after[i],
+				sizeof names->after[i]);
 }
 
 /* A name belongs to the host: it counts only if the task has not been polled meanwhile. */
@@ -116,13 +110,13 @@ static void read_wait_names(struct wait_names *names)
 
 		memset(names->name[i], 0, sizeof names->name[i]);
 		range[i] = (struct tdt__memory_range){ seen->record.wait_name, names->name[i],
-						name_room(seen->record.wait_name), false };
+						sizeof names->name[i] - 1, false };
 		range[n + i] = (struct tdt__memory_range){ seen->address, &names->after[i],
 						    sizeof names->after[i], false };
 	}
-	tdt__target_read_ranges(names->target, range, 2 * n);
+	tdt__target_read_ranges(names->images->target, range, 2 * n);
 	for (size_t i = 0; i < n; i++)
-		if ((range[i].read || read_alone(names, i)) && range[n + i].read &&
+		if (((range[i].read && range[n + i].read) || read_alone(names, i)) &&
 		    tdt__seen_unchanged(names->task[i]->seen, &names->after[i]))
 			tdt__name_copy(names->task[i]->wait.name, names->name[i]);
 	names->n = 0;
@@ -134,7 +128,7 @@ static int name_waits(const struct tdt__tasks *tasks, struct tdt__seen_task *tas
 
 	if (names == NULL)
 		return -ENOMEM;
-	names->target = tasks->target;
+	names->images = tasks->images;
 	names->n = 0;
 	for (; n > 0; n--, task++) {
 		if (task->member.info.n_waits == 0 || task->seen->record.wait_name == 0)

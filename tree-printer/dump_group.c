@@ -252,7 +252,7 @@ static void write_waits(struct tdt__string *string, struct table *table,
 		tdt__string_printf(string, "   %s%s", TDT__NUMBER(awaited.times),
 				   wait_verb(group, awaited.times));
 		tdt__wait_for(string, &awaited.wait, awaited.times == 1 ? awaited.self : 0,
-			      tdt__names_find(dump->names, awaited.wait.owner));
+			      tdt__names_owner(dump->names, &awaited.wait));
 		tdt__string_puts(string, "\n");
 	}
 	if (n > TDT__WAITS_SHOWN)

@@ -128,7 +128,7 @@ static void ring_wait(struct tdt__string *string, const struct tdt_snapshot_cycl
 			break;
 		}
 	}
-	tdt__wait_for(string, &wait, task.id, tdt__names_find(dump->names, wait.owner));
+	tdt__wait_for(string, &wait, task.id, tdt__names_owner(dump->names, &wait));
 }
 
 static void ring(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle,

@@ -75,10 +75,12 @@ const struct tdt_task_info *tdt__names_task(const struct tdt__names *names, uint
 	return i != TDT__INDEX_NONE ? names->task[i].info : NULL;
 }
 
-const char *tdt__names_find(const struct tdt__names *names, uint64_t id)
+const char *tdt__names_owner(const struct tdt__names *names, const struct tdt_wait *wait)
 {
-	const struct tdt_task_info *task = tdt__names_task(names, id);
+	const struct tdt_task_info *task = tdt__names_task(names, wait->owner);
 
+	if (wait->owner_name != NULL)
+		return wait->owner_name;
 	return task != NULL ? task->name : NULL;
 }
 

@@ -91,7 +91,7 @@ void tdt__stuck_lock_line(struct tdt__string *string, const struct tdt__stuck_lo
 	const struct tdt_wait *wait = &lock->wait;
 
 	tdt__headline(string, wait->orphaned != 0 ? "orphaned lock" : "futurelock", wait->owner,
-		      tdt__names_find(names, wait->owner));
+		      tdt__names_owner(names, wait));
 	if (wait->orphaned != 0) {
 		tdt__string_puts(string, " has ended without giving back ");
 		tdt__lock_name(string, wait);

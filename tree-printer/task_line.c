@@ -116,7 +116,7 @@ void tdt__lost_line(struct tdt__string *string, const struct tdt_task_info *info
 	for (uint32_t i = 0; i < info->n_waits; i++) {
 		tdt__string_puts(string, " ");
 		tdt__wait_for(string, info->waits[i], info->id,
-			      tdt__names_find(names, info->waits[i]->owner));
+			      tdt__names_owner(names, info->waits[i]));
 	}
 	tdt__string_puts(string, ", and went on when it was polled for ");
 	if (info->age_ns <= took_ns)
@@ -180,13 +180,10 @@ void tdt__wait_lines(struct tdt__string *string, const struct tdt_task_info *inf
 	size_t n = join_waits(joined, info, &others);
 
 	for (size_t i = 0; i < n; i++) {
-		const char *owner = joined[i].wait.owner_name;
-
-		if (owner == NULL)
-			owner = tdt__names_find(names, joined[i].wait.owner);
 		tdt__string_puts(string, info->state == TDT_TASK_UNKNOWN ? "   waited "
 									 : "   waits ");
-		tdt__wait_for(string, &joined[i].wait, info->id, owner);
+		tdt__wait_for(string, &joined[i].wait, info->id,
+			      tdt__names_owner(names, &joined[i].wait));
 		if (joined[i].leaves > 1)
 			tdt__leaves_aside(string, joined[i].leaves);
 		tdt__string_puts(string, "\n");

@@ -61,13 +61,14 @@ struct tdt_snapshot_group {
  * If a runtime does not report wake-ups (tdt_task_woken()), a task that was woken and has not been
  * polled yet seems to wait.  With such a runtime, `deadlock` may be set too early.
  *
- * For a task that did not answer, because its workers are held up, its record serves instead, if
- * the runtime reports wake-ups: the task was neither woken nor polled meanwhile, and in its last
- * poll one leaf reported a wait, which is still true (for the end of a task, or for a lock that
- * begins with a struct tdt_lock and has the same owner now).  It is proof if the task's last tree
- * is of that poll, and has no other leaf: a watched tree, a list (tdt_leaf_at()), the stack of a
- * suspended fiber.  Without such a tree a second leaf, which reported nothing, may be overlooked:
- * `unproven` is set then instead of `deadlock`.
+ * For a task that did not answer, because its workers are held up, its record serves instead: the
+ * task was neither woken nor polled meanwhile, and in its last poll one leaf reported a wait, which
+ * is still true (for the end of a task, or for a lock that begins with a struct tdt_lock and has
+ * the same owner now).  It is proof if the runtime reports wake-ups, and the task's last tree is of
+ * that poll, and has no other leaf: a watched tree, a list (tdt_leaf_at()), the stack of a
+ * suspended fiber.  Without such a tree a second leaf, which reported nothing, may be overlooked;
+ * and a task whose wake-ups are not reported may be about to go on: `unproven` is set then instead
+ * of `deadlock`.
  */
 struct tdt_snapshot_cycle {
 	size_t size; /* sizeof(struct tdt_snapshot_cycle), as in the other structs here */

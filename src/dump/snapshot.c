@@ -472,9 +472,8 @@ static void release_all(struct taking *taking)
 
 	for (size_t i = 0; i < members(taking); i++)
 		prove(taking, &places, member_at(taking, i));
-	/* Busy loops, if there is time for them. */
-	if (taking->how.finds_busy &&
-	    taking->deadline - end_of(taking) > tdt__clock() + TDT__SECOND / 5)
+	/* Busy loops, if there is time: also in a second in which some task did not answer. */
+	if (taking->how.finds_busy && taking->deadline > tdt__clock() + TDT__SECOND / 5)
 		tdt__busy_find(&places);
 	for (size_t i = 0; i < members(taking); i++) {
 		tdt_handle_unref(member_at(taking, i)->task);

@@ -65,8 +65,10 @@ static enum tdt__proof proof_of_tree(const struct tdt__witness *task)
 	if (info->leaves + counted_apart == 0 || info->polls_since != 0 ||
 	    (counted_apart == 0 && info->leaves_known != TDT_LEAVES_ALL))
 		return TDT__BY_RECORD;
-	return info->leaves + info->leaves_elsewhere == 1 && info->leaves_lost == 0 ? TDT__BY_TREE
-										    : TDT__UNSURE;
+	if (info->leaves + info->leaves_elsewhere != 1 || info->leaves_lost != 0)
+		return TDT__UNSURE;
+	/* A wake-up of which nobody hears may have been for what is not the wait. */
+	return reports_wakes(task) ? TDT__BY_TREE : TDT__BY_RECORD;
 }
 
 enum tdt__proof tdt__prove(const struct tdt__lock_places *places, const struct tdt__witness *task)
@@ -77,8 +79,7 @@ enum tdt__proof tdt__prove(const struct tdt__lock_places *places, const struct t
 		return TDT__UNSURE;
 	if (task->answered_since)
 		return now->wait_owner == task->info->waits[0]->owner ? TDT__BY_POLL : TDT__UNSURE;
-	if (now->wait_count != task->info->n_waits ||
-	    (task->answered_at == 0 && !reports_wakes(task)) || !are_owned_now(places, task->info))
+	if (now->wait_count != task->info->n_waits || !are_owned_now(places, task->info))
 		return TDT__UNSURE;
 	return task->answered_at != 0 ? TDT__BY_POLL : proof_of_tree(task);
 }

@@ -580,16 +580,16 @@ __attribute__((noinline)) void tdt_task_enter_at(struct tdt_handle *task, uintpt
 }
 
 /* Take the link out of the middle of this thread's chain: what was entered later goes on. */
-static __attribute__((noinline, cold)) bool leave_early(struct tdt_fiber *fiber)
+static __attribute__((noinline, cold)) bool take_from_chain(struct tdt_fiber *fiber)
 {
 	struct tdt__poll **link = &tdt__thread.poll;
 
-	tdt__misuse(TDT_MISUSE_TASK_LEAVE, fiber->task);
 	while (*link != NULL && *link != &fiber->poll)
 		link = &(*link)->outer;
 	if (*link == NULL)
 		return false;
 	*link = fiber->poll.outer;
+	atomic_store_explicit(&fiber->link, TDT__LINK_NONE, memory_order_relaxed);
 	return true;
 }
 
@@ -636,7 +636,10 @@ static __attribute__((noinline, cold)) void leave_wrongly(struct tdt_handle *tas
 {
 	struct tdt_fiber *fiber = fiber_of_task(task);
 
-	if (TDT__PEEK(task->record.state) != TDT_TASK_RECORD_ENDED && leave_early(fiber))
+	if (TDT__PEEK(task->record.state) == TDT_TASK_RECORD_ENDED)
+		return;
+	tdt__misuse(TDT_MISUSE_TASK_LEAVE, task);
+	if (take_from_chain(fiber))
 		leave(task, fiber);
 }
 
@@ -660,6 +663,8 @@ void tdt_task_end(struct tdt_handle *task)
 {
 	if (task == NULL || !is_entered(task) || !stand(task))
 		return;
+	if (tdt__thread.poll != &fiber_of_task(task)->poll)
+		take_from_chain(fiber_of_task(task));
 	end_task(fiber_of_task(task), TDT__OUTCOME_READY);
 	tdt_handle_unref(task);
 }

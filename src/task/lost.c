@@ -222,24 +222,25 @@ static bool waits_elsewhere(const struct tdt_handle *task, uint64_t object)
 	       record->wait_object != object;
 }
 
-__attribute__((noinline)) void tdt__suspect_end(const struct tdt__suspect *suspect,
+__attribute__((noinline)) bool tdt__suspect_end(const struct tdt__suspect *suspect,
 						struct tdt_handle *task, tdt_poll_t result,
 						bool moved, uint64_t waited)
 {
 	struct tdt__thread *here = tdt__thread_here(); /* the child may have changed the thread */
 	struct tdt_registry_lost lost = { .waited = waited };
-	bool mine = here->suspect == task;
+	bool mine = here->suspect == task, awaited = mine && here->awaited;
 	int saved = errno;
 
 	here->suspect = NULL;
 	if (!mine || was_woken_since(task) ||
-	    !(result != TDT_PENDING || here->awaited || (here->wakes && moved)))
-		return;
-	lost.own_era = here->awaited && waits_elsewhere(task, suspect->object) ? here->era
+	    !(result != TDT_PENDING || awaited || (here->wakes && moved)))
+		return awaited;
+	lost.own_era = awaited && waits_elsewhere(task, suspect->object) ? here->era
 									       : begin_era();
 	if (fill_lost(&lost, suspect, task))
 		suspect_lost(&lost, task, result == TDT_PENDING);
 	errno = saved;
+	return awaited;
 }
 
 void tdt__lost_forked(void)

@@ -51,9 +51,10 @@ void tdt__suspect_begin(struct tdt__suspect *suspect, const struct tdt_handle *t
 
 /*
  * The child's poll has returned `result`, and nobody else polls the task yet.  `moved`: the task
- * waits for something else.  `waited` is how long it had waited, in nanoseconds.
+ * waits for something else.  `waited` is how long it had waited, in nanoseconds.  Returns whether
+ * an await that had waited is ready: the task has gone on, also if it waits for the same again.
  */
-void tdt__suspect_end(const struct tdt__suspect *suspect, struct tdt_handle *task,
+bool tdt__suspect_end(const struct tdt__suspect *suspect, struct tdt_handle *task,
 		      tdt_poll_t result, bool moved, uint64_t waited);
 
 /* In the poll: the task `woken` was woken. */

@@ -407,9 +407,9 @@ tdt__observed_poll(struct tdt_handle *task, struct tdt_context *cx, uint64_t sin
 	motion = motion_of(&task->record, &wait);
 	if (UNLIKELY(follows))
 		tdt__follow_end(task, motion == STAYS);
-	if (UNLIKELY(suspect.on))
-		tdt__suspect_end(&suspect, task, result, motion == MOVED,
-				 now > since ? now - since : 0);
+	if (UNLIKELY(suspect.on) && tdt__suspect_end(&suspect, task, result, motion == MOVED,
+						      now > since ? now - since : 0))
+		motion = MOVED;
 	/*
 	 * Before finish_poll() wakes the task: a leaf that is polled again gives up its counted
 	 * clone.

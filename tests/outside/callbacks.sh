@@ -45,6 +45,8 @@ ask()
 	compare "tdt ps has what each waits for" records ps
 	claim "and for a name, the function that it runs" test \
 		"$(grep -o '"name":"begin"' "$tmp/ps" | wc -l)" -eq 10000
+	"$tdt" top -n1 --json --no-request "$pid" >"$tmp/top"
+	claim "so has tdt top" grep -q '"name":"begin"' "$tmp/top"
 	if ! command -v gdb >/dev/null; then
 		skip "the core file has the truth of each" "there is no gdb"
 	elif test "${SANITIZERS:?}" != no; then

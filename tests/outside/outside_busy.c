@@ -2,8 +2,9 @@
 /*
  * A process for the program tdt to look at: task 1 wakes itself again and again, which is a busy
  * loop; and three that look like it are healthy: task 2 wakes itself, but seldom, and tasks 3 and 4
- * wake each other.  Prints "ready"; for each line of its input it prints a dump, or, if the line is
- * "rests", how often task 1 was not polled for a millisecond so far; and ends with its input.
+ * wake each other.  Nobody polls task 5, which keeps requests waiting for as long as they may.
+ * Prints "ready"; for each line of its input it prints a dump, or, if the line is "rests", how
+ * often task 1 was not polled for a millisecond so far; and ends with its input.
  */
 
 #include <config.h>
@@ -140,6 +141,8 @@ int main(void)
 {
 	struct tdt_rt *rt = tdt_rt_new(
 	    &(struct tdt_rt_config){ .size = sizeof(struct tdt_rt_config), .workers = 2 });
+	const struct tdt_dump_options dump = { .size = sizeof dump, .timeout_ns = 1500000000 };
+	struct tdt_traced unpolled;
 	char line[16];
 
 	MUST(rt != NULL);
@@ -147,6 +150,8 @@ int main(void)
 	start(rt, TDT_ASYNC_NEW(paced_poll, (struct looping){ 0 }), "paced");
 	start(rt, TDT_ASYNC_NEW(pass_poll, (struct looping){ .i = 0 }), "ping");
 	start(rt, TDT_ASYNC_NEW(pass_poll, (struct looping){ .i = 1 }), "pong");
+	unpolled = tdt_traced_with((struct tdt_future){ NULL, ball_poll, drop_nothing }, NULL);
+	MUST(unpolled.handle != NULL);
 	while (turns < 1000)
 		usleep(1000);
 	puts("ready");
@@ -155,7 +160,7 @@ int main(void)
 		if (strcmp(line, "rests\n") == 0) {
 			printf("rests %" PRIu64 "\n", rests + rests_now());
 		} else {
-			tdt_dump(stdout);
+			tdt_dump_with(stdout, &dump);
 			puts("dumped");
 		}
 		fflush(stdout);

@@ -222,6 +222,21 @@ TEST(a_lost_wake_up_is_found_by_the_request_that_heals_it)
 	ck_assert_uint_eq(counted_lost(), 1);
 }
 
+/* Otherwise each such wait would seem to have lasted since the first one. */
+TEST(a_task_that_then_waits_for_the_same_has_moved)
+{
+	struct event *event = CHANNEL;
+	struct tdt_handle *handle = spawn_waiting(CONSUME(event, event), event);
+	struct tdt_trace *trace;
+
+	comes(event);
+	trace = backtrace_timed(handle, INT64_C(30000000000));
+	ck_assert_ptr_nonnull(trace);
+	if (tdt_trace_info(trace)->state != TDT_TASK_RUNNING) /* the poll was not held up */
+		ck_assert_uint_eq(tdt_trace_info(trace)->moved, 1);
+	tdt_trace_free(trace);
+}
+
 TEST(it_counts_only_when_it_can_no_longer_be_taken_back)
 {
 	struct event *event = CHANNEL;

@@ -69,3 +69,17 @@ TEST(without_an_answer_several_waits_prove_nothing)
 	info.n_waits = 1;
 	ck_assert_int_eq(proof_of(0), TDT__UNSURE);
 }
+
+/* As with tokio: bt --check then requests the tasks of the ring. */
+TEST(where_wake_ups_are_not_reported_a_wait_is_not_proven_before_an_answer, .to = 2)
+{
+	record.woken = (uint64_t)_i;
+	record.wait_count = info.n_waits = 1;
+	info.leaves = 0;
+	ck_assert_int_eq(proof_of(0), TDT__BY_RECORD);
+	info.leaves = 1; /* of a watched tree */
+	ck_assert_int_eq(proof_of(0), _i == 0 ? TDT__BY_RECORD : TDT__BY_TREE);
+	info.leaves = 2;
+	ck_assert_int_eq(proof_of(0), TDT__UNSURE);
+	ck_assert_int_eq(proof_of(5), TDT__BY_POLL);
+}

@@ -18,7 +18,7 @@
 #include "symbolize/modules.h"
 #include "tree-printer/pprof.h"
 
-#define MANY 4
+#define MANY 500 /* more than the lists that two looks read */
 #define MS 1000000.0
 
 /* --- A registry with some tasks ------------------------------------------------------------ */
@@ -258,6 +258,24 @@ TEST(a_tree_that_comes_late_is_found)
 	make_tree(0, 2, shop, NULL); /* it was just being written */
 	look(MS);
 	ck_assert_uint_eq(group_of("waits", TDT__PROFILE_WAITING, true)->looks, 1);
+}
+
+TEST(all_lists_are_read_in_the_end)
+{
+	const void *const frames[] = { (const void *)(uintptr_t)address_of(shop) };
+	static struct tdt_leaf list[MANY];
+
+	for (uint32_t i = 0; i < MANY; i++) {
+		list[i] = (struct tdt_leaf){ .kind = TDT_LEAF_PCS, .n = 1, .frames = frames,
+					     .task = i + 1, .polls = 2 };
+		make_task(i, "at a list")->leaf = (uintptr_t)&list[i];
+	}
+	open_profile();
+	for (int i = 0; i < 4; i++)
+		look(MS);
+	ck_assert_int_eq(tdt__profile_conclude(&profile->sum), 0);
+	ck_assert_uint_eq(group_of("at a list", TDT__PROFILE_WAITING, true)->looks,
+			  200 + 400 + MANY + MANY);
 }
 
 TEST(a_wait_that_is_rarely_captured_counts_for_more)

@@ -42,7 +42,7 @@ static const struct tdt__seen_task *task_named(const char *name)
 
 /* --- Tasks -------------------------------------------------------------------------- */
 
-static char object_name[] = "the lock";
+static const char *object_name = "the lock";
 
 static __attribute__((noinline)) void wait_here(struct tdt_context *cx)
 {
@@ -161,6 +161,28 @@ TEST(tasks_are_as_they_were_made)
 	tdt_handle_unref(waits.handle);
 	tdt_handle_unref(fresh.handle);
 	tdt_handle_unref(over.handle);
+}
+
+/* It lies in two pages, or at the end of the memory that is mapped. */
+TEST(the_name_of_an_object_may_lie_anywhere, .to = 2)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *memory = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
+	char *name = memory + page - (_i == 0 ? 4 : sizeof "a door");
+	struct tdt_traced waits = make("waits", pend);
+
+	ck_assert_ptr_ne(memory, MAP_FAILED);
+	strcpy(name, "a door");
+	ck_assert_int_eq(_i == 0 ? 0 : mprotect(memory + page, page, PROT_NONE), 0);
+	object_name = name;
+	poll_task(&waits);
+	look_around();
+	ck_assert_str_eq(task_named("waits")->wait.name, "a door");
+	look_away();
+	tdt_future_drop(&waits.future);
+	tdt_handle_unref(waits.handle);
+	munmap(memory, 2 * page);
 }
 
 TEST(a_slab_that_contradicts_itself_ends_the_list)

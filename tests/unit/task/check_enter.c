@@ -166,6 +166,22 @@ TEST(a_task_may_end_while_it_runs)
 	tdt_handle_unref(kept);
 }
 
+/* An error of a request, say, ends its session. */
+TEST(a_task_may_end_while_it_runs_another_one)
+{
+	struct tdt_handle *inner = tdt_task_new(TDT_TASK_ATTR());
+
+	tdt_task_enter(task);
+	tdt_task_enter(inner);
+	tdt_task_end(task);
+	ck_assert_uint_eq(tdt_current_task_id(), tdt_handle_id(inner));
+	tdt_task_leave(inner);
+	ck_assert_uint_eq(tdt_current_task_id(), 0);
+	ck_assert_int_eq(info_of(inner).state, TDT_TASK_WAITING);
+	ck_assert_ptr_null(tdt_misused());
+	tdt_task_end(inner);
+}
+
 TEST(a_task_that_has_ended_waits_for_nothing_more)
 {
 	struct tdt_handle *kept = tdt_handle_ref(task);

@@ -431,13 +431,14 @@ TEST(what_most_of_a_group_wait_for_is_told_first)
 	}
 	waits[39] = (struct tdt_wait){ .kind = TDT_WAIT_TIMER }; /* says no more than the tree */
 	waits[20] = (struct tdt_wait){ .kind = TDT_WAIT_TASK, .owner = 21 };
+	waits[21].owner_name = "aside"; /* it is not in the dump */
 	dumped_group(dumped, TDT_ANSWER_FRESH, "a:1*", tasks, 40);
 	dumped_expect(dumped, DUMP(.max_ids = 1, .print = OPTIONS(ASCII)),
 		      "40 tasks: 40 answered\n\n"
 		      "40 tasks pending 59.96 s to 60.00 s, e.g. 1 and 39 more\n"
 		      "   20 wait for a mutex (0x1000) held by task 1\n"
 		      "   1 waits for itself\n"
-		      "   1 waits for a mutex (0x1000) held by task 121\n"
+		      "   1 waits for a mutex (0x1000) held by task 121 \"aside\"\n"
 		      "   1 waits for a mutex (0x1000) held by task 122\n"
 		      "   1 waits for a mutex (0x1000) held by task 123\n"
 		      "   1 waits for a mutex (0x1000) held by task 124\n"
