@@ -77,24 +77,24 @@ static bool wait_until(uint64_t ticket, uint64_t deadline)
 
 #define LEAST_WAIT TDT__UNLOADS_SOON
 #define MOST_WAIT (10 * TDT__UNLOADS_SOON)
-#define MOST_STARVED (30 * TDT__UNLOADS_SOON)
+#define STARVED_WAITS 30
 
 /*
  * As wait_until(), but wait past the deadline as long as the reporter has not begun to read the
  * number: on a busy machine the reporter may wait for a processor, also when its thread was created
- * just now.  Without the number a good trace would be marked as one that may be wrong.
+ * just now.  Without the number a good trace would be marked as one that may be wrong.  Each wait
+ * begins now: if the whole process was stopped, any moment set before is over.
  */
 static bool wait_scheduled(uint64_t ticket, uint64_t deadline)
 {
-	const uint64_t first = deadline, latest = deadline + MOST_STARVED;
-	bool known = wait_until(ticket, deadline);
+	bool known = wait_until(ticket, deadline), late = tdt__clock() > deadline + LEAST_WAIT;
 
-	while (!known && !reporter.reading && deadline < latest) {
-		deadline += LEAST_WAIT;
-		known = wait_until(ticket, deadline);
+	for (int i = 0; i < STARVED_WAITS && !known && !reporter.reading; i++) {
+		known = wait_until(ticket, tdt__clock() + LEAST_WAIT);
+		late = true;
 	}
 	/* A reporter that began late is as likely to be interrupted. */
-	return known || (deadline > first && wait_until(ticket, deadline + MOST_WAIT));
+	return known || (late && wait_until(ticket, tdt__clock() + MOST_WAIT));
 }
 
 static bool find_out(uint64_t *unloads, uint64_t deadline,

@@ -6,18 +6,53 @@
 #	ROUNDS=50   how often each test runs
 #	WORKERS=n   how many tests run at once; the number of CPUs
 #	BUSY=0      how many busy loops run beside them
-#	LIMIT=300   the most seconds that a test may take
+#	PAUSES=1/20 a test and its children run for 1 ms of CPU time in each 20 ms, and are stopped for
+#	            the rest, by a cgroup of their own, which needs root; 1,000 ms are the most.  The
+#	            timeouts are longer by that factor
+#	LIMIT=300   the most seconds that a test may take, without PAUSES
 #	SEED=n      repeats the order that a run with this seed had
 #	OUT=folder  where results.tsv and the log of each failure go; a new folder in $TMPDIR
 #
 # At the end, or at Ctrl-C, a table shows each test that failed: runs, failures, and the first claim
 # that failed.  The exit status is 1 if a test failed.
 set -u
-rounds=${ROUNDS:-50} workers=${WORKERS:-$(nproc)} busy=${BUSY:-0} limit=${LIMIT:-300}
+rounds=${ROUNDS:-50} workers=${WORKERS:-$(nproc)} busy=${BUSY:-0}
+pauses=${PAUSES:-} limit=${LIMIT:-300}
 seed=${SEED:-$(date +%s)}
 out=${OUT:-$(mktemp -d "${TMPDIR:-/tmp}/check-flaky.XXXXXX")} || exit
 mkdir -p "$out" && : >"$out/results.tsv" || exit
-echo "check-flaky: SEED=$seed ROUNDS=$rounds WORKERS=$workers BUSY=$busy, $# tests; logs in $out"
+echo "check-flaky: SEED=$seed ROUNDS=$rounds WORKERS=$workers BUSY=$busy PAUSES=$pauses," \
+	"$# tests; logs in $out"
+
+# The cgroup of the test that the job with this process runs.  No signal is sent, and no system call
+# is interrupted: a test and its children see a machine that has no time for them, nothing else.
+cgroup_of()
+{
+	echo "$cgroups/check-flaky.$$.$1"
+}
+
+# Limit the CPU time of a new cgroup, by the interface of version 1 or 2.
+make_cgroup()
+{
+	mkdir "$1" || return
+	if [ -e "$1/cpu.max" ]; then
+		echo "$((${pauses%/*} * 1000)) $((${pauses#*/} * 1000))" >"$1/cpu.max"
+	else
+		echo $((${pauses#*/} * 1000)) >"$1/cpu.cfs_period_us" &&
+			echo $((${pauses%/*} * 1000)) >"$1/cpu.cfs_quota_us"
+	fi
+} 2>/dev/null
+
+if [ -n "$pauses" ]; then
+	for cgroups in /sys/fs/cgroup/cpu /sys/fs/cgroup; do
+		! make_cgroup "$(cgroup_of 0)" || break
+		rmdir "$(cgroup_of 0)" 2>/dev/null
+	done
+	rmdir "$(cgroup_of 0)" 2>/dev/null ||
+		{ echo "check-flaky: no cgroup that limits CPU time can be made" >&2; exit 1; }
+	slower=$((${pauses#*/} / ${pauses%/*} + 1)) limit=$((limit * slower))
+	export CK_TIMEOUT_MULTIPLIER=$((${CK_TIMEOUT_MULTIPLIER:-1} * slower))
+fi
 
 # Each loop has a session of its own, as another program has: the kernel may share a CPU between
 # sessions.  It ends when this script is gone, however that ended.
@@ -49,7 +84,7 @@ order()
 run_test()
 {
 	local log claim begin=$EPOCHREALTIME status failed=0
-	local command=("$2")
+	local command=("$2") job=$BASHPID
 
 	log=$out/${2//\//_}.$1.log
 	case $2 in
@@ -60,7 +95,13 @@ run_test()
 	/*) ;;
 	*) command=("./$2") ;;
 	esac
-	timeout --foreground -k 10 "$limit" "${command[@]}" </dev/null >"$log" 2>&1
+	(
+		if [ -n "$pauses" ]; then
+			make_cgroup "$(cgroup_of "$job")" &&
+				echo "$BASHPID" >"$(cgroup_of "$job")/cgroup.procs" || exit
+		fi
+		exec timeout --foreground -k 10 "$limit" "${command[@]}"
+	) </dev/null >"$log" 2>&1
 	status=$?
 	claim=$(grep -m 1 '^not ok' "$log")
 	case $status:$claim in
@@ -102,6 +143,7 @@ wait_for_room()
 	while [ ${#running[@]} -ge "$1" ]; do
 		wait -n -p pid "${!running[@]}"
 		kill -KILL -- "-$pid"
+		[ -z "$pauses" ] || rmdir "$(cgroup_of "$pid")"
 		unset "running[$pid]"
 	done
 } 2>/dev/null

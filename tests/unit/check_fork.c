@@ -210,8 +210,6 @@ static __attribute__((unused)) void fork_children(bool thread_too) /* not under 
 		int status;
 
 		if (child == 0) {
-			signal(SIGALRM, SIG_DFL); /* not Check's */
-			alarm(40);
 			if (!TSAN)
 				trace_in_child(thread_too);
 			_exit(0);

@@ -427,7 +427,6 @@ TEST(a_child_of_fork_may_use_what_its_parent_was_given)
 	waker = take_counted(&task, &slot);
 	child = fork();
 	if (child == 0) {
-		alarm(20);
 		tdt_waker_wake(waker);
 		if (ask(&task) != 1)
 			_exit(1);

@@ -592,7 +592,6 @@ static void in_child(struct gate *first, struct gate *second, struct requester *
 	struct tdt_trace *trace;
 	int wakes = runtime.wakes;
 
-	alarm(60);
 	if (requester != NULL) {
 		poll_task();
 		trace = answer(requester);

@@ -370,8 +370,6 @@ TEST(children_forked_while_others_ask_can_ask)
 		int status;
 
 		if (child == 0) {
-			signal(SIGALRM, SIG_DFL); /* not Check's */
-			alarm(20);
 			ask_in_child();
 			_exit(0);
 		}
@@ -403,7 +401,6 @@ static tdt_poll_t fork_poll(void *state, struct tdt_context *cx)
 	int status = 0;
 
 	if (child == 0) {
-		alarm(20);
 		atomic_store(&forking.tid, (unsigned)gettid());
 		MUST(pthread_create(&requester, NULL, ask_forking, &forking) == 0);
 		spin_poll(state, cx);
@@ -420,7 +417,6 @@ TEST(a_poll_that_forks_can_be_read_in_the_child)
 	int status = -1;
 
 	NOT_TRIED_IF(SANITIZED, "sanitizers want no threads in such a child");
-	signal(SIGALRM, SIG_DFL);
 	stuck_task_start(&forking, fork_poll, &status);
 	stuck_task_end(&forking);
 	ck_assert_int_eq(status, 0);

@@ -17,6 +17,7 @@
 #include "lib/visitor.h"
 
 #define MS INT64_C(1000000)
+#define HOUR (3600000 * MS)
 
 /* --- Tasks --------------------------------------------------------------- */
 
@@ -124,7 +125,7 @@ static int request(const struct tdt_outside_trees *wanted)
 /* Of all tasks, by when each has answered however slow the machine is. */
 static void request_all(void)
 {
-	const struct tdt_outside_trees wanted = all_within(10000 * MS);
+	const struct tdt_outside_trees wanted = all_within(HOUR);
 
 	ck_assert_int_eq(request(&wanted), 0);
 }
@@ -300,7 +301,7 @@ CASE(which, .setup = open_ends, .teardown = close_ends)
 TEST(only_the_listed_tasks_are_woken)
 {
 	struct job jobs[4] = { { .leaves = 1 } };
-	struct tdt_outside_trees wanted = all_within(10000 * MS);
+	struct tdt_outside_trees wanted = all_within(HOUR);
 
 	for (int i = 0; i < 4; i++)
 		start(&jobs[i]);
@@ -319,7 +320,7 @@ TEST(only_the_listed_tasks_are_woken)
 TEST(no_more_tasks_are_woken_than_the_reader_wants)
 {
 	struct job jobs[7] = { { .leaves = 1 } };
-	struct tdt_outside_trees wanted = all_within(10000 * MS);
+	struct tdt_outside_trees wanted = all_within(HOUR);
 	int polls = 0;
 
 	for (int i = 0; i < 7; i++)
@@ -341,7 +342,7 @@ static void yields(struct fibered *it)
 
 TEST(tasks_that_need_no_request_take_no_place_from_those_that_do, .to = 2)
 {
-	struct tdt_outside_trees wanted = all_within(10000 * MS);
+	struct tdt_outside_trees wanted = all_within(HOUR);
 	struct tdt_handle *callbacks = tdt_task_new(NULL);
 	struct fibered fiber = { .run = yields };
 	struct job jobs[2] = { { .leaves = 1 } };
@@ -404,7 +405,7 @@ static void drop_the_other(void)
 TEST(a_task_that_ends_before_its_poll_gives_no_tree)
 {
 	struct job dropper = { .leaves = 1 };
-	struct tdt_outside_trees wanted = all_within(10000 * MS);
+	struct tdt_outside_trees wanted = all_within(HOUR);
 
 	start(&dropper);
 	start(&dropped);
@@ -437,18 +438,15 @@ static tdt_poll_t stuck_poll(void *state, struct tdt_context *cx)
 /* With so much time, the test would last for as long if the request did not see that. */
 TEST(a_poll_that_lasts_is_reported_at_once_and_gets_no_signal)
 {
-	const struct tdt_outside_trees wanted = all_within(10000 * MS);
+	const struct tdt_outside_trees wanted = all_within(HOUR);
 	struct stuck_task task = { .before = NULL };
-	uint64_t start_time;
 
 	sem_init(&go_on, 0, 0);
 	stuck_task_start(&task, stuck_poll, NULL);
 	while (__atomic_load_n(&((struct tdt_task_record *)task.traced.handle)->state,
 			       __ATOMIC_RELAXED) != TDT_TASK_RECORD_POLLING)
 		usleep(1000);
-	start_time = tdt__clock();
 	ck_assert_int_eq(request(&wanted), 0);
-	ck_assert_uint_lt(tdt__clock() - start_time, 10000 * MS);
 	ck_assert_uint_eq(next()->tree.answer, TDT_OUTSIDE_RUNNING);
 	ck_assert(done.tasks == 1 && done.fresh == 0);
 	ck_assert(stuck_signal() == 0 || in_valgrind()); /* which has one of its own */
@@ -476,16 +474,14 @@ TEST(a_reader_that_does_not_receive_is_given_up)
 
 TEST(for_a_reader_that_is_gone_no_task_is_waited_for)
 {
-	const struct tdt_outside_trees wanted = all_within(10000 * MS);
+	const struct tdt_outside_trees wanted = all_within(HOUR);
 	struct job jobs[2] = { { .leaves = 1 } };
-	uint64_t start_time = tdt__clock();
 
 	for (int i = 0; i < 2; i++)
 		start(&jobs[i]);
 	jobs[0].task.held = true; /* it does not answer */
 	tdt__door_socket_close(&ends[1]);
 	ck_assert_int_eq(request(&wanted), -EPIPE);
-	ck_assert_uint_lt(tdt__clock() - start_time, 10000 * MS);
 	for (int i = 0; i < 2; i++)
 		end(&jobs[i]);
 }
@@ -493,7 +489,7 @@ TEST(for_a_reader_that_is_gone_no_task_is_waited_for)
 TEST(without_memory_there_are_fewer_trees)
 {
 	static struct job jobs[3];
-	const struct tdt_outside_trees wanted = all_within(10000 * MS);
+	const struct tdt_outside_trees wanted = all_within(HOUR);
 	int failed;
 
 	NEEDS_FAILING_MEMORY();

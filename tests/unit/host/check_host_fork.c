@@ -64,7 +64,6 @@ static void trace_in_child(void)
 	struct poll_now task;
 
 	calls_seen_by(NULL);
-	alarm(15);
 	poll_now_start(&task, future_of(waits_in_plugin, NULL));
 	trace_and_name(&task);
 	poll_now_end(&task);
@@ -201,7 +200,6 @@ static void just_end(void)
 
 static void ask_in_child(void)
 {
-	alarm(15);
 	tdt_trace_free(backtrace_timed(asked.traced.handle, 100 * MS));
 	tdt_dump_with(stdout, &(struct tdt_dump_options){ .size = sizeof(struct tdt_dump_options),
 						     .timeout_ns = 100 * MS });

@@ -282,6 +282,20 @@ static int ask(struct task *task, const char *function, const char *module, int 
 	return lost;
 }
 
+/*
+ * If the machine has no time for the library's thread that knows whether a module was unloaded, the
+ * callers are marked as missing, whatever is refused: then ask again.
+ */
+static int ask_plugged(struct task *task, int may_lose)
+{
+	int lost;
+
+	while (((lost = ask(task, "plugin_a_leaf at ", "plugin_a.so+0x", LOST_PLUGINS)) &
+		~may_lose) != 0)
+		usleep(100000);
+	return lost;
+}
+
 static int ask_stuck(struct task *task, int may_lose)
 {
 	struct tdt_trace *trace =
@@ -495,7 +509,7 @@ static int find_lost(const struct refusal *refusal, int error, bool later)
 	for (int i = 0; i < 3; i++)
 		lost |= ask(&waiting, "some_leaf at ", "check_syscalls_refused+0x", LOST_NAMES);
 	for (int i = 0; i < 3; i++)
-		lost |= ask(&plugged, "plugin_a_leaf at ", "plugin_a.so+0x", LOST_PLUGINS);
+		lost |= ask_plugged(&plugged, refusal->lost);
 	lost |= on_odd_stack();
 	task_start(&blocked);
 	task_start(&spinning);

@@ -401,12 +401,11 @@ TEST(the_last_tree_is_that_of_the_library)
 
 	ck_assert_int_eq(tdt_watch(1000000, NULL), 0);
 	traced = make("watched", pend);
-	for (int i = 0; i < 10000 && last == NULL; i++) {
+	while (last == NULL) {
 		poll_task(&traced);
 		usleep(1000);
 		last = tdt_backtrace_last(traced.handle);
 	}
-	ck_assert_ptr_nonnull(last);
 	ck_assert_int_eq(tdt_watch(0, NULL), 0);
 	look_around();
 	ck_assert_int_eq(tdt__tree_read(&reader, task_named("watched"), &tree), 0);

@@ -163,8 +163,6 @@ static void fork_and_name(void)
 	pid_t child = fork();
 
 	if (child == 0) {
-		signal(SIGALRM, SIG_DFL);
-		alarm(40);
 		atomic_store(&hold, false);
 		MUST(strcmp(name_by(one, tdt__clock() + LONG), "one") == 0);
 		MUST(strcmp(name_by(other, tdt__clock() + LONG), "other") == 0);

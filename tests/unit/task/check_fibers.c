@@ -1138,7 +1138,7 @@ TEST(a_suspended_fiber_is_read_in_a_child_of_fork, .skip = no_threads_in_childre
 		struct tdt_trace *trace;
 		char *path;
 
-		alarm(20);
+		alarm(TSAN ? 20 : 0);
 		trace = tdt_backtrace(handle_of(&it));
 		MUST(trace != NULL);
 		path = stuck_path(trace);
@@ -1174,7 +1174,7 @@ TEST(a_fiber_that_ran_elsewhere_at_a_fork_is_said_to_run_in_the_child,
 	if (child == 0) {
 		char *text;
 
-		alarm(20);
+		alarm(TSAN ? 20 : 0);
 		text = dump_text(NULL);
 		MUST(strstr(text, "running") != NULL);
 		MUST(strstr(text, "no stack could be read") != NULL);

@@ -267,10 +267,9 @@ TEST(an_epoch_is_as_long_as_it_was_although_the_ticker_is_late)
 
 	ck_assert_int_eq(tdt_watch(interval, NULL), 0);
 	/* If this thread is late, too, it sees the epoch behind. */
-	for (int tries = 0; tries < 40 && tick < (uint64_t)(2 * interval); tries++)
+	while (tick < (uint64_t)(2 * interval))
 		tick = epoch_behind_a_late_tick(interval);
 	watch_no_more();
-	ck_assert_uint_ge(tick, (uint64_t)(2 * interval));
 }
 
 TEST(the_number_of_an_epoch_wraps_and_is_never_0)
