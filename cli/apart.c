@@ -58,8 +58,7 @@ static bool wait_closed(int pipe, unsigned seconds)
 
 	do {
 		uint64_t now = tdt__clock(), left = now < deadline ? deadline - now : 0;
-		const struct timespec time = { .tv_sec = (time_t)(left / TDT__SECOND),
-					       .tv_nsec = (long)(left % TDT__SECOND) };
+		const struct timespec time = tdt__timespec(left);
 
 		ready = ppoll(&end, 1, &time, NULL);
 	} while (ready < 0 && errno == EINTR); /* a handler of the program has run */

@@ -118,12 +118,10 @@ static int fill_rows(struct joined_text *text, const struct tdt_node *root)
 static int print_rows(struct joined_text *text, struct tdt__out *out)
 {
 	static const struct tally none;
-	const struct tdt_task_info *info = tdt_trace_info(text->joined->trace);
 
-	/* The line of the task as the library prints it, which what was seen follows. */
-	tdt__task_line(&text->line, info, (struct tdt__task_kind){ 0 });
-	tdt__unsure_line(&text->line, info);
-	tdt__wait_lines(&text->line, info, NULL);
+	/* The lines of the task as the library prints them, which what was seen follows. */
+	tdt__task_lines(&text->line, tdt_trace_info(text->joined->trace),
+			(struct tdt__task_kind){ 0 }, NULL);
 	text->line.n -= text->line.n > 0;
 	if (memcmp(&text->joined->all, &none, sizeof(none)) == 0)
 		tdt__string_puts(&text->line, ", not seen by the tracer");

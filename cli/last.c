@@ -26,12 +26,6 @@ static int open_last(struct last *last, const struct options *options)
 	return PROGRAM_GOES_ON;
 }
 
-static void close_last(struct last *last)
-{
-	tdt__last_states_fini(&last->states);
-	recording_read_free(&last->read);
-}
-
 /* When the recording ended, in nanoseconds of CLOCK_REALTIME. */
 static uint64_t end_of_last(const struct last *last)
 {
@@ -123,7 +117,8 @@ static int do_recording(FILE *out, void *arg)
 	if (status != PROGRAM_GOES_ON)
 		return status;
 	status = work->recording(work->command, &last);
-	close_last(&last);
+	tdt__last_states_fini(&last.states);
+	recording_read_free(&last.read);
 	return status;
 }
 

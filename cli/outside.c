@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <limits.h>
@@ -204,20 +205,12 @@ void read_command_line(enum command_number command, struct options *options, int
 
 #define COMM_MAX 15 /* the bytes of a name in /proc/PID/comm; the kernel cuts longer ones */
 
-/* Read a file of /proc/PID.  Returns its length; 0: it cannot be read. */
-static size_t read_of_process(const char *pid, const char *name, char *text, size_t size)
+static ssize_t read_of_process(const char *pid, const char *name, char *text, size_t size)
 {
 	char path[300];
-	FILE *file;
-	size_t n;
 
 	snprintf(path, sizeof path, "/proc/%s/%s", pid, name);
-	file = fopen(path, "re");
-	n = file != NULL ? fread(text, 1, size - 1, file) : 0;
-	if (file != NULL)
-		fclose(file);
-	text[n] = '\0';
-	return n;
+	return tdt__proc_text(AT_FDCWD, path, text, size);
 }
 
 /* Whether the file that the process runs has this name, even if it was deleted. */
@@ -242,10 +235,10 @@ static bool runs_file(const char *pid, const char *name)
 static bool runs_under(const char *pid, const char *name)
 {
 	char arguments[4096], comm[COMM_MAX + 2];
-	size_t n = read_of_process(pid, "cmdline", arguments, sizeof arguments);
+	ssize_t n = read_of_process(pid, "cmdline", arguments, sizeof arguments);
 	const char *second = arguments + strlen(arguments) + 1;
 
-	if (n == 0) /* a thread of the kernel, or a zombie */
+	if (n <= 0) /* a thread of the kernel, or a zombie */
 		return false;
 	if (strcmp(tdt__file_name(arguments), name) == 0 || runs_file(pid, name))
 		return true;

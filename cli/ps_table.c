@@ -87,16 +87,6 @@ static const struct text_column thread_columns[] = {
 	{ "FOR", true },    { "TASK", false },
 };
 
-/* A worker that neither idles nor polls is busy with itself. */
-static const char *thread_state(const struct tdt__known_thread *thread)
-{
-	if (thread->polls != NULL)
-		return "polling";
-	if (thread->parked_ns != 0)
-		return "parked";
-	return thread->worker ? "between polls" : "no worker";
-}
-
 /* How long the thread has been in its state; 0: unknown. */
 static uint64_t thread_ns(const struct tdt__known_thread *thread)
 {
@@ -109,7 +99,8 @@ static void add_thread_row(struct text_table *table, const struct tdt__known_thr
 	text_table_cell(table);
 	tdt__string_text(&table->text, thread->name);
 	text_table_cell(table);
-	tdt__string_puts(&table->text, thread_state(thread));
+	tdt__string_puts(&table->text, tdt__thread_word(thread->polls != NULL,
+							thread->parked_ns != 0, thread->worker));
 	text_table_cell(table);
 	tdt__string_puts(&table->text, TDT__DURATION_CELL(thread_ns(thread)));
 	text_table_cell(table);

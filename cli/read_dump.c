@@ -72,12 +72,6 @@ static struct tdt_snapshot_group *add_dump_group(struct dump *dump, enum tdt_ans
 	return group;
 }
 
-static int reader_fail_of(struct reader *reader, const char *key, const char *what)
-{
-	snprintf(reader->message, sizeof(reader->message), "%s: %s", key, what);
-	return -1;
-}
-
 static int read_group(struct reader *reader, const json_t *object, struct dump *dump)
 {
 	const struct json_place place = { .reader = reader, .object = object, .name = "group" };
@@ -93,7 +87,7 @@ static int read_group(struct reader *reader, const json_t *object, struct dump *
 		return reader_fail_at(&place, "tasks", "not an array with a task at least");
 	group = add_dump_group(dump, (enum tdt_answer)answer, json_array_size(tasks), &infos);
 	if (group == NULL)
-		return reader_fail(reader, strerror(ENOMEM));
+		return reader_no_memory(reader);
 	for (size_t i = 0; i < group->n; i++) {
 		struct json_place task = { .reader = reader, .object = json_array_get(tasks, i) };
 
@@ -152,7 +146,7 @@ static int read_groups_of(struct reader *reader, const json_t *object, size_t i,
 	memcpy(snapshot + group_arrays[i].n, &n, sizeof(n));
 	for (size_t k = 0; k < n && i > 0; k++)
 		if (list[k]->n != 1 || list[k]->trace == NULL)
-			return reader_fail_of(reader, key, "not one task with a tree each");
+			return reader_fail(reader, "%s: not one task with a tree each", key);
 	return 0;
 }
 
@@ -165,12 +159,12 @@ static int read_groups(struct reader *reader, const json_t *object, struct dump 
 		const json_t *array = json_object_get(object, group_arrays[i].key);
 
 		if (array != NULL ? !json_is_array(array) : i == 0)
-			return reader_fail_of(reader, group_arrays[i].key, "not an array");
+			return reader_fail(reader, "%s: not an array", group_arrays[i].key);
 		n += json_array_size(array);
 	}
 	dump->list = take_zeros(dump, n, sizeof(const struct tdt_snapshot_group *));
 	if (dump->list == NULL)
-		return reader_fail(reader, strerror(ENOMEM));
+		return reader_no_memory(reader);
 	for (size_t i = 0; i < GROUP_ARRAYS; i++)
 		if (read_groups_of(reader, object, i, dump) != 0)
 			return -1;
@@ -192,17 +186,15 @@ static int read_cycle(struct reader *reader, const json_t *ids, const char *key,
 	uint64_t id;
 
 	if (cycle == NULL || tasks == NULL)
-		return reader_fail(reader, strerror(ENOMEM));
+		return reader_no_memory(reader);
 	for (size_t k = 0; k < n && known; k++) {
 		known = reader_parse_number(json_array_get(ids, k), &id);
 		tasks[k] = known ? tdt__names_task(names, id) : NULL;
 		known = tasks[k] != NULL;
 	}
-	if (!known) {
-		snprintf(reader->message, sizeof(reader->message),
-			 "%s[%zu]: not an array of ids of tasks in the groups", key, i);
-		return -1;
-	}
+	if (!known)
+		return reader_fail(reader, "%s[%zu]: not an array of ids of tasks in the groups",
+				   key, i);
 	*cycle = (struct tdt_snapshot_cycle){ .size = sizeof *cycle,
 					      .tasks = tasks,
 					      .n = n,
@@ -225,11 +217,9 @@ static int count_deadlock_groups(struct reader *reader, const json_t *groups, si
 		if (deadlock == NULL)
 			break;
 		if (!reader_parse_number(deadlock, &number) || number < last ||
-		    number >= deadlocks) {
-			snprintf(reader->message, sizeof(reader->message),
-				 "groups[%zu].deadlock: not the next deadlock's number", i);
-			return -1;
-		}
+		    number >= deadlocks)
+			return reader_fail(
+			    reader, "groups[%zu].deadlock: not the next deadlock's number", i);
 		last = (size_t)number;
 		dump->rings[last]->n_groups++;
 	}
@@ -272,7 +262,7 @@ static int read_cycles(struct reader *reader, const json_t *object, struct dump 
 	dump->rings = take_zeros(dump, n, sizeof dump->rings[0]);
 	names = tdt__names_new(&dump->snapshot);
 	if (dump->rings == NULL || names == NULL)
-		err = reader_fail(reader, strerror(ENOMEM));
+		err = reader_no_memory(reader);
 	else
 		err = read_rings(reader, object, names, dump);
 	dump->snapshot.cycles = (const struct tdt_snapshot_cycle *const *)dump->rings;
@@ -363,10 +353,10 @@ static int read_member(struct reader *reader, json_t *object, const char *key,
 
 	snprintf(place.name, sizeof place.name, "%s", key);
 	if (!json_is_object(place.object))
-		return reader_fail_of(reader, key, "not an object");
+		return reader_fail(reader, "%s: not an object", key);
 	dump = calloc(1, sizeof(*dump));
 	if (dump == NULL)
-		return reader_fail(reader, strerror(ENOMEM));
+		return reader_no_memory(reader);
 	dump->snapshot.size = sizeof(dump->snapshot);
 	dump->object = json_incref(object);
 	if (read(&place, object, dump) != 0) {
@@ -427,7 +417,7 @@ static int read_list_entries(struct reader *reader, const json_t *tasks, struct 
 	if (dump->list != NULL)
 		group = add_dump_group(dump, TDT_ANSWER_NONE, n, &infos);
 	if (group == NULL)
-		return reader_fail(reader, strerror(ENOMEM));
+		return reader_no_memory(reader);
 	group->n = 0;
 	for (size_t i = 0; i < n && err == 0; i++) {
 		snprintf(reader->prefix, sizeof(reader->prefix), "tasks[%zu].", i);

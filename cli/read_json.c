@@ -100,7 +100,7 @@ int reader_skip_space(struct reader *reader)
 	if (reader->page)
 		byte = read_markup(reader, byte);
 	if (byte == EOF)
-		return ferror(reader->file) ? reader_fail(reader, strerror(errno)) : 0;
+		return ferror(reader->file) ? reader_fail(reader, "%s", strerror(errno)) : 0;
 	ungetc(byte, reader->file);
 	reader->column--;
 	return byte;
@@ -131,12 +131,11 @@ static int read_object(struct reader *reader, json_t *object, struct tdt_trace *
 		return reader_fail(reader,
 				   "not a trace: an object with \"tdt\", the schema's version, "
 				   "was expected");
-	if (json_integer_value(schema) != SCHEMA) {
-		snprintf(reader->message, sizeof(reader->message),
-			 "schema version %" JSON_INTEGER_FORMAT ": this program knows version %d",
-			 json_integer_value(schema), SCHEMA);
-		return -1;
-	}
+	if (json_integer_value(schema) != SCHEMA)
+		return reader_fail(reader,
+				   "schema version %" JSON_INTEGER_FORMAT
+				   ": this program knows version %d",
+				   json_integer_value(schema), SCHEMA);
 	if (reader->lists && dump != NULL && json_object_get(object, "ps") != NULL)
 		return reader_list(reader, object, dump);
 	if (reader->profile != NULL && json_object_get(object, "profile") != NULL)
@@ -174,10 +173,11 @@ static int read_next(struct reader *reader, struct tdt_trace **trace, struct dum
 	object = json_load_callback(read_for_jansson, reader,
 				    JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES, &error);
 	if (object == NULL)
-		return reader_fail(reader, ferror(reader->file) ? strerror(errno)
-					   : no_memory		? strerror(ENOMEM)
-								: error.text);
-	result = no_memory			       ? reader_fail(reader, strerror(ENOMEM))
+		return reader_fail(reader, "%s",
+				   ferror(reader->file) ? strerror(errno)
+				   : no_memory		? strerror(ENOMEM)
+							: error.text);
+	result = no_memory			       ? reader_no_memory(reader)
 		 : reader->page && is_beside(object) ? PASSED_OVER
 						     : read_object(reader, object, trace, dump);
 	if (result < 0) {

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,17 +13,25 @@
 #include "tree-printer/schema.h"
 #include "tree/waits.h"
 
-int reader_fail(struct reader *reader, const char *message)
+int reader_fail(struct reader *reader, const char *format, ...)
 {
-	snprintf(reader->message, sizeof(reader->message), "%s", message);
+	va_list values;
+
+	va_start(values, format);
+	vsnprintf(reader->message, sizeof(reader->message), format, values);
+	va_end(values);
 	return -1;
+}
+
+int reader_no_memory(struct reader *reader)
+{
+	return reader_fail(reader, "%s", strerror(ENOMEM));
 }
 
 int reader_fail_at(const struct json_place *place, const char *key, const char *what)
 {
-	snprintf(place->reader->message, sizeof(place->reader->message), "%s%s.%s: %s",
-		 place->reader->prefix, place->name, key, what);
-	return -1;
+	return reader_fail(place->reader, "%s%s.%s: %s", place->reader->prefix, place->name, key,
+			   what);
 }
 
 static bool parse_digits(const char *digits, int base, uint64_t *value)
@@ -128,7 +137,7 @@ static int read_waits(const struct json_place *task, struct tdt_task_info *info)
 		return 0;
 	block = calloc(n, TDT__LISTED_WAIT);
 	if (block == NULL)
-		return reader_fail(task->reader, strerror(ENOMEM));
+		return reader_no_memory(task->reader);
 	info->waits = tdt__waits_in(block, n, &waits);
 	for (uint32_t i = 0; i < n; i++) {
 		struct json_place place = { .reader = task->reader,
@@ -297,7 +306,7 @@ static int read_node(const struct json_place *place, size_t i, struct tdt_trace 
 	if (read_json_frame(place, &frame) != 0 || read_also(place, &frame, also) != 0)
 		return -1;
 	nodes[i] = tdt_trace_add(trace, nodes[parent], &frame, leaves);
-	return nodes[i] != NULL ? 0 : reader_fail(place->reader, strerror(errno));
+	return nodes[i] != NULL ? 0 : reader_fail(place->reader, "%s", strerror(errno));
 }
 
 static int read_nodes(struct reader *reader, const json_t *array, struct tdt_trace *trace)
@@ -306,14 +315,12 @@ static int read_nodes(struct reader *reader, const json_t *array, struct tdt_tra
 	size_t n = json_array_size(array);
 	int err = 0;
 
-	if (!json_is_array(array) || n == 0) {
-		snprintf(reader->message, sizeof(reader->message),
-			 "%snodes: not an array with the task as its first node", reader->prefix);
-		return -1;
-	}
+	if (!json_is_array(array) || n == 0)
+		return reader_fail(reader, "%snodes: not an array with the task as its first node",
+				   reader->prefix);
 	nodes = calloc(n, sizeof(const struct tdt_node *));
 	if (nodes == NULL)
-		return reader_fail(reader, strerror(ENOMEM));
+		return reader_no_memory(reader);
 	for (size_t i = 0; i < n && err == 0; i++) {
 		struct json_place place = { .reader = reader, .object = json_array_get(array, i) };
 
@@ -330,7 +337,7 @@ struct tdt_trace *reader_tree(struct reader *reader, const json_t *nodes,
 	struct tdt_trace *trace = tdt_trace_new(info);
 
 	if (trace == NULL) {
-		reader_fail(reader, strerror(errno));
+		reader_fail(reader, "%s", strerror(errno));
 	} else if (read_nodes(reader, nodes, trace) != 0) {
 		tdt_trace_free(trace);
 		trace = NULL;

@@ -21,7 +21,9 @@ struct json_place {
 
 #define N_WORDS(words) (sizeof(words) / sizeof((words)[0]))
 
-int reader_fail(struct reader *reader, const char *message);
+int reader_fail(struct reader *reader, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+int reader_no_memory(struct reader *reader);
 int reader_fail_at(const struct json_place *place, const char *key, const char *what);
 
 /* A whole number, or a string of digits, which writers use for large numbers. */

@@ -28,18 +28,10 @@
 #include "symbolize/modules.h"
 #include "tree-printer/forms.h"
 
-/* --- Facts of the process ------------------------------------------------------------ */
-
-static void put_modules(struct tdt__json *json, const struct tdt__modules *modules)
+static void module_members(struct tdt__json *json, const struct tdt__module *module)
 {
-	tdt__json_begin(json, "modules", '[');
-	for (size_t i = 0; i < modules->n; i++) {
-		tdt__json_begin(json, NULL, '{');
-		tdt__json_string(json, "path", modules->module[i].path);
-		tdt__json_known_string(json, "build_id", modules->module[i].build_id);
-		tdt__json_end(json, '}');
-	}
-	tdt__json_end(json, ']');
+	tdt__json_string(json, "path", module->path);
+	tdt__json_known_string(json, "build_id", module->build_id);
 }
 
 static void put_ending(struct tdt__json *json, const struct tdt__target *target)
@@ -76,7 +68,7 @@ static struct tdt__json begin_facts(struct tdt__out *out, const char *of)
 
 static int end_facts(struct tdt__json *json, const struct tdt__modules *modules)
 {
-	put_modules(json, modules);
+	TDT__JSON_LIST(json, "modules", modules->module, modules->n, module_members, json);
 	tdt__json_end(json, '}');
 	tdt__json_finish(json);
 	return report_output(NULL, tdt__out_end(json->out));

@@ -192,6 +192,13 @@ static void put_task_spans(struct tdt__json *json, const struct gathered *gather
 	tdt__json_end(json, ']');
 }
 
+static void recorded_thread_members(struct tdt__json *json,
+				    const struct tdt__recorded_thread *thread)
+{
+	tdt__json_u64(json, "id", thread->id);
+	tdt__json_known_string(json, "name", thread->name);
+}
+
 static void put_timeline(struct tdt__json *json, struct gathered *gathered)
 {
 	const struct tdt__recording *recording = gathered->timeline.recording;
@@ -209,14 +216,8 @@ static void put_timeline(struct tdt__json *json, struct gathered *gathered)
 	tdt__json_known_u64(json, "left_out", gathered->n - n);
 	tdt__json_known_u64(json, "by_kind", gathered->by_kind);
 	tdt__json_end(json, '}');
-	tdt__json_begin(json, "threads", '[');
-	for (size_t i = 0; i < recording->n_threads; i++) {
-		tdt__json_begin(json, NULL, '{');
-		tdt__json_u64(json, "id", recording->thread[i].id);
-		tdt__json_known_string(json, "name", recording->thread[i].name);
-		tdt__json_end(json, '}');
-	}
-	tdt__json_end(json, ']');
+	TDT__JSON_LIST(json, "threads", recording->thread, recording->n_threads,
+		       recorded_thread_members, json);
 	tdt__json_begin(json, "what", '[');
 	for (uint32_t i = 0; i < gathered->whats.n; i++)
 		put_what(json, gathered, i);

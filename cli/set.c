@@ -89,8 +89,7 @@ static int set_one(const struct set_command *command, struct set_doors *doors,
 static int stay(const struct set_command *command, const struct set_doors *doors)
 {
 	uint64_t ns = command->options.duration;
-	const struct timespec time = { .tv_sec = (time_t)(ns / TDT__SECOND),
-				       .tv_nsec = (long)(ns % TDT__SECOND) };
+	const struct timespec time = tdt__timespec(ns);
 	struct pollfd wait[TDT__REGISTRIES_MAX + 1];
 	int ready;
 

@@ -151,7 +151,7 @@ static int add_place_of_profile(const struct json_place *place)
 	int result = stack_of_place(place, &stack, &ns);
 
 	if (result == 0 && stack.failed)
-		result = reader_fail(place->reader, strerror(ENOMEM));
+		result = reader_no_memory(place->reader);
 	else if (result == 0 && stacks_add(to, stack.bytes + 1, stack.n - 1, ns) != 0)
 		result = reader_fail(place->reader, "times that are too long, or too much of it");
 	tdt__string_free(&stack);

@@ -49,8 +49,6 @@ struct top_command {
 	bool on_terminal;
 };
 
-/* --- Options ------------------------------------------------------------------------ */
-
 static void top_options(struct top_command *command, int argc, char **argv)
 {
 	struct options *options = &command->options;
@@ -69,8 +67,6 @@ static void top_options(struct top_command *command, int argc, char **argv)
 	command->choice.interval = options->interval;
 	command->choice.watch = options->keeps_watch;
 }
-
-/* --- Looks -------------------------------------------------------------------------- */
 
 static unsigned look_seconds(const struct top_command *command)
 {
@@ -172,8 +168,6 @@ static void end_look(struct top_command *command, bool too_long)
 								 : command->choice.interval);
 }
 
-/* --- The watch ---------------------------------------------------------------------- */
-
 #define WATCHER_SECONDS 86400 /* of CPU time, of which it takes none */
 
 static void end_watcher(struct top_command *command)
@@ -203,8 +197,6 @@ static void keep_watch(struct top_command *command)
 		command->watches = apart_start(&command->watcher, top_watch, &command->options,
 					       WATCHER_SECONDS) == 0;
 }
-
-/* --- Waiting ------------------------------------------------------------------------ */
 
 static volatile sig_atomic_t stopped_by; /* the signal that ends the program */
 
@@ -283,8 +275,6 @@ static void wait_for_event(struct top_command *command, const sigset_t *waiting)
 		end_look(command, true);
 }
 
-/* --- On a terminal ------------------------------------------------------------------ */
-
 static void show_screen(const struct top_command *command)
 {
 	struct tdt__string text = { 0 };
@@ -320,8 +310,6 @@ static bool had_all_rounds(const struct top_command *command)
 
 	return rounds != 0 && command->done + command->failed >= rounds;
 }
-
-/* --- As text ------------------------------------------------------------------------ */
 
 static int print_round(const struct top_command *command)
 {
@@ -365,8 +353,6 @@ static int run_rounds_until_end(struct top_command *command, const sigset_t *wai
 	}
 	return error;
 }
-
-/* --- All of it ---------------------------------------------------------------------- */
 
 static int open_process(struct top_command *command)
 {

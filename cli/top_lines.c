@@ -152,11 +152,6 @@ void top_end_titles(struct screen *screen, const char *last)
 	top_end_line(screen);
 }
 
-void top_begin_titles(struct screen *screen)
-{
-	tdt__color(&screen->line, TDT__BOLD);
-}
-
 /* The selected line is marked to its end. */
 static void mark_line(struct screen *screen)
 {

@@ -49,8 +49,7 @@ void top_add_most(struct screen *screen, uint64_t ns);
 #define TOP_RATE(rate) top_rate_text(TDT__WORDS_ROOM, rate)
 const char *top_rate_text(char text[TDT__WORDS_MAX], double rate);
 
-/* The cells of the titles stand between these two. */
-void top_begin_titles(struct screen *screen);
+/* End the line of the titles, which begins with TDT__BOLD. */
 void top_end_titles(struct screen *screen, const char *last);
 
 /* Make the line of row `i` of a list. */

@@ -278,11 +278,9 @@ static int choose_tasks(struct round_look *looking)
 /* The CPU time of a thread in nanoseconds; 0: unknown. */
 static uint64_t cpu_ns_of(const struct tdt__target *target, uint32_t id)
 {
-	char name[64], text[128];
+	char text[128];
 
-	snprintf(name, sizeof name, "task/%" PRIu32 "/schedstat", tdt__thread_here(target, id));
-	if (tdt__target_proc_text(target, name, text, sizeof text) <= 0)
-		return 0;
+	tdt__thread_proc_text(target, tdt__thread_here(target, id), "schedstat", text, sizeof text);
 	return strtoull(text, NULL, 10);
 }
 

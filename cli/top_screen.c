@@ -143,7 +143,7 @@ static void top_lines(struct screen *screen)
 /* --- Lists -------------------------------------------------------------------------- */
 static void place_titles(struct screen *screen)
 {
-	top_begin_titles(screen);
+	tdt__color(&screen->line, TDT__BOLD);
 	top_add_cell(screen, "WAITING", 9, true);
 	top_add_cell(screen, "CHANGE", 8, true);
 	top_add_cell(screen, "LONGEST", 9, true);
@@ -194,7 +194,7 @@ static bool shows_rates(const struct screen *screen)
 
 static void task_titles(struct screen *screen)
 {
-	top_begin_titles(screen);
+	tdt__color(&screen->line, TDT__BOLD);
 	top_add_cell(screen, "ID", 7, true);
 	top_add_cell(screen, "NAME", name_width(screen), false);
 	top_add_cell(screen, "STATE", 8, false);
@@ -272,17 +272,6 @@ static void view_places(struct screen *screen)
 	top_rows(screen, screen->round->n_places, top_lines_left(screen), true, place_row);
 }
 
-/* --- Threads ------------------------------------------------------------------------ */
-
-static const char *word_of_thread(const struct top_thread *thread)
-{
-	if (thread->polls)
-		return "polling";
-	if (thread->parked)
-		return "parked";
-	return thread->worker ? "between polls" : "no worker";
-}
-
 static void thread_row(struct screen *screen, size_t i, bool selected)
 {
 	const struct top_thread *thread = &screen->round->thread[i];
@@ -292,7 +281,8 @@ static void thread_row(struct screen *screen, size_t i, bool selected)
 	snprintf(id, sizeof id, "%" PRIu32, thread->id);
 	top_add_cell(screen, id, 8, true);
 	top_add_cell(screen, thread->name, 16, false);
-	top_add_cell(screen, word_of_thread(thread), 13, false);
+	top_add_cell(screen, tdt__thread_word(thread->polls, thread->parked, thread->worker), 13,
+		     false);
 	top_add_cell(screen, TDT__DURATION_CELL(thread->ns), 9, true);
 	top_add_cell(screen, CPU_TEXT(thread->cpu), 6, true);
 	if (thread->polls)
@@ -302,7 +292,7 @@ static void thread_row(struct screen *screen, size_t i, bool selected)
 
 static void view_threads(struct screen *screen)
 {
-	top_begin_titles(screen);
+	tdt__color(&screen->line, TDT__BOLD);
 	top_add_cell(screen, "THREAD", 8, true);
 	top_add_cell(screen, "NAME", 16, false);
 	top_add_cell(screen, "STATE", 13, false);
@@ -411,7 +401,7 @@ static void view_times(struct screen *screen)
 	histogram_line(screen, " polls", &times->polls);
 	histogram_line(screen, " from wake-up to poll", &times->latencies);
 	top_put_line(screen, NULL, "");
-	top_begin_titles(screen);
+	tdt__color(&screen->line, TDT__BOLD);
 	top_add_cell(screen, "BELOW", 11, true);
 	top_add_cell(screen, "POLLS", 9, true);
 	top_add_blanks(&screen->line, screen->size->width >= 100 ? 29 : 15);

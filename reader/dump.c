@@ -320,7 +320,7 @@ static int find_task_rings(struct tdt__cycles *cycles, struct tdt__tasks *tasks)
 		return tdt__tasks_cycles(cycles, tasks);
 	collecting = collect_of(tasks, &none, &sampling);
 	error = prove_cycles(&collecting, cycles, false);
-	tdt__live_stacks_fini(&collecting.live);
+	tdt__walker_fini(&collecting.live.walker);
 	tdt__tree_reader_fini(&collecting.trees);
 	if (cycles->n == 0)
 		return error;
@@ -376,7 +376,7 @@ struct tdt__findings *tdt__outside_dump(struct tdt__tasks *tasks,
 		add_history(&collecting, findings, choice);
 	if (done && choice->n_ids != 0)
 		name_owners(&collecting, choice);
-	tdt__live_stacks_fini(&collecting.live);
+	tdt__walker_fini(&collecting.live.walker);
 	if (done) {
 		tdt__tasks_busy(tasks);
 		prove_cycles(&collecting, &cycles, true);

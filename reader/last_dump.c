@@ -113,12 +113,6 @@ static void collect_last(struct last_trees *trees, struct tdt__findings *finding
 					answer != TDT_ANSWER_NONE ? stacks : NULL);
 }
 
-static bool note_recorded_process(struct tdt__findings *findings, const struct tdt__tasks *tasks)
-{
-	findings->public.recorded = 1;
-	return tdt__tasks_note_process(tasks, findings);
-}
-
 static bool collect_lasts(struct last_trees *trees, struct tdt__findings *findings,
 			  const struct tdt__task_choice *choice)
 {
@@ -146,7 +140,8 @@ struct tdt__findings *tdt__last_dump(struct tdt__last_states *states,
 
 	if (done) {
 		trees.stacks->modules = tdt__modules_ref(modules);
-		done = note_recorded_process(findings, &states->tasks) &&
+		findings->public.recorded = 1;
+		done = tdt__tasks_note_process(&states->tasks, findings) &&
 		       collect_lasts(&trees, findings, choice);
 	}
 	tdt__stacks_free(trees.stacks);

@@ -199,8 +199,3 @@ struct tdt__stacks *tdt__live_suspended(struct tdt__live_stacks *live,
 	free(stack.copy);
 	return stacks;
 }
-
-void tdt__live_stacks_fini(struct tdt__live_stacks *live)
-{
-	tdt__walker_fini(&live->walker);
-}

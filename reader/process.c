@@ -36,26 +36,17 @@ static const char *status_value(const char *status, const char *key)
 /* The value of kernel.yama.ptrace_scope; 0 where there is no such setting. */
 static int ptrace_scope(void)
 {
-	FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
-	int scope = 0;
+	char text[16];
 
-	if (file == NULL)
-		return 0;
-	if (fscanf(file, "%d", &scope) != 1)
-		scope = 0;
-	fclose(file);
-	return scope;
+	tdt__proc_text(AT_FDCWD, "/proc/sys/kernel/yama/ptrace_scope", text, sizeof text);
+	return atoi(text);
 }
 
 static bool has_capability(int number)
 {
 	char text[STATUS_SIZE];
-	FILE *file = fopen("/proc/self/status", "re");
-	size_t n = file != NULL ? fread(text, 1, sizeof text - 1, file) : 0;
 
-	text[n] = '\0';
-	if (file != NULL)
-		fclose(file);
+	tdt__proc_text(AT_FDCWD, "/proc/self/status", text, sizeof text);
 	return (strtoull(status_value(text, "\nCapEff:"), NULL, 16) >> number & 1) != 0;
 }
 
@@ -190,36 +181,30 @@ static int64_t monotonic_offset(const char *text)
  * The offsets of a process are those of its future children, so they say nothing of a process that
  * is in the reader's own namespace.
  */
-static bool is_in_our_time(const struct tdt__target *target, const struct tdt__target *self)
+static bool is_in_our_time(const struct tdt__target *target)
 {
 	char ours[64] = "", theirs[64] = "";
 
-	return readlinkat(self->proc, "ns/time", ours, sizeof ours - 1) > 0 &&
+	return readlink("/proc/self/ns/time", ours, sizeof ours - 1) > 0 &&
 	       readlinkat(target->proc, "ns/time", theirs, sizeof theirs - 1) > 0 &&
 	       strcmp(ours, theirs) == 0;
 }
 
-static int64_t offset_of(const struct tdt__target *target)
+static int64_t offset_of(int directory, const char *name)
 {
-	char text[256] = "";
+	char text[256];
 
-	tdt__target_proc_text(target, "timens_offsets", text, sizeof text);
+	tdt__proc_text(directory, name, text, sizeof text);
 	return monotonic_offset(text);
 }
 
 /* All these files are missing where the kernel has no time namespaces. */
 static int64_t clock_offset(const struct tdt__target *target)
 {
-	struct tdt__target self = { .proc = open("/proc/self",
-						 O_PATH | O_DIRECTORY | O_CLOEXEC) };
-	int64_t offset = 0;
-
-	if (self.proc < 0)
+	if (is_in_our_time(target))
 		return 0;
-	if (!is_in_our_time(target, &self))
-		offset = offset_of(target) - offset_of(&self);
-	close(self.proc);
-	return offset;
+	return offset_of(target->proc, "timens_offsets") -
+	       offset_of(AT_FDCWD, "/proc/self/timens_offsets");
 }
 
 /*

@@ -46,7 +46,7 @@ void tdt__profile_end(struct tdt__profile *profile)
 		free(profile->slab[i].task);
 	tdt__table_fini(&profile->slab_table);
 	tdt__tree_reader_fini(&profile->trees);
-	tdt__live_stacks_fini(&profile->live);
+	tdt__walker_fini(&profile->live.walker);
 	tdt__profile_sum_fini(&profile->sum);
 }
 

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -187,13 +188,13 @@ bool tdt__target_string(const struct tdt__target *target, uint64_t address, char
 	return n > 0;
 }
 
-ssize_t tdt__target_proc_text(const struct tdt__target *target, const char *name, char *text,
-			      size_t size)
+ssize_t tdt__proc_text(int directory, const char *name, char *text, size_t size)
 {
-	int file = openat(target->proc, name, O_RDONLY | O_CLOEXEC);
+	int file = openat(directory, name, O_RDONLY | O_CLOEXEC);
 	size_t length = 0;
 	ssize_t n = 0;
 
+	text[0] = '\0';
 	if (file < 0)
 		return -errno;
 	while (length < size - 1 && (n = read(file, text + length, size - 1 - length)) > 0)
@@ -202,6 +203,15 @@ ssize_t tdt__target_proc_text(const struct tdt__target *target, const char *name
 	close(file);
 	text[length] = '\0';
 	return n;
+}
+
+ssize_t tdt__thread_proc_text(const struct tdt__target *target, uint32_t here, const char *name,
+			      char *text, size_t size)
+{
+	char file[64];
+
+	snprintf(file, sizeof file, "task/%" PRIu32 "/%s", here, name);
+	return tdt__target_proc_text(target, file, text, size);
 }
 
 char tdt__target_state(const struct tdt__target *target)

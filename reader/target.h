@@ -109,11 +109,21 @@ bool tdt__target_string(const struct tdt__target *target, uint64_t address, char
 struct tdt__mapping *tdt__target_mapping(const struct tdt__target *target, uint64_t address);
 
 /*
- * Read a file of /proc/PID, for example "status", to its end or until `size` - 1 bytes, and end the
- * text with NUL.  Returns the length or a negative errno.
+ * Read a file of the directory (openat(2)), for example "status" of /proc/PID, to its end or until
+ * `size` - 1 bytes, and end the text with NUL.  Returns the length or a negative errno; then the
+ * text is "", unless a part was read.
  */
-ssize_t tdt__target_proc_text(const struct tdt__target *target, const char *name, char *text,
-			      size_t size);
+ssize_t tdt__proc_text(int directory, const char *name, char *text, size_t size);
+
+static inline ssize_t tdt__target_proc_text(const struct tdt__target *target, const char *name,
+					    char *text, size_t size)
+{
+	return tdt__proc_text(target->proc, name, text, size);
+}
+
+/* The same of a thread, as this process numbers it. */
+ssize_t tdt__thread_proc_text(const struct tdt__target *target, uint32_t here, const char *name,
+			      char *text, size_t size);
 
 /* Add a mapping, whose path is copied.  False: no memory.  For process.c and core_open.c. */
 bool tdt__target_add_mapping(struct tdt__target *target, const struct tdt__mapping *mapping);

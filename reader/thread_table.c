@@ -8,8 +8,6 @@
 #include "reader/thread_table.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,14 +23,9 @@ struct table_reading {
 /* A core file does not have the names of threads. */
 static void read_thread_name(const struct tdt__target *target, uint32_t here, char name[16])
 {
-	char file[64], text[64];
-
-	snprintf(file, sizeof file, "task/%" PRIu32 "/comm", here);
-	name[0] = '\0';
-	if (here == 0 || tdt__target_proc_text(target, file, text, sizeof text) <= 0)
-		return;
-	text[strcspn(text, "\n")] = '\0';
-	snprintf(name, 16, "%.15s", text);
+	if (here == 0 || tdt__thread_proc_text(target, here, "comm", name, 16) <= 0)
+		name[0] = '\0';
+	name[strcspn(name, "\n")] = '\0';
 }
 
 static int add_known_thread(uint32_t id, uint32_t here, void *arg)

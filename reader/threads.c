@@ -71,11 +71,11 @@ static int copy_stack(const struct stack_wanted *wanted, struct tdt__stack *stac
 }
 
 /* The id of a thread in its own PID namespace.  0: unknown. */
-static uint32_t own_id(const struct tdt__target *target, const char *task)
+static uint32_t own_id(const struct tdt__target *target, uint32_t here)
 {
-	char name[300];
+	char name[64];
 
-	snprintf(name, sizeof name, "task/%s/status", task);
+	snprintf(name, sizeof name, "task/%" PRIu32 "/status", here);
 	return tdt__target_own_id(target, name);
 }
 
@@ -105,10 +105,11 @@ int tdt__threads_visit(const struct tdt__target *target, tdt__thread_fn *each, v
 		return -ENOMEM;
 	}
 	while (error == 0 && (entry = readdir(directory)) != NULL) {
-		uint32_t id = entry->d_name[0] != '.' ? own_id(target, entry->d_name) : 0;
+		uint32_t here = (uint32_t)strtoul(entry->d_name, NULL, 10);
+		uint32_t id = here != 0 ? own_id(target, here) : 0;
 
 		if (id != 0)
-			error = each(id, (uint32_t)strtoul(entry->d_name, NULL, 10), arg);
+			error = each(id, here, arg);
 	}
 	closedir(directory);
 	return error;
@@ -131,23 +132,17 @@ static int is_sought(uint32_t id, uint32_t here, void *arg)
 uint32_t tdt__thread_here(const struct tdt__target *target, uint32_t id)
 {
 	struct sought_thread sought = { .id = id };
-	char name[16];
 
-	snprintf(name, sizeof name, "%" PRIu32, id);
-	if (own_id(target, name) == id)
+	if (own_id(target, id) == id)
 		return id;
 	tdt__threads_visit(target, is_sought, &sought);
 	return sought.here;
 }
 
 /* What the kernel says of the thread's system call: "running", or numbers, see proc(5). */
-static bool syscall_text(const struct tdt__target *target, uint32_t thread, char *text,
-			 size_t size)
+static bool syscall_text(const struct tdt__target *target, uint32_t thread, char text[256])
 {
-	char name[64];
-
-	snprintf(name, sizeof name, "task/%" PRIu32 "/syscall", thread);
-	return tdt__target_proc_text(target, name, text, size) > 0;
+	return tdt__thread_proc_text(target, thread, "syscall", text, 256) > 0;
 }
 
 static int copy_blocked(const struct stack_wanted *wanted, uint32_t thread, const char *before,
@@ -165,7 +160,7 @@ static int copy_blocked(const struct stack_wanted *wanted, uint32_t thread, cons
 	error = copy_stack(wanted, stack);
 	if (error != 0)
 		return error;
-	if (syscall_text(wanted->target, thread, after, sizeof after) && strcmp(before, after) == 0)
+	if (syscall_text(wanted->target, thread, after) && strcmp(before, after) == 0)
 		return 0;
 	free(stack->copy);
 	stack->copy = NULL;
@@ -346,7 +341,7 @@ int tdt__thread_stack(const struct tdt__target *target, uint32_t id, uint64_t to
 	if (target->core != NULL)
 		return read_core_thread(&wanted, id, stack);
 	thread = tdt__thread_here(target, id);
-	if (thread == 0 || !syscall_text(target, thread, text, sizeof text))
+	if (thread == 0 || !syscall_text(target, thread, text))
 		return -ENODATA;
 	if (strncmp(text, "running", 7) == 0)
 		return sampling->stops ? copy_stopped(&wanted, thread, stack, sampling)

@@ -32,23 +32,23 @@
 /* The thread has no id that matters: there is one. */
 #define THE_THREAD 1
 
+#define UNUSED __attribute__((unused))
+
 /* --- What libdwfl asks for ---------------------------------------------------------------- */
 
-static pid_t next_thread(Dwfl *dwfl, void *walker, void **state)
+static pid_t next_thread(Dwfl *dwfl UNUSED, void *walker, void **state)
 {
-	(void)dwfl;
 	if (*state != NULL)
 		return 0;
 	*state = walker;
 	return THE_THREAD;
 }
 
-static bool read_stack_word(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *word, void *data)
+static bool read_stack_word(Dwfl *dwfl UNUSED, Dwarf_Addr address, Dwarf_Word *word, void *data)
 {
 	struct tdt__walker *walker = data;
 	const struct tdt__stack *stack = walker->stack;
 
-	(void)dwfl;
 	if (address >= walker->limit && walker->limit != 0) {
 		walker->at_limit = address - walker->limit < TDT__TOP_ROOM;
 		return false;
@@ -99,15 +99,12 @@ static int add_frame(Dwfl_Frame *frame, void *data)
 }
 
 /* libdwfl takes over the descriptor that is returned. */
-static int find_image(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
-		      char **path, Elf **elf)
+static int find_image(Dwfl_Module *module UNUSED, void **data, const char *name UNUSED,
+		      Dwarf_Addr base, char **path UNUSED, Elf **elf)
 {
 	struct tdt__images *images = *data;
 	int file = tdt__images_open(images, base);
 
-	(void)module;
-	(void)name;
-	(void)path;
 	if (file < 0)
 		return -1;
 	file = dup(file);
@@ -120,17 +117,10 @@ static int find_image(Dwfl_Module *module, void **data, const char *name, Dwarf_
 }
 
 /* Unwind information in debug files is not searched for. */
-static int find_nothing(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
-			const char *path, const char *link, GElf_Word crc, char **found)
+static int find_nothing(Dwfl_Module *module UNUSED, void **data UNUSED, const char *name UNUSED,
+			Dwarf_Addr base UNUSED, const char *path UNUSED, const char *link UNUSED,
+			GElf_Word crc UNUSED, char **found UNUSED)
 {
-	(void)module;
-	(void)data;
-	(void)name;
-	(void)base;
-	(void)path;
-	(void)link;
-	(void)crc;
-	(void)found;
 	return -1;
 }
 

@@ -119,6 +119,14 @@ static void groups_array(struct tdt__json *json, const char *key,
 	tdt__json_end(json, ']');
 }
 
+static void futurelock_members(struct tdt__json *json, const struct tdt__stuck_lock *lock)
+{
+	tdt__json_u64(json, "task", lock->wait.owner);
+	tdt__json_u64(json, "waits", lock->waits);
+	tdt__json_u64(json, "handed_ns", lock->wait.handed_ns);
+	tdt__json_address(json, "object", lock->wait.object);
+}
+
 void tdt__json_stuck_locks(struct tdt__json *json, const struct tdt_snapshot *snapshot)
 {
 	struct tdt__stuck_locks locks;
@@ -129,17 +137,7 @@ void tdt__json_stuck_locks(struct tdt__json *json, const struct tdt_snapshot *sn
 		tdt__out_fail(json->out, err);
 	n = locks.n - tdt__stuck_orphans(&locks);
 	if (n != 0)
-		tdt__json_begin(json, "futurelocks", '[');
-	for (size_t i = 0; i < n; i++) {
-		tdt__json_begin(json, NULL, '{');
-		tdt__json_u64(json, "task", locks.lock[i].wait.owner);
-		tdt__json_u64(json, "waits", locks.lock[i].waits);
-		tdt__json_u64(json, "handed_ns", locks.lock[i].wait.handed_ns);
-		tdt__json_address(json, "object", locks.lock[i].wait.object);
-		tdt__json_end(json, '}');
-	}
-	if (n != 0)
-		tdt__json_end(json, ']');
+		TDT__JSON_LIST(json, "futurelocks", locks.lock, n, futurelock_members, json);
 	free(locks.lock);
 	groups_array(json, "orphans", snapshot->orphans, snapshot->n_orphans);
 	groups_array(json, "lost_wakeups", snapshot->lost_wakeups, snapshot->n_lost_wakeups);

@@ -191,12 +191,6 @@ struct dump_text {
 	struct tdt__kin *kin; /* of each group; NULL: no task is a child, or no memory */
 };
 
-/* If there is no memory for a line, the next one, which may be shorter, is tried. */
-static void put_lines(struct dump_text *text)
-{
-	tdt__out_take(text->out, &text->string);
-}
-
 /* If the group that was just printed reads like one before, say what sets it apart. */
 static void tell_apart(struct dump_text *text, const struct printed *printed)
 {
@@ -227,9 +221,8 @@ void tdt__dump_group_head(struct tdt__string *string, const struct tdt_snapshot_
 		return;
 	}
 	info = tdt__dump_task(of, 0);
-	tdt__task_line(string, &info, tdt__kind_in(dump->snapshot, of->answer, deadlock));
-	tdt__unsure_line(string, &info);
-	tdt__wait_lines(string, &info, dump->names);
+	tdt__task_lines(string, &info, tdt__kind_in(dump->snapshot, of->answer, deadlock),
+			dump->names);
 }
 
 /* The groups of deadlocks, and tasks that panicked, stand apart although their trees are equal. */
@@ -242,7 +235,7 @@ static void group_tree(struct dump_text *text, const struct tdt_snapshot_group *
 	tdt__print_tree(text->out, NULL, root, &text->frames, &printed.reading);
 	if (!text->out->no_memory && !apart)
 		tell_apart(text, &printed);
-	put_lines(text);
+	tdt__out_take(text->out, &text->string);
 }
 
 static void children_line(struct dump_text *text, const struct tdt__kin *kin)
@@ -250,7 +243,7 @@ static void children_line(struct dump_text *text, const struct tdt__kin *kin)
 	tdt__string_printf(
 	    &text->string, "   %s of %s%s\n", TDT__NUMBER(kin->shown), TDT__NUMBER(kin->children),
 	    kin->children == 1 ? " child is shown below" : " children are shown below");
-	put_lines(text);
+	tdt__out_take(text->out, &text->string);
 }
 
 static void group(struct dump_text *text, const struct tdt_snapshot_group *of, bool deadlock,
@@ -263,7 +256,7 @@ static void group(struct dump_text *text, const struct tdt_snapshot_group *of, b
 
 	out->no_memory = false;
 	tdt__dump_group_head(&text->string, of, deadlock, text->dump);
-	put_lines(text);
+	tdt__out_take(text->out, &text->string);
 	if (root != NULL && !out->no_memory)
 		group_tree(text, of, deadlock, root);
 	out->no_memory |= of->trace != NULL && root == NULL;
@@ -317,7 +310,7 @@ static void tasks_before(struct dump_text *text)
 		return;
 	tdt__string_printf(&text->string, "%s went on when asked; before, this was seen:\n\n",
 			   TDT__COUNTED(snapshot->n_before, "task"));
-	put_lines(text);
+	tdt__out_take(text->out, &text->string);
 	groups_apart(text, snapshot->before, snapshot->n_before);
 }
 
@@ -328,7 +321,7 @@ static void known_place(struct dump_text *text, const char *what, const struct t
 	if (root == NULL || tdt_node_first_child(root) == NULL)
 		return;
 	tdt__string_puts(&text->string, what);
-	put_lines(text);
+	tdt__out_take(text->out, &text->string);
 	tdt__print_tree(text->out, NULL, root, &text->frames, NULL);
 }
 
@@ -353,7 +346,7 @@ static void stuck_locks(struct dump_text *text, const struct tdt__stuck_locks *l
 	}
 	if (locks->n != 0)
 		tdt__string_puts(&text->string, "\n");
-	put_lines(text);
+	tdt__out_take(text->out, &text->string);
 }
 
 /* ---- Busy loops ---- */
@@ -372,7 +365,7 @@ static void busy_loops(struct dump_text *text)
 		}
 	if (text->string.n != 0)
 		tdt__string_puts(&text->string, "\n");
-	put_lines(text);
+	tdt__out_take(text->out, &text->string);
 }
 
 /* ---- Lost wake-ups ---- */
@@ -390,7 +383,7 @@ static void lost_wakeups(struct dump_text *text)
 		if (of->trace != NULL)
 			known_place(text, "   it waited here:\n", tdt_trace_root(of->trace));
 		tdt__string_puts(&text->string, "\n");
-		put_lines(text);
+		tdt__out_take(text->out, &text->string);
 	}
 }
 
@@ -428,11 +421,11 @@ static void heading_lines(struct dump_text *text)
 
 	text->out->no_memory |= tdt__stuck_locks_collect(&locks, dump->snapshot) != 0;
 	summary(&text->string, &locks, dump);
-	put_lines(text);
+	tdt__out_take(text->out, &text->string);
 	if (dump->snapshot->misuse != NULL) {
 		tdt__misuse_line(&text->string, dump->snapshot->misuse);
 		tdt__string_puts(&text->string, "\n");
-		put_lines(text);
+		tdt__out_take(text->out, &text->string);
 	}
 	stuck_locks(text, &locks);
 	free(locks.lock);
@@ -447,7 +440,7 @@ void tdt__dump_heading(struct tdt__out *out, const struct tdt__dump *dump)
 	heading_lines(&text);
 	for (size_t i = 0; i < dump->snapshot->n_cycles; i++) {
 		ring(&text.string, dump->snapshot->cycles[i], dump);
-		put_lines(&text);
+		tdt__out_take(out, &text.string);
 	}
 	end_dump(&text);
 }
@@ -461,7 +454,7 @@ void tdt__dump_text(struct tdt__out *out, const struct tdt__dump *dump)
 	text.kin = tdt__kin_find(snapshot, out);
 	for (size_t i = 0; i < snapshot->n_cycles && out->error == 0; i++) {
 		ring(&text.string, snapshot->cycles[i], dump);
-		put_lines(&text);
+		tdt__out_take(out, &text.string);
 		next_groups(&text, snapshot->cycles[i]->n_groups, true);
 	}
 	all_other_groups(&text);

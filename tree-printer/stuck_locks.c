@@ -92,15 +92,12 @@ void tdt__stuck_lock_line(struct tdt__string *string, const struct tdt__stuck_lo
 
 	tdt__headline(string, wait->orphaned != 0 ? "orphaned lock" : "futurelock", wait->owner,
 		      tdt__names_owner(names, wait));
-	if (wait->orphaned != 0) {
-		tdt__string_puts(string, " has ended without giving back ");
-		tdt__lock_name(string, wait);
-	} else {
-		tdt__string_puts(string, " was handed ");
-		tdt__lock_name(string, wait);
+	tdt__string_puts(string, wait->orphaned != 0 ? " has ended without giving back "
+						     : " was handed ");
+	tdt__wait_object(string, "a mutex", wait);
+	if (wait->orphaned == 0)
 		tdt__string_printf(string, " %s ago and was polled since, but has not taken it",
 				   TDT__DURATION(wait->handed_ns));
-	}
 	tdt__string_printf(string, ": %s%s", TDT__NUMBER(lock->waits),
 			   lock->waits == 1 ? " wait for it hangs\n" : " waits for it hang\n");
 }

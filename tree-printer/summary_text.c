@@ -462,15 +462,9 @@ static void name_cell(struct summary_lines *text)
 	text->part.n = 0;
 }
 
-static void count_cell(struct summary_lines *text, uint64_t n)
+static void right_cell(struct summary_lines *text, const char *words)
 {
-	tdt__string_puts(&text->part, TDT__NUMBER(n));
-	add_right(text, 11, "");
-}
-
-static void duration_cell(struct summary_lines *text, uint64_t ns)
-{
-	tdt__string_puts(&text->part, TDT__DURATION(ns));
+	tdt__string_puts(&text->part, words);
 	add_right(text, 11, "");
 }
 
@@ -516,10 +510,10 @@ static void latency_row(struct summary_lines *text, const struct tdt__summary_la
 {
 	family_name(text, entry);
 	name_cell(text);
-	duration_cell(text, entry->median);
-	duration_cell(text, entry->p99);
-	duration_cell(text, entry->most);
-	count_cell(text, entry->n);
+	right_cell(text, TDT__DURATION(entry->median));
+	right_cell(text, TDT__DURATION(entry->p99));
+	right_cell(text, TDT__DURATION(entry->most));
+	right_cell(text, TDT__NUMBER(entry->n));
 }
 
 static void busy_row(struct summary_lines *text, const struct tdt__summary_busy *entry)
@@ -527,8 +521,8 @@ static void busy_row(struct summary_lines *text, const struct tdt__summary_busy 
 	summary_task(text, &text->part, entry->task);
 	name_cell(text);
 	share_cell(text, entry->share);
-	duration_cell(text, entry->ns);
-	count_cell(text, entry->polls);
+	right_cell(text, TDT__DURATION(entry->ns));
+	right_cell(text, TDT__NUMBER(entry->polls));
 }
 
 /* What a thread did when the recording ended, if it was not parked. */
@@ -552,7 +546,7 @@ static void worker_row(struct summary_lines *text, const struct tdt__summary_wor
 	share_cell(text, polling);
 	share_cell(text, parked);
 	share_cell(text, polling + parked < 1 ? 1 - polling - parked : 0);
-	count_cell(text, worker->polls);
+	right_cell(text, TDT__NUMBER(worker->polls));
 	thread_now(text, worker);
 }
 
@@ -564,9 +558,9 @@ static void ring_row(struct summary_lines *text, const struct tdt__recorded_ring
 
 	tdt__task_name(&text->part, thread->id, name_or_null(thread->name));
 	name_cell(text);
-	duration_cell(text, text->summary->end - ring->from);
-	count_cell(text, ring->n);
-	count_cell(text, ring->first);
+	right_cell(text, TDT__DURATION(text->summary->end - ring->from));
+	right_cell(text, TDT__NUMBER(ring->n));
+	right_cell(text, TDT__NUMBER(ring->first));
 	tdt__string_puts(&text->line, ring->kind <= TDT_RING_SERVICE ? kinds[ring->kind] : "");
 }
 

@@ -71,8 +71,8 @@ static void woken(struct tdt__string *string, const struct tdt_task_info *info)
 		tdt__string_printf(string, " by task %" PRIu64, info->woken_by);
 }
 
-void tdt__task_line(struct tdt__string *string, const struct tdt_task_info *info,
-		    struct tdt__task_kind kind)
+static void task_line(struct tdt__string *string, const struct tdt_task_info *info,
+		      struct tdt__task_kind kind)
 {
 	tdt__string_puts(string, "task ");
 	tdt__color(string, TDT__BOLD);
@@ -172,8 +172,8 @@ static size_t join_waits(struct joined_wait *joined, const struct tdt_task_info 
 	return n;
 }
 
-void tdt__wait_lines(struct tdt__string *string, const struct tdt_task_info *info,
-		     const struct tdt__names *names)
+static void wait_lines(struct tdt__string *string, const struct tdt_task_info *info,
+		       const struct tdt__names *names)
 {
 	struct joined_wait joined[TDT__WAITS_SHOWN];
 	uint64_t others;
@@ -193,4 +193,12 @@ void tdt__wait_lines(struct tdt__string *string, const struct tdt_task_info *inf
 		tdt__leaves_aside(string, others);
 		tdt__string_puts(string, "\n");
 	}
+}
+
+void tdt__task_lines(struct tdt__string *string, const struct tdt_task_info *info,
+		     struct tdt__task_kind kind, const struct tdt__names *names)
+{
+	task_line(string, info, kind);
+	tdt__unsure_line(string, info);
+	wait_lines(string, info, names);
 }

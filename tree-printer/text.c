@@ -308,13 +308,10 @@ void tdt__json_tree(struct tdt__json *json, const char *key, const struct tdt_no
 void tdt__print_text(struct tdt__out *out, const struct tdt_trace *trace,
 		     const struct tdt_node *root, const struct tdt_print_options *options)
 {
-	const struct tdt_task_info *info = tdt_trace_info(trace);
 	struct tdt__frames frames = { .string.options = options };
 	struct tdt__string head = { .options = options };
 
-	tdt__task_line(&head, info, (struct tdt__task_kind){ 0 });
-	tdt__unsure_line(&head, info);
-	tdt__wait_lines(&head, info, NULL);
+	tdt__task_lines(&head, tdt_trace_info(trace), (struct tdt__task_kind){ 0 }, NULL);
 	out->no_memory |= head.failed;
 	if (!head.failed)
 		tdt__print_tree(out, &head, root, &frames, NULL);

@@ -121,6 +121,11 @@ void tdt__task_name(struct tdt__string *string, uint64_t id, const char *name)
 	tdt__string_quoted(string, name);
 }
 
+const char *tdt__thread_word(bool polls, bool parked, bool worker)
+{
+	return polls ? "polling" : parked ? "parked" : worker ? "between polls" : "no worker";
+}
+
 void tdt__misuse_line(struct tdt__string *string, const struct tdt_misuse *misuse)
 {
 	tdt__colored(string, TDT__RED, "misuse");
@@ -358,17 +363,12 @@ static void wait_name(struct tdt__string *string, const struct tdt_wait *wait)
 	tdt__string_quoted(string, wait->name);
 }
 
-static void wait_object(struct tdt__string *string, const char *what, const struct tdt_wait *wait)
+void tdt__wait_object(struct tdt__string *string, const char *what, const struct tdt_wait *wait)
 {
 	tdt__string_puts(string, what);
 	wait_name(string, wait);
 	if (wait->object != 0)
 		tdt__string_printf(string, " (0x%" PRIx64 ")", wait->object);
-}
-
-void tdt__lock_name(struct tdt__string *string, const struct tdt_wait *wait)
-{
-	wait_object(string, "a mutex", wait);
 }
 
 static void wait_owner(struct tdt__string *string, const char *how, const struct tdt_wait *wait,
@@ -407,7 +407,7 @@ void tdt__waited_for(struct tdt__string *string, const struct tdt_wait *wait, ui
 		how = "";
 		break;
 	case TDT_WAIT_MUTEX:
-		wait_object(string, "a mutex", wait);
+		tdt__wait_object(string, "a mutex", wait);
 		how = " held by ";
 		if (wait->owner != 0 && wait->handed_ns != 0) {
 			wait_handed(string, wait, self, owner);
@@ -415,7 +415,7 @@ void tdt__waited_for(struct tdt__string *string, const struct tdt_wait *wait, ui
 		}
 		break;
 	case TDT_WAIT_CHANNEL:
-		wait_object(string, "a channel", wait);
+		tdt__wait_object(string, "a channel", wait);
 		break;
 	case TDT_WAIT_TIMER:
 		tdt__string_puts(string, "a timer");
@@ -429,7 +429,7 @@ void tdt__waited_for(struct tdt__string *string, const struct tdt_wait *wait, ui
 		wait_name(string, wait);
 		break;
 	default:
-		wait_object(string, "something", wait);
+		tdt__wait_object(string, "something", wait);
 	}
 	wait_owner(string, how, wait, self, owner);
 	if (wait->orphaned != 0)

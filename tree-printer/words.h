@@ -55,6 +55,9 @@ struct tdt_task_info tdt__dump_task(const struct tdt_snapshot_group *group, size
 /* `5 "a"`: the id and the name of a task.  The name is escaped; NULL: the task has none. */
 void tdt__task_name(struct tdt__string *string, uint64_t id, const char *name);
 
+/* The word for what a thread does.  A worker that neither idles nor polls is busy with itself. */
+const char *tdt__thread_word(bool polls, bool parked, bool worker);
+
 /* The line that says that each age is at least what is printed. */
 #define TDT__AT_LEAST "all times are at least these, since a core file has no clock\n"
 
@@ -151,16 +154,22 @@ void tdt__wait_for(struct tdt__string *string, const struct tdt_wait *wait, uint
 void tdt__waited_for(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,
 		     const char *owner);
 
-/* "a mutex "accounts" (0x10)". */
-void tdt__lock_name(struct tdt__string *string, const struct tdt_wait *wait);
+/* "a mutex "accounts" (0x10)", if `what` is "a mutex". */
+void tdt__wait_object(struct tdt__string *string, const char *what, const struct tdt_wait *wait);
 
 enum {
 	TDT__WAITS_SHOWN = 8 /* lines about waits; further waits are only counted */
 };
 
-/* The line of a task. */
-void tdt__task_line(struct tdt__string *string, const struct tdt_task_info *info,
-		    struct tdt__task_kind kind);
+/*
+ * The lines above the tree of a task: its own; the next one of these; and what it waits for.
+ * Owners whose names are not in `info` are looked up in `names` (NULL: none).
+ */
+void tdt__task_lines(struct tdt__string *string, const struct tdt_task_info *info,
+		     struct tdt__task_kind kind, const struct tdt__names *names);
+
+/* The line which warns that some of the leaves may be over.  May add nothing. */
+void tdt__unsure_line(struct tdt__string *string, const struct tdt_task_info *info);
 
 /* `busy loop: task 6 "x"`: the beginning of a line about what is wrong. */
 void tdt__headline(struct tdt__string *string, const char *what, uint64_t id, const char *name);
@@ -177,13 +186,3 @@ void tdt__busy_line(struct tdt__string *string, const struct tdt_task_info *info
  */
 void tdt__lost_line(struct tdt__string *string, const struct tdt_task_info *info, uint64_t took_ns,
 		    const struct tdt__names *names);
-
-/* The line below, which warns that some of the leaves may be over.  May add nothing. */
-void tdt__unsure_line(struct tdt__string *string, const struct tdt_task_info *info);
-
-/*
- * The lines about the task's waits, below these.  May add nothing.  Owners whose names are not in
- * `info` are looked up in `names` (NULL: none).
- */
-void tdt__wait_lines(struct tdt__string *string, const struct tdt_task_info *info,
-		     const struct tdt__names *names);
