@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers tree-printer/dump_json, tree-printer/names.  The JSON of a dump, compared with the whole
+ * Covers tree-printer/dump_json, tree-printer/kin.  The JSON of a dump, compared with the whole
  * text; and read back, by the reader of tdt print.
  */
 
