@@ -74,11 +74,12 @@ static int allocations(const struct tdt_snapshot *snapshot, const struct tdt_dum
 {
 	struct sink sink;
 	FILE *file = sink_open(&sink);
-	int n;
+	int n, result;
 
 	no_memory_begin(-1);
-	ck_assert_int_eq(tdt_snapshot_print(snapshot, file, options), 0);
-	n = no_memory_end();
+	result = tdt_snapshot_print(snapshot, file, options);
+	n = no_memory_end(); /* a claim allocates, too */
+	ck_assert_int_eq(result, 0);
 	fclose(file);
 	return n;
 }
