@@ -4,7 +4,7 @@
 # Compare programs: what is true of their leaves with what the library says of them (README).  In a
 # build directory:
 #
-#	run.sh for SECONDS          those of corpus/, then random ones, from TDT_TEST_SEED on
+#	run.sh for SECONDS          random ones, from TDT_TEST_SEED on
 #	run.sh programs FILE...     prints the status of each, too
 #	run.sh impossible           prints why they can't be compared here, if so
 #
@@ -266,7 +266,6 @@ goal=$1
 shift
 case $goal in
 for)
-	programs "$here"/corpus/*
 	random_programs "$1"
 	;;
 programs)
