@@ -85,9 +85,9 @@ check-threads:
 check-step:
 	+@name=step; flags=--with-walk=step; goal=check-that-walk; $(in_own_build)
 
-# Neither run nor built: what walks no stack by the library's rules, builds the library in ways of
-# its own, or has compilers vary while check_walk compares all ways to walk (walk.sh).  Callbacks and
-# C++ coroutines are listed in their tasks' records; and tracers, gdb and tdt ps find their own way.
+# Neither run nor built: what walks no stack by the library's rules, or builds programs in many ways
+# (walk.sh compares all ways to walk, compiler by compiler).  Callbacks and C++ coroutines are listed
+# in their tasks' records; and tracers, gdb and tdt ps find their own way.
 without_walks = \
 	tests/fuzz/% \
 	tests/project/% \
