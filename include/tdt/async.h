@@ -121,7 +121,11 @@ __extension__ typedef unsigned __int128 tdt_await_cannot_be_inside_a_switch_of_y
 #define TDT__AWAIT_CANNOT_BE_INSIDE_YOUR_SWITCH_NOR_PAST_AN_INITIALIZER(point)                     \
 	TDT__ASYNC_LABEL(2, point)
 
-/* GCC then refuses a declaration behind a statement; Clang if it has that option. */
+/*
+ * GCC then refuses a declaration behind a statement; Clang if it has that option.  GCC's `pop` alone
+ * would leave the warning on for the rest of the file, where nobody has asked for it.  Now it is off
+ * there, also where somebody has.
+ */
 #ifdef __cplusplus
 #define TDT__NO_STATEMENT_BEFORE
 #define TDT__STATEMENTS_AGAIN
@@ -129,7 +133,13 @@ __extension__ typedef unsigned __int128 tdt_await_cannot_be_inside_a_switch_of_y
 #define TDT__NO_STATEMENT_BEFORE                                                                   \
 	_Pragma("GCC diagnostic push")                                                             \
 	    _Pragma("GCC diagnostic error \"-Wdeclaration-after-statement\"")
+#ifdef __clang__
 #define TDT__STATEMENTS_AGAIN _Pragma("GCC diagnostic pop")
+#else
+#define TDT__STATEMENTS_AGAIN                                                                      \
+	_Pragma("GCC diagnostic pop")                                                              \
+	    _Pragma("GCC diagnostic ignored \"-Wdeclaration-after-statement\"")
+#endif
 #endif
 
 /*
