@@ -13,8 +13,6 @@
 #include <tdt/rt/runtime.h>
 #include <tdt/tdt.h>
 
-#include "help.h"
-
 struct file {
 	char name[256], bytes[65536];
 	ssize_t n;
@@ -124,21 +122,27 @@ int main(int argc, char **argv)
 	struct tdt_rt *rt;
 	sigset_t signals;
 
-	if (argc > 1 && argv[1][0] == '-')
-		return read_options(argc, argv, "Usage: server [PORT | --help]\nSend files.\n");
-	server.listener = tdt_tcp_listen("127.0.0.1", port);
+	if (argc > 1 && argv[1][0] == '-') {
+		bool help = strcmp(argv[1], "--help") == 0;
+
+		fputs("Usage: server [PORT | --help]\nSend files.\n", help ? stdout : stderr);
+		return help ? EXIT_SUCCESS : 2;
+	}
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL); /* before there are other threads */
 	tdt_dump_on_signal(SIGUSR1, NULL);
-	rt = tdt_rt_new(NULL);
-	server.requests = tdt_join_set_new(rt);
+	if ((server.listener = tdt_tcp_listen("127.0.0.1", port)) == NULL ||
+	    (rt = tdt_rt_new(NULL)) == NULL ||
+	    (server.requests = tdt_join_set_new(rt)) == NULL) {
+		perror("server");
+		return EXIT_FAILURE;
+	}
 	tdt_join_set_forget(server.requests); /* nobody looks how a request has ended */
 	printf("listening at port %u\n", tdt_tcp_listener_port(server.listener));
 	fflush(stdout);
-	if (server.listener == NULL || server.requests == NULL ||
-	    tdt_rt_block_on(rt, TDT_ASYNC_NEW(server_poll, server)) != 0)
+	if (tdt_rt_block_on(rt, TDT_ASYNC_NEW(server_poll, server)) != 0)
 		perror("server");
 	tdt_join_set_free(server.requests);
 	tdt_rt_free(rt);

@@ -45,7 +45,7 @@ static int check_arguments(struct tdt_rt *rt, const struct tdt_future *fut)
 		return -EINVAL;
 	if (tdt__current.rt != NULL)
 		return -EDEADLK;
-	if (atomic_load_explicit(&rt->closing, memory_order_relaxed))
+	if (!tdt__rt_is_here(rt) || atomic_load_explicit(&rt->closing, memory_order_relaxed))
 		return -ESHUTDOWN;
 	return 0;
 }

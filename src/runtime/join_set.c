@@ -19,6 +19,7 @@
 #include "base/result.h"
 #include "runtime/gate.h"
 #include "runtime/name.h"
+#include "runtime/rt.h"
 #include "runtime/task.h"
 
 struct tdt__set_member {
@@ -33,7 +34,7 @@ TAILQ_HEAD(set_members, tdt__set_member);
 
 struct tdt_join_set {
 	atomic_uint refs; /* of the caller, of members that live, and of futures */
-	struct tdt_rt *rt;
+	struct tdt_rt *rt; /* a reference */
 	char *name; /* set before a task waits; NULL: none */
 
 	pthread_mutex_t lock; /* protects what follows */
@@ -54,6 +55,7 @@ struct tdt_join_set *tdt_join_set_new(struct tdt_rt *rt)
 		return NULL;
 	atomic_init(&set->refs, 1);
 	set->rt = rt;
+	tdt__rt_ref(rt);
 	pthread_mutex_init(&set->lock, NULL);
 	TAILQ_INIT(&set->living);
 	TAILQ_INIT(&set->ended);
@@ -93,6 +95,7 @@ static void unref_set(struct tdt_join_set *set)
 		free_member(member);
 	}
 	pthread_mutex_destroy(&set->lock);
+	tdt__rt_unref(set->rt);
 	free(set->name);
 	free(set);
 }
@@ -102,14 +105,10 @@ static void unref_set(struct tdt_join_set *set)
 int tdt_join_set_go(struct tdt_join_set *set, struct tdt_future fut,
 		    const struct tdt_task_attr *attr)
 {
-	struct tdt__set_member *member = NULL;
+	struct tdt__set_member *member = set != NULL ? calloc(1, sizeof *member) : NULL;
 	struct tdt_handle *handle = NULL;
-	int error = -EINVAL;
+	int error = set != NULL ? -ENOMEM : -EINVAL;
 
-	if (set != NULL) {
-		member = calloc(1, sizeof *member);
-		error = -ENOMEM;
-	}
 	if (member != NULL) {
 		member->set = set;
 		handle = tdt__task_spawn(set->rt, fut, attr, member);

@@ -219,7 +219,7 @@ void tdt_rt_free(struct tdt_rt *rt)
 
 	if (rt == NULL)
 		return;
-	if (tdt__current.rt == rt) {
+	if (tdt__current.rt == rt || !tdt__rt_is_here(rt)) {
 		errno = EDEADLK;
 		return;
 	}

@@ -205,7 +205,7 @@ struct tdt_handle *tdt__task_spawn(struct tdt_rt *rt, struct tdt_future fut,
 	 * Relaxed: if tdt_rt_free() begins after this load, either the push below finds the queue
 	 * closed, or tdt_rt_free() finds the task in the queue.
 	 */
-	if (atomic_load_explicit(&rt->closing, memory_order_relaxed))
+	if (!tdt__rt_is_here(rt) || atomic_load_explicit(&rt->closing, memory_order_relaxed))
 		return tdt__nothing(-ESHUTDOWN);
 	if (fut.drop == NULL)
 		return tdt__nothing(-EINVAL);

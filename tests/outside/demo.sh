@@ -590,6 +590,13 @@ start_server()
 	within '^listening at' "$tmp/out" && port=$(sed -n 's/^listening at port //p' "$tmp/out")
 }
 
+# port_in_use: a second server names the reason, and ends.
+port_in_use()
+{
+	fails 1 "server: Address already in use" "$top_builddir/demo/server" "$port" &&
+		! grep listening "$tmp/failed"
+}
+
 # fetch FILE: its bytes come, and then the end.
 fetch()
 {
@@ -619,6 +626,7 @@ refused()
 }
 
 claim "the server of the manual starts" start_server
+claim "a second one at its port says why it does not" port_in_use
 if command -v bash >/dev/null; then
 	claim "it sends a file" fetch "$top_srcdir/LICENSE-MIT"
 	claim "at SIGTERM it ends what it has begun, and then itself" ends_what_it_began

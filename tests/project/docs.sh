@@ -119,6 +119,14 @@ shows_server()
 }
 claim "docs/runtimes.md shows the server" shows_server
 
+# compiles_server: it needs the installed headers, and nothing else of the sources.
+compiles_server()
+{
+	"${TEST_GCC:-cc}" -x c -fsyntax-only -Wall -Wextra -Werror -isystem "$top_srcdir/include" \
+		"$tmp/shown"
+}
+claim "the server compiles as it is shown" compiles_server
+
 # --- The picture ---
 
 printf '1 < \033[1mtwo\033[0m \303\227\n' |

@@ -38,9 +38,9 @@
  * waker itself, and counts a reference of the task.  Workers make all reports of
  * tdt/integrate/hooks.h, and the time once in at most 32 polls.  Therefore all probes fire.
  *
- * A child of fork() has no workers.  A runtime that was made before the fork cannot be used in the
- * child, and is not freed there.  Waking a task of that runtime does nothing, so a dump can be
- * taken in the child too.
+ * A child of fork() has no workers.  Calls that get a runtime from before the fork fail there:
+ * ESHUTDOWN, and EDEADLK from tdt_rt_free().  Waking a task of that runtime does nothing, so a dump
+ * can be taken in the child too.
  */
 
 #include <stdbool.h>
@@ -151,8 +151,8 @@ int tdt_rt_block_on(struct tdt_rt *rt, struct tdt_future fut);
  * are, or by tdt_rt_spawn() itself, which has taken the future over; or tdt_rt_spawn() fails with
  * ESHUTDOWN.
  *
- * Wakers and handles of the runtime's tasks, and sockets, may outlive the runtime.  Waking a task
- * that is gone does nothing.
+ * Wakers and handles of the runtime's tasks, sets of tasks, and sockets may outlive the runtime.
+ * Waking a task that is gone does nothing.
  *
  * If it is called on a worker or in a job of `rt` (which would wait for itself), or in
  * tdt_rt_block_on() of `rt`, the call does nothing and sets errno to EDEADLK.

@@ -266,12 +266,17 @@ TEST(a_set_that_is_given_up_aborts_its_tasks)
 
 TEST(a_runtime_that_is_freed_ends_the_tasks_of_a_set)
 {
+	struct leaf late = { .open = true };
+
 	go(TASKS);
 	tdt_rt_free(rt);
 	rt = NULL;
 	for (int i = 0; i < TASKS; i++)
 		ck_assert_int_eq(next().outcome, -ECANCELED);
 	ck_assert_uint_eq(next().id, 0);
+	/* Sanitizers see whether the set still has a runtime to look at. */
+	ck_assert_int_eq(tdt_join_set_go(set, leaf_future(&late), NULL), -ESHUTDOWN);
+	ck_assert_int_eq(late.drops, 1);
 }
 
 /* 0: for all, so the first of its tasks is a reason; 1: for any, so none of two is */

@@ -518,6 +518,35 @@ static void free_another(struct leaf *leaf, struct tdt_context *cx)
 	tdt_rt_free(leaf->data);
 }
 
+/* In which the runtime has no threads, and its locks may be held for ever. */
+TEST(a_child_of_fork_is_refused_its_parents_runtime)
+{
+	struct tdt_rt *rt = rt_of(1);
+	struct leaf leaf = { .open = true }, another = { .open = true };
+	struct tdt_future fut = leaf_future(&leaf);
+	pid_t child = fork();
+
+	ck_assert_int_ge(child, 0);
+	if (child == 0) {
+		alarm(60);
+		MUST(tdt_rt_block_on(rt, fut) == -ESHUTDOWN);
+		MUST(tdt_rt_spawn(rt, fut, NULL) == NULL && errno == ESHUTDOWN);
+		MUST(leaf.polls == 0 && leaf.drops == 0);
+		MUST(tdt_rt_go(rt, fut, NULL) == -ESHUTDOWN && leaf.drops == 1);
+		errno = 0;
+		tdt_rt_free(rt);
+		MUST(errno == EDEADLK);
+		fut = leaf_future(&another);
+		rt = rt_of(1);
+		MUST(tdt_rt_block_on(rt, fut) == 0);
+		tdt_rt_free(rt);
+		_exit(0);
+	}
+	ck_assert_int_eq(child_status(child), 0);
+	tdt_future_drop(&fut);
+	tdt_rt_free(rt);
+}
+
 TEST(a_worker_can_free_another_runtime)
 {
 	struct tdt_rt *rt = rt_of(1), *other = rt_of(1);
