@@ -116,9 +116,9 @@ struct tdt__mapping *tdt__target_mapping(const struct tdt__target *target, uint6
 ssize_t tdt__proc_text(int directory, const char *name, char *text, size_t size);
 
 static inline ssize_t tdt__target_proc_text(const struct tdt__target *target, const char *name,
-					    char *text, size_t size)
+					    char *text, size_t room)
 {
-	return tdt__proc_text(target->proc, name, text, size);
+	return tdt__proc_text(target->proc, name, text, room);
 }
 
 /* The same of a thread, as this process numbers it. */
