@@ -85,16 +85,17 @@ check-threads:
 check-step:
 	+@name=step; flags=--with-walk=step; goal=check-that-walk; $(in_own_build)
 
-# Neither run nor built: what walks no stack by the library's rules, or builds the library in ways
-# of its own.  Callbacks and C++ coroutines are listed in their tasks' records; and tracers, gdb and
-# tdt ps find their own way.
+# Neither run nor built: what walks no stack by the library's rules, or builds programs in many ways
+# (walk.sh compares all ways to walk, compiler by compiler).  Callbacks and C++ coroutines are
+# listed in their tasks' records; and tracers, gdb and tdt ps find their own way.
 without_walks = \
 	tests/fuzz/% \
 	tests/project/% \
 	$(addprefix tests/outside/, \
 		alerts.sh bench.sh callbacks.sh callbacks compare.sh completions.sh coro.sh coro \
-		coro_asio coro_boost crates.sh crates_race.sh damaged_dwarf.sh evolve.sh fuzz.sh \
-		gdb_script.sh without_call help.sh join_ustack.sh liar make_trace metered \
+		coro_asio coro_boost crates.sh crates_race.sh cxx.sh damaged_dwarf.sh evolve.sh \
+		fences.sh fuzz.sh gdb_script.sh without_call help.sh join_ustack.sh lines.sh \
+		liar make_trace metered \
 		otlp.sh patched perfetto.sh planted probed probes.sh recorded registry.sh \
 		registry_image registry_reader summary.sh \
 		symbolize_pcs symbolize_variants.sh tdt_diff.sh diff_tasks tdt_examples.sh \
@@ -103,7 +104,7 @@ without_walks = \
 		tdt_top.sh tdt_trace.sh spans traced tdt_tree.sh tools.sh tools_echo.sh busy \
 		trace_bpftrace.sh trace_gdb.sh \
 		trace_patched.sh trace_perf.sh trace_user_probes.sh user_probes.sh \
-		wrong_code.sh) \
+		variants.sh wrong_code.sh) \
 	$(addprefix tests/unit/, \
 		base/% cli/% probes/% reader/% recording/% registry/% symbolize/% tree/% \
 		tree-printer/%)
