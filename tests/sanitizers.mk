@@ -86,8 +86,8 @@ check-step:
 	+@name=step; flags=--with-walk=step; goal=check-that-walk; $(in_own_build)
 
 # Neither run nor built: what walks no stack by the library's rules, or builds programs in many ways
-# (walk.sh compares all ways to walk, compiler by compiler).  Callbacks and C++ coroutines are listed
-# in their tasks' records; and tracers, gdb and tdt ps find their own way.
+# (walk.sh compares all ways to walk, compiler by compiler).  Callbacks and C++ coroutines are
+# listed in their tasks' records; and tracers, gdb and tdt ps find their own way.
 without_walks = \
 	tests/fuzz/% \
 	tests/project/% \
