@@ -141,7 +141,6 @@ static enum role our_role(const char *name)
 		{ "tdt__coroutine_resume", PASSES }, { "tdt__coroutine_poll", PASSES },
 		{ "tdt__traced_poll", PASSES },      { "tdt__observed_poll", PASSES },
 		{ "tdt__child_poll", PASSES },       { "tdt__recorded_poll", PASSES },
-		{ "tdt__labelled_poll", PASSES },
 	};
 
 	for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
