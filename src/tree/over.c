@@ -194,9 +194,7 @@ static enum role rust_role(const char *name, const char *file)
 
 static bool is_library(const struct tdt__module *module)
 {
-	const char *path = tdt__module_path(module), *slash = strrchr(path, '/');
-
-	return tdt__starts_with(slash != NULL ? slash + 1 : path, "libtdt.so");
+	return tdt__starts_with(tdt__file_name(tdt__module_path(module)), "libtdt.so");
 }
 
 /*
