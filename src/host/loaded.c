@@ -176,7 +176,8 @@ int tdt__loaded_meet(struct tdt__modules **table, uintptr_t pc)
 	error = describe_module(&module, &found);
 	if (error != 0)
 		return error;
-	if (!tdt__modules_add(table, &module, tdt__modules_overlap(*table, module.start, module.end))) {
+	if (!tdt__modules_add(table, &module,
+			      tdt__modules_overlap(*table, module.start, module.end))) {
 		free(module.path);
 		return -ENOMEM;
 	}
