@@ -41,7 +41,8 @@ struct tdt__modules *tdt__recorded_module_table(const struct tdt__recording *rec
 	int err = table != NULL ? 0 : -ENOMEM;
 
 	for (; n > 0 && err == 0 && table->n < MODULES_MAX; n--, module++)
-		if (module->path[0] != '\0' && !tdt__modules_overlap(table, module->start, module->end))
+		if (module->path[0] != '\0' &&
+		    !tdt__modules_overlap(table, module->start, module->end))
 			err = add_recorded(&table, module);
 	if (err == 0)
 		return table;
