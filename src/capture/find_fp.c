@@ -97,11 +97,6 @@ struct search {
 	} jumps[CACHED];
 };
 
-static uintptr_t word_of_stack(const struct tdt__stack_copy *copy, uintptr_t address)
-{
-	return *(const uintptr_t *)(const void *)(copy->bytes + (address - copy->low));
-}
-
 static struct function function_of(struct search *search, uintptr_t pc)
 {
 	struct function *function = &search->functions[pc % CACHED].function;
@@ -278,7 +273,9 @@ static bool is_outermost(const struct search *search, uintptr_t fp)
 /* The return address of the record at `fp`, which the function may have signed. */
 static uintptr_t record_caller(const struct tdt__stack_copy *copy, uintptr_t fp)
 {
-	return tdt__unsigned_pc(word_of_stack(copy, fp + sizeof fp));
+	const void *at = copy->bytes + (fp + sizeof fp - copy->low);
+
+	return tdt__unsigned_pc(*(const uintptr_t *)at);
 }
 
 static enum link link_at(struct search *search, uintptr_t fp)

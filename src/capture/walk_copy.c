@@ -9,21 +9,16 @@
 #include "capture/stack_copy.h"
 
 /*
- * Why a walk of the copy was cut.  A walk that leaves the copy looks the same as a walk of a
- * damaged stack.  If the copy is not whole, the reason for that is reported.
+ * Why the walk ended.  TDT_CUT_NOT: it has reached the outermost frame.  A walk that leaves the
+ * copy looks the same as a walk of a damaged stack.  If the copy is not whole, the reason for that
+ * is reported.
  */
-static enum tdt_cut why(const struct tdt__stack_copy *copy, enum tdt_cut cut)
-{
-	return cut == TDT_CUT_CORRUPT && copy->end != TDT_CUT_NOT ? copy->end : cut;
-}
-
-/* Why the walk ended.  TDT_CUT_NOT: it has reached the outermost frame. */
 static enum tdt_cut end_of_walk(const struct tdt__stack_copy *copy, const struct tdt__walk *walk,
 				enum tdt__walked walked)
 {
 	if (walked == TDT__WALK_TOP || (copy->of_fiber && walk->cut == TDT_CUT_STACK))
 		return TDT_CUT_NOT;
-	return why(copy, walk->cut);
+	return walk->cut == TDT_CUT_CORRUPT && copy->end != TDT_CUT_NOT ? copy->end : walk->cut;
 }
 
 /*

@@ -89,14 +89,6 @@ static bool is_door_open(void)
 	return false;
 }
 
-static int open_door(void)
-{
-	int error = tdt__door_socket_pair(door);
-
-	publish_door(-error);
-	return error;
-}
-
 /* --- A reader comes ------------------------------------------------------ */
 
 static void send_away(struct tdt__door_socket *socket, const void *packet, size_t size)
@@ -238,8 +230,10 @@ static int listen_now(void)
 	int error = 0;
 
 	pthread_mutex_lock(&tdt__door_lock);
-	if (!is_door_open())
-		error = open_door();
+	if (!is_door_open()) {
+		error = tdt__door_socket_pair(door);
+		publish_door(-error);
+	}
 	if (error == 0) {
 		error = tdt__service_need(serve_door, &running, &tdt__door_lock);
 		if (error != 0)

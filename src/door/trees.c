@@ -71,18 +71,15 @@ static void list_task(struct sending *sending, struct tdt_handle *task)
 	}
 }
 
-/* Whether a request never wakes the task, so that a reader needs none. */
-static bool needs_no_request(const struct tdt_handle *task)
-{
-	return tdt__is_fiber(task) || tdt__is_callback_task(task);
-}
-
 static bool is_passed_over(const struct sending *sending, const struct tdt_handle *task)
 {
 	return sending->wanted->unseen != 0 && tdt__last_tree_shows(task);
 }
 
-/* List those that need a request or, if there is still room, those that need none. */
+/*
+ * List those that need a request or, if there is still room, those that need none because a request
+ * never wakes them: fibers and tasks of callbacks.
+ */
 static void list_live(struct sending *sending, bool needless)
 {
 	struct tdt__cursor cursor = { 0 };
@@ -92,7 +89,8 @@ static void list_live(struct sending *sending, bool needless)
 		struct tdt_task_record record;
 
 		if (tdt__registry_read(task, &record) && tdt__record_is_live(&record) &&
-		    needs_no_request(task) == needless && !is_passed_over(sending, task) &&
+		    (tdt__is_fiber(task) || tdt__is_callback_task(task)) == needless &&
+		    !is_passed_over(sending, task) &&
 		    !(needless && sending->n >= tasks_most(sending->wanted)) &&
 		    tdt__handle_ref_if_same(task, record.seq))
 			list_task(sending, task);

@@ -84,26 +84,20 @@ static void supply_modules(struct copy_supplement *supplement)
 	}
 }
 
-static void supply_clock(struct copy_supplement *supplement)
-{
-	struct tdt__moment now;
-
-	tdt__moment_now(&now);
-	tdt__supplement_clock(&supplement->events, now.ticks, now.monotonic, now.boot, now.real);
-}
-
 /* --- The copy ------------------------------------------------------------------------------ */
 
 static int supplement_copy(void **copy, size_t *size)
 {
 	struct copy_supplement supplement = { .modules = tdt__modules_new(0) };
+	struct tdt__moment now;
 
 	if (supplement.modules == NULL)
 		return -ENOMEM;
 	supply_tasks(&supplement);
 	tdt__recording_visit_code(*copy, supply_module_of, &supplement);
 	supply_modules(&supplement);
-	supply_clock(&supplement);
+	tdt__moment_now(&now);
+	tdt__supplement_clock(&supplement.events, now.ticks, now.monotonic, now.boot, now.real);
 	supplement.events.failed |= supplement.failed;
 	tdt__modules_unref(supplement.modules);
 	return tdt__supplement_append(&supplement.events, copy, size);

@@ -12,6 +12,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "host/lasting.h"
 #include "host/pages.h"
 #include "symbolize/maps.h"
@@ -110,13 +111,6 @@ static char *path_of(const struct tdt__module *module, uintptr_t name)
 			      path_read);
 }
 
-static const char *last_part(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
-}
-
 /*
  * The whole path of the module's file.  If another file is mapped there by now, the path that the
  * loader has is better, and is the result.
@@ -125,7 +119,7 @@ static char *find_path(const struct tdt__module *module)
 {
 	char *path = tdt__maps_path(module->start);
 
-	if (path != NULL && strcmp(last_part(path), last_part(module->path)) == 0)
+	if (path != NULL && strcmp(tdt__file_name(path), tdt__file_name(module->path)) == 0)
 		return path;
 	free(path);
 	return strdup(module->path);
@@ -168,16 +162,6 @@ static bool is_same_module(const struct tdt__module *module, const struct dl_fin
 	       module->end == (uintptr_t)found->dlfo_map_end;
 }
 
-/* Whether a module of the table overlaps the addresses where the module `found` lies now. */
-static bool is_displaced(const struct tdt__modules *table, const struct dl_find_object *found)
-{
-	for (size_t i = 0; i < table->n; i++)
-		if (table->module[i].start < (uintptr_t)found->dlfo_map_end &&
-		    table->module[i].end > (uintptr_t)found->dlfo_map_start)
-			return true;
-	return false;
-}
-
 int tdt__loaded_meet(struct tdt__modules **table, uintptr_t pc)
 {
 	const struct tdt__module *known = tdt__modules_find(*table, pc);
@@ -192,7 +176,8 @@ int tdt__loaded_meet(struct tdt__modules **table, uintptr_t pc)
 	error = describe_module(&module, &found);
 	if (error != 0)
 		return error;
-	if (!tdt__modules_add(table, &module, is_displaced(*table, &found))) {
+	if (!tdt__modules_add(table, &module,
+			      tdt__modules_overlap(*table, module.start, module.end))) {
 		free(module.path);
 		return -ENOMEM;
 	}

@@ -427,14 +427,6 @@ int tdt_recorder_stop(void)
 
 /* --- For readers outside --------------------------------------------------- */
 
-/* Go on in the block that there is.  Under the lock. */
-static void keep_block(struct settings *settings)
-{
-	settings->plan = in_force.plan;
-	settings->dir_size = in_force.dir_size;
-	strcpy(settings->dir, in_force.dir);
-}
-
 int tdt__recorder_outside_start(const struct tdt_recorder_options *options, bool *by_program)
 {
 	struct settings settings = { 0 };
@@ -443,8 +435,11 @@ int tdt__recorder_outside_start(const struct tdt_recorder_options *options, bool
 	if (error != 0)
 		return error;
 	pthread_mutex_lock(&tdt__recorder_lock);
-	if (options->ring_size == 0 && the_block() != NULL)
-		keep_block(&settings);
+	if (options->ring_size == 0 && the_block() != NULL) { /* go on in the block that there is */
+		settings.plan = in_force.plan;
+		settings.dir_size = in_force.dir_size;
+		strcpy(settings.dir, in_force.dir);
+	}
 	if (!for_outside)
 		error = start_locked(&settings, &for_outside);
 	*by_program = for_program;
@@ -513,17 +508,6 @@ int tdt_recorder_info(struct tdt_recorder_status *info)
 
 /* --- At a fork ------------------------------------------------------------- */
 
-/* Only this thread is left, and it does not write now.  The file is the parent's. */
-static void free_all(void)
-{
-	struct tdt__block *block;
-
-	while ((block = retired) != NULL) {
-		retired = block->next;
-		tdt__block_free(block);
-	}
-}
-
 /*
  * The child goes on in memory.  A file would be too early: most children only execute another
  * program.  If there is no memory, the child does not record.  It does not record either for
@@ -539,7 +523,11 @@ void tdt__recorder_forked(void)
 	for_outside = false;
 	if (in_use != NULL)
 		publish_block(NULL);
-	free_all();
+	/* Only this thread is left, and it does not write now.  The file is the parent's. */
+	while ((block = retired) != NULL) {
+		retired = block->next;
+		tdt__block_free(block);
+	}
 	if (for_program && make_block(&in_force, "", &block, true) == 0) {
 		publish_block(block);
 		record_to(block->base);

@@ -71,17 +71,13 @@ void tdt__ring_put_long(struct tdt_recording_ring *ring, void *slots, const stru
 
 /* --- Taking ---------------------------------------------------------------- */
 
-static bool is_threads(const struct tdt_recording_ring *ring)
-{
-	return ring->kind == TDT_RING_POLLS || ring->kind == TDT_RING_OTHERS;
-}
-
 static bool is_taken(const struct tdt_recording_ring *ring)
 {
 	/* Acquire whose it is.  Pairs with begin_ring(). */
 	uint64_t own = __atomic_load_n(&ring->own, __ATOMIC_ACQUIRE);
 
-	return is_threads(ring) && (own & TDT__RING_STATES) == TDT__RING_TAKEN;
+	return (ring->kind == TDT_RING_POLLS || ring->kind == TDT_RING_OTHERS) &&
+	       (own & TDT__RING_STATES) == TDT__RING_TAKEN;
 }
 
 static void put_thread(struct tdt_recording_ring *ring, uint32_t previous)

@@ -14,15 +14,6 @@ enum {
 	MODULES_MAX = 4096 /* adding one takes time in proportion to all */
 };
 
-/* Whether a module of the table lies where `module` does, at least partly. */
-static bool overlaps(const struct tdt__modules *table, const struct tdt__recorded_module *module)
-{
-	for (size_t i = 0; i < table->n; i++)
-		if (module->start < table->module[i].end && table->module[i].start < module->end)
-			return true;
-	return false;
-}
-
 /* Returns 0 or -ENOMEM. */
 static int add_recorded(struct tdt__modules **table, const struct tdt__recorded_module *recorded)
 {
@@ -50,7 +41,8 @@ struct tdt__modules *tdt__recorded_module_table(const struct tdt__recording *rec
 	int err = table != NULL ? 0 : -ENOMEM;
 
 	for (; n > 0 && err == 0 && table->n < MODULES_MAX; n--, module++)
-		if (module->path[0] != '\0' && !overlaps(table, module))
+		if (module->path[0] != '\0' &&
+		    !tdt__modules_overlap(table, module->start, module->end))
 			err = add_recorded(&table, module);
 	if (err == 0)
 		return table;

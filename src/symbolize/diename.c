@@ -108,15 +108,6 @@ static const char *qualifier(Dwarf_Die *die, const char *inner)
 	}
 }
 
-/*
- * Whether `next`, which the file gives as the sibling of `die`, lies behind `die` and not behind
- * `offset`.
- */
-static bool is_between(Dwarf_Die *next, Dwarf_Die *die, Dwarf_Off offset)
-{
-	return dwarf_dieoffset(next) > dwarf_dieoffset(die) && dwarf_dieoffset(next) <= offset;
-}
-
 /* Replace `die` by its child that is, or contains, the DIE at `offset`. */
 static bool enter_child_at(Dwarf_Die *die, Dwarf_Off offset)
 {
@@ -126,7 +117,9 @@ static bool enter_child_at(Dwarf_Die *die, Dwarf_Off offset)
 		return false;
 	do {
 		*die = next;
-	} while (dwarf_siblingof(die, &next) == 0 && is_between(&next, die, offset));
+		/* A damaged file may give as the sibling a DIE that does not lie behind `die`. */
+	} while (dwarf_siblingof(die, &next) == 0 &&
+		 dwarf_dieoffset(&next) > dwarf_dieoffset(die) && dwarf_dieoffset(&next) <= offset);
 	return true;
 }
 

@@ -127,16 +127,12 @@ const char *tdt__elfsym_find(const struct tdt__ranges *symbols, Dwfl_Module *elf
 	return dwfl_module_getsym(elf, (int)(uint32_t)range->value, &symbol, NULL);
 }
 
-static bool is_mangled(const char *name)
-{
-	return strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0;
-}
-
 static bool is_name_of_its_own(const GElf_Sym *symbol, const char *name)
 {
 	if (name == NULL || GELF_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_size == 0)
 		return false;
-	return is_mangled(name) ||
+	/* A mangled name is one. */
+	return strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0 ||
 	       (GELF_ST_BIND(symbol->st_info) != STB_WEAK &&
 		!(name[0] == '_' && (name[1] == '_' || isupper((unsigned char)name[1]))));
 }

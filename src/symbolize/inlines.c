@@ -46,15 +46,6 @@ struct tdt__unit {
 #define DIES_NESTED 256 /* of DIEs in DIEs, for damaged files */
 
 /*
- * Whether a linker dropped the function.  Linkers leave such functions at address 0, or at 1 in
- * lists of ranges, where no code can be.
- */
-static bool is_dropped(Dwarf_Addr low)
-{
-	return low <= 1;
-}
-
-/*
  * This is cheap, because it reads only the abbreviation of the DIE.  Most functions are
  * declarations, or are only inlined.
  */
@@ -111,7 +102,8 @@ static bool add_ranges(struct tdt__ranges *ranges, const struct tdt__unit *unit,
 
 	while (ranges->n < RANGES_MAX &&
 	       (at = next_range(unit, die, at, &base, &low, &high)) > 0) {
-		if (low < high && !is_dropped(low) && !tdt__ranges_add(ranges, low, high, value))
+		/* Linkers leave functions that they dropped at address 0, or at 1 in such lists. */
+		if (low < high && low > 1 && !tdt__ranges_add(ranges, low, high, value))
 			return false;
 	}
 	return true;

@@ -76,6 +76,16 @@ struct tdt__modules {
 	struct tdt__module module[]; /* sorted by start */
 };
 
+/* Whether a module of the table lies in [start, end), at least partly. */
+static inline bool tdt__modules_overlap(const struct tdt__modules *table, uint64_t start,
+					uint64_t end)
+{
+	for (size_t i = 0; i < table->n; i++)
+		if (table->module[i].start < end && start < table->module[i].end)
+			return true;
+	return false;
+}
+
 /* A table without modules, with one reference.  NULL: no memory. */
 struct tdt__modules *tdt__modules_new(uint64_t unloads);
 

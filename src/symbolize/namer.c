@@ -153,12 +153,6 @@ static void enqueue(struct job *job)
 	pthread_cond_signal(&namer.wanted);
 }
 
-/* Whether the namer makes no progress, so that requesters need not wait for it. */
-static bool is_stuck(void)
-{
-	return namer.busy && tdt__clock() - namer.since > TDT__NAMER_TIME;
-}
-
 static void wait_job(const struct job *job, uint64_t deadline)
 {
 	const struct timespec until = tdt__timespec(deadline);
@@ -198,7 +192,7 @@ static long find_symbols(struct tdt__modules *modules, struct tdt__name *names, 
 	if (unknown == 0)
 		return 0;
 	need_namer();
-	if (is_stuck())
+	if (namer.busy && tdt__clock() - namer.since > TDT__NAMER_TIME) /* no progress */
 		return (long)unknown;
 	job = new_job(modules, names, n, unknown);
 	if (job == NULL)

@@ -11,6 +11,7 @@
 
 #include <dwarf.h>
 
+#include "base/text.h"
 #include "symbolize/dwo.h"
 
 bool tdt__split_is_skeleton(Dwarf_Die *unit)
@@ -107,8 +108,9 @@ static bool file_place(char place[PATH_MAX], const char *path, const char *direc
 static int search_split(struct tdt__split *split, const struct tdt__debuginfo *info,
 			const char *directory, const char *name, uint64_t id)
 {
-	const char *slash = strrchr(name, '/'), *base = slash != NULL ? slash + 1 : name;
-	const char *const places[][2] = { { NULL, name }, { directory, name }, { NULL, base } };
+	const char *const places[][2] = { { NULL, name },
+					  { directory, name },
+					  { NULL, tdt__file_name(name) } };
 	char place[PATH_MAX];
 	uid_t owner = info->file[0].owner;
 	int error = 0;

@@ -268,11 +268,6 @@ struct recorded {
 	struct tdt__label label;
 };
 
-struct labelled {
-	struct tdt__poll poll;
-	struct tdt__label label;
-};
-
 /* `record` is filled in when the poll begins: zeros would cost more than the rest. */
 static inline struct tdt__poll *init_recorded(struct recorded *recorded)
 {
@@ -486,23 +481,19 @@ static inline bool is_observed(const struct tdt_handle *task)
 	       TDT__PROBED(task__waker__clone) || TDT__PROBED(task__poll__start);
 }
 
-/* The same if the recorder runs: then is_observed() is true of every poll. */
+/* Whether the recorder runs or labels are on, and nothing else observes the poll. */
 static inline bool is_only_recorded(const struct tdt_handle *task)
 {
-	return tdt__recording() && TDT__PEEK(task->record.own_request) == 0 &&
+	return TDT__PEEK(task->record.own_request) == 0 &&
 	       tdt__epoch_now() == task->record.own_epoch && !TDT__PROBED(task__waker__clone) &&
-	       !TDT__PROBED(task__poll__start) && !tdt__record_capture_due();
+	       !TDT__PROBED(task__poll__start) &&
+	       !(tdt__recording() && tdt__record_capture_due());
 }
 
-/* The same if labels are on, and nothing else is. */
-static inline bool is_only_labelled(const struct tdt_handle *task)
-{
-	return tdt__epoch_word() == (task->record.own_epoch | TDT__EPOCH_LABELS) &&
-	       TDT__PEEK(task->record.own_request) == 0 && !TDT__PROBED(task__waker__clone) &&
-	       !TDT__PROBED(task__poll__start);
-}
-
-/* A poll that is only recorded.  Never inlined, so that it takes nothing from plain_poll(). */
+/*
+ * A poll that is recorded, labelled or both, and no more.  Never inlined, so that it takes nothing
+ * from plain_poll().
+ */
 static __attribute__((noinline)) tdt_poll_t tdt__recorded_poll(struct tdt_handle *task,
 								 struct tdt_context *cx)
 {
@@ -512,7 +503,8 @@ static __attribute__((noinline)) tdt_poll_t tdt__recorded_poll(struct tdt_handle
 
 	init_recorded(&recorded);
 	TDT__POKE(task->record.stack_top, TDT__OWN_TOP());
-	tdt__record_begin(&recorded.record, task);
+	if (tdt__recording())
+		tdt__record_begin(&recorded.record, task);
 	if (tdt__labels_on())
 		tdt__label_begin(&recorded.label, &recorded.poll, task);
 	enter_poll(&recorded.poll, task);
@@ -521,34 +513,6 @@ static __attribute__((noinline)) tdt_poll_t tdt__recorded_poll(struct tdt_handle
 	end_record(&recorded, task, result);
 	result = finish_poll(task, given, result, NULL);
 	recorded.poll.task = NULL;
-	TDT__PROBE_UNHOOKED(task__poll__end, task);
-	return result;
-}
-
-/* The same as left(). */
-static inline void left_labelled(struct labelled *labelled)
-{
-	tdt__label_end(&labelled->label);
-	left(&labelled->poll);
-}
-
-/* A poll that is only labelled. */
-static __attribute__((noinline)) tdt_poll_t tdt__labelled_poll(struct tdt_handle *task,
-								struct tdt_context *cx)
-{
-	const struct tdt_waker *given = cx->waker;
-	struct labelled labelled __attribute__((cleanup(left_labelled)));
-	tdt_poll_t result;
-
-	labelled.poll = (struct tdt__poll){ .outer = tdt__thread.poll };
-	tdt__label_init(&labelled.label);
-	TDT__POKE(task->record.stack_top, TDT__OWN_TOP());
-	tdt__label_begin(&labelled.label, &labelled.poll, task);
-	enter_poll(&labelled.poll, task);
-	result = tdt__child_poll(task, cx);
-	leave_poll(&labelled.poll);
-	result = finish_poll(task, given, result, NULL);
-	labelled.poll.task = NULL;
 	TDT__PROBE_UNHOOKED(task__poll__end, task);
 	return result;
 }
@@ -603,8 +567,7 @@ tdt_poll_t tdt__traced_poll(void *state, struct tdt_context *cx)
 	tdt__barrier_light();
 	if (LIKELY(!is_observed(task)))
 		return plain_poll(task, cx);
-	result = is_only_labelled(task)		    ? tdt__labelled_poll(task, cx)
-		 : tdt__record_aborted(&task->record) ? tdt__abort_poll(task)
+	result = tdt__record_aborted(&task->record) ? tdt__abort_poll(task)
 		 : is_only_recorded(task)	    ? tdt__recorded_poll(task, cx)
 						    : tdt__observed_poll(task, cx, since);
 	TDT_KEEP_FRAME();

@@ -191,11 +191,6 @@ static void sort_again(struct tdt__findings *findings)
 	sort_list(findings);
 }
 
-static struct tdt__member *member_of(const struct tdt_task_info *info)
-{
-	return (struct tdt__member *)(uintptr_t)info;
-}
-
 static void find_cycles(struct tdt__findings *findings)
 {
 	for (size_t i = 0; i < findings->n; i++)
@@ -228,7 +223,7 @@ static void place_deadlocks(struct tdt__findings *findings)
 		struct tdt_snapshot_cycle *cycle = &cycles->cycle[i];
 
 		for (size_t k = 0; k < cycle->n; k++) {
-			struct tdt__member *member = member_of(cycle->tasks[k]);
+			struct tdt__member *member = (void *)(uintptr_t)cycle->tasks[k];
 
 			if (tdt__groups_split(&findings->groups, &member->group, i + 1))
 				cycle->n_groups += place_group(findings, member->group);

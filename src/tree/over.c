@@ -141,7 +141,6 @@ static enum role our_role(const char *name)
 		{ "tdt__coroutine_resume", PASSES }, { "tdt__coroutine_poll", PASSES },
 		{ "tdt__traced_poll", PASSES },      { "tdt__observed_poll", PASSES },
 		{ "tdt__child_poll", PASSES },       { "tdt__recorded_poll", PASSES },
-		{ "tdt__labelled_poll", PASSES },
 	};
 
 	for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
@@ -195,9 +194,7 @@ static enum role rust_role(const char *name, const char *file)
 
 static bool is_library(const struct tdt__module *module)
 {
-	const char *path = tdt__module_path(module), *slash = strrchr(path, '/');
-
-	return tdt__starts_with(slash != NULL ? slash + 1 : path, "libtdt.so");
+	return tdt__starts_with(tdt__file_name(tdt__module_path(module)), "libtdt.so");
 }
 
 /*

@@ -30,15 +30,6 @@ struct head {
 	uint8_t table;   /* the encoding of the table */
 };
 
-/*
- * Whether the form is the one that all linkers write: version 1, a length of 4 bytes, and a table
- * of pairs of 4-byte numbers that are relative to the head.
- */
-static int is_usual(struct head head)
-{
-	return head.version == 1 && head.length == 0x03 && head.table == 0x3b;
-}
-
 static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t *info,
 			  int need_unwind_info, void *data)
 {
@@ -57,7 +48,11 @@ static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t
 		return -UNW_ENOINFO;
 	memcpy(&head, &words[0], sizeof head);
 	memcpy(&length, &words[1], sizeof length);
-	if (!is_usual(head))
+	/*
+	 * All linkers write version 1, a length of 4 bytes, and a table of pairs of 4-byte numbers
+	 * that are relative to the head.
+	 */
+	if (head.version != 1 || head.length != 0x03 || head.table != 0x3b)
 		return -UNW_ENOINFO;
 	table.start_ip = (unw_word_t)found.dlfo_map_start;
 	table.end_ip = (unw_word_t)found.dlfo_map_end;

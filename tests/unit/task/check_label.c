@@ -197,7 +197,7 @@ TEST(a_labelled_poll_inside_another_one_has_the_frame_of_a_traced_poll)
 	test_ask(&requester, outer.handle);
 	test_task_poll(&outer);
 	ck_assert_uint_eq(test_answer(&requester)->state, TDT_TASK_WAITING);
-	ck_assert_int_eq(test_nodes_of(requester.trace, "tdt__labelled_poll"), 1);
+	ck_assert_int_eq(test_nodes_of(requester.trace, "tdt__recorded_poll"), 1);
 	ck_assert_int_eq(test_nodes_of(requester.trace, "tdt__traced_poll"), 1);
 	test_requester_fini(&requester);
 }
