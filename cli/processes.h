@@ -11,8 +11,8 @@
 
 /*
  * The numbers of all processes that run a program, in their order, but this one.  If there are
- * targets, they are patterns, and the name of the program matches one of them (fnmatch(3)).  `*n` becomes how
- * many there are.  The caller frees them.  NULL and errno: they cannot be listed.
+ * targets, they are patterns, and the name of the program matches one of them (fnmatch(3)).
+ * `*n` becomes how many there are.  The caller frees them.  NULL and errno: they cannot be listed.
  */
 pid_t *processes_all(const struct options *options, size_t *n);
 
