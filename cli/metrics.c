@@ -124,7 +124,7 @@ static int print_pages(FILE *out, struct meter *meter, const struct work_piece *
 static int print_all_processes(FILE *out, struct meter *meter)
 {
 	size_t n;
-	pid_t *pids = processes_all(&n);
+	pid_t *pids = processes_all(meter->options, &n);
 	struct work_piece *piece = NULL;
 	int error;
 
@@ -248,11 +248,13 @@ int command_metrics(int argc, char **argv)
 	struct meter meter = { .options = &options };
 	int status;
 
-	read_command_line(COMMAND_METRICS, &options, &argc, &argv, TARGET_OR_NONE);
-	if (options.all_processes == (options.target != NULL))
-		bad_usage(options.target != NULL ? "either --all or a target"
-						 : "the target is missing, or --all",
-			  "");
+	options_read(COMMAND_METRICS, &options, &argc, &argv);
+	if (options.all_processes && options.target != NULL)
+		bad_usage("either --all or a target", "");
+	take_target(&options, &argc, &argv,
+		    options.all_processes ? TARGETS_ANY : TARGET_OR_NONE);
+	if (!options.all_processes && options.target == NULL)
+		bad_usage("the target is missing, or --all", "");
 	meter.form = options.page;
 	meter.all = options.all_processes;
 	status =

@@ -74,7 +74,9 @@ const struct option_row option_rows[] = {
 	    "the number or the name of a process"),
 	/* Of every process of this machine that uses the library and may be read, found again for
 	 * each page: each sample has the labels `program` and `pid`.  Processes that may not be
-	 * read are counted, by the reason. */
+	 * read are counted, by the reason.  Arguments are patterns, as `'web-*'`: the name of a
+	 * program, as `tdt ps` shows it, must match one of them (fnmatch(3)).  A pattern that
+	 * matches nothing is no error, since processes come and go. */
 	FLAG(METRICS, "all", all_processes,
 	     "of all processes that use the library and may be read"),
 	/*
@@ -441,7 +443,7 @@ const struct command commands[COMMANDS] = {
 		.word = "numbers for Prometheus",
 		.brief = "print numbers for Prometheus: tasks by state, polls, panics; only reads",
 		.usage = "tdt metrics [OPTION]... TARGET\n"
-			 "tdt metrics [OPTION]... --all",
+			 "tdt metrics [OPTION]... --all [PATTERN]...",
 		.about = "Print numbers about the async tasks of a process, for Prometheus and "
 			 "what else reads OpenMetrics.  The process is only read.  " TARGET_IS ".",
 		.status = PLAIN_STATUS,

@@ -99,21 +99,59 @@ static int send_bytes(int connection, const void *bytes, size_t n)
 	return 0;
 }
 
-/* Receive until the server closes the connection.  Returns 0 or a negative errno. */
+/* Whether the last chunk of a body has come, whose end has a NUL. */
+static bool has_last_chunk(const char *at, const char *end)
+{
+	for (;;) {
+		char *behind;
+		size_t length = strtoul(at, &behind, 16);
+		const char *line = strchr(behind, '\n');
+
+		if (behind == at || line == NULL || length > (size_t)(end - line - 1))
+			return false;
+		if (length == 0)
+			return true;
+		at = line + 1 + length;
+	}
+}
+
+/* Whether `n` bytes are a whole answer.  One that does not say so ends with its connection. */
+static bool is_whole(const char *answer, size_t n)
+{
+	const char *head_end = strstr(answer, "\r\n\r\n"), *body, *field;
+	const char *chunked = strcasestr(answer, "\ntransfer-encoding: chunked");
+	size_t blanks;
+
+	if (head_end == NULL)
+		return false;
+	body = head_end + 4;
+	if (chunked != NULL && chunked < head_end)
+		return has_last_chunk(body, answer + n);
+	field = strcasestr(answer, "\ncontent-length:");
+	if (field == NULL || field > head_end)
+		return false;
+	field += strlen("\ncontent-length:");
+	blanks = strspn(field, " \t");
+	return tdt__is_digit(field[blanks]) &&
+	       strtoull(field, NULL, 10) <= (size_t)(answer + n - body);
+}
+
+/* Receive the answer, or until the server closes the connection.  Returns 0 or a negative errno. */
 static int receive_answer(int connection, struct post_answer *answer, size_t *n)
 {
 	ssize_t got = 1;
 
 	*n = 0;
-	while (got != 0 && *n < POST_ANSWER_MAX) {
+	answer->bytes[0] = '\0';
+	while (got != 0 && *n < POST_ANSWER_MAX && !is_whole(answer->bytes, *n)) {
 		got = recv(connection, answer->bytes + *n, POST_ANSWER_MAX - *n, 0);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
 			break;
 		*n += (size_t)got;
+		answer->bytes[*n] = '\0';
 	}
-	answer->bytes[*n] = '\0';
 	if (got >= 0)
 		return 0;
 	return errno == EAGAIN ? -ETIMEDOUT : -errno;

@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,14 +24,22 @@
 
 #define KERNEL_THREAD 0x200000u /* PF_KTHREAD of the kernel */
 
-/*
- * Whether it is neither a thread of the kernel nor a process that has ended.  The file cmdline
- * would tell, too, but the process can have the reading of its memory last for ever.
- */
-static bool runs_program(const struct dirent *entry)
+static bool is_wanted(const char *program, const struct options *options)
 {
-	char path[300], stat[512], state;
-	const char *name_end;
+	for (unsigned i = 0; i < options->n_targets; i++)
+		if (fnmatch(options->targets[i], program, 0) == 0)
+			return true;
+	return options->n_targets == 0;
+}
+
+/*
+ * Whether its program is wanted, and it is neither a thread of the kernel nor a process that has
+ * ended.  The file cmdline would tell, too, but the process can have the reading of its memory last
+ * for ever.
+ */
+static bool runs_program(const struct dirent *entry, const struct options *options)
+{
+	char path[300], stat[512], state, *name, *name_end;
 	unsigned flags;
 	FILE *file;
 
@@ -42,9 +51,13 @@ static bool runs_program(const struct dirent *entry)
 		return false;
 	stat[fread(stat, 1, sizeof stat - 1, file)] = '\0';
 	fclose(file);
+	name = strchr(stat, '(');
 	name_end = strrchr(stat, ')');
-	return name_end != NULL &&
-	       sscanf(name_end, ") %c %*d %*d %*d %*d %*d %u", &state, &flags) == 2 &&
+	if (name == NULL || name_end == NULL)
+		return false;
+	*name_end = '\0';
+	return is_wanted(name + 1, options) &&
+	       sscanf(name_end + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) == 2 &&
 	       state != 'Z' && (flags & KERNEL_THREAD) == 0;
 }
 
@@ -55,7 +68,7 @@ static int compare_pids(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-pid_t *processes_all(size_t *n)
+pid_t *processes_all(const struct options *options, size_t *n)
 {
 	DIR *directory = opendir("/proc");
 	const struct dirent *entry;
@@ -65,7 +78,7 @@ pid_t *processes_all(size_t *n)
 
 	*n = 0;
 	while (directory != NULL && enough && (entry = readdir(directory)) != NULL) {
-		if (!runs_program(entry))
+		if (!runs_program(entry, options))
 			continue;
 		enough = tdt__array_grow(&pids, *n, &room, sizeof *pids);
 		if (enough)
@@ -126,6 +139,14 @@ void processes_program(const struct tdt__target *target, char name[PROGRAM_NAME_
 	name[strcspn(name, "\n")] = '\0';
 }
 
+static int compare_reasons(const void *a, const void *b)
+{
+	const struct unreadable_reason *x = a, *y = b;
+
+	return strcmp(x->text, y->text);
+}
+
+/* The reasons stay sorted, so that two pages have them in the same order. */
 static void note_reason(struct unreadable *unreadable, const char *reason)
 {
 	char key[512], known[512];
@@ -147,6 +168,7 @@ static void note_reason(struct unreadable *unreadable, const char *reason)
 		unreadable->n++;
 	}
 	unreadable->reason[i].n++;
+	qsort(unreadable->reason, unreadable->n, sizeof *unreadable->reason, compare_reasons);
 }
 
 struct work_piece *processes_do(size_t n, piece_fn *work, void *arg, const struct options *options,
@@ -294,7 +316,7 @@ int processes_list(const struct options *options)
 	int status;
 
 	outside_bound(options, 0);
-	pids = processes_all(&n);
+	pids = processes_all(options, &n);
 	if (pids == NULL)
 		return report_trouble("/proc cannot be listed: %s", strerror(errno));
 	list.pids = pids;

@@ -10,10 +10,11 @@
 #include "cli/tdt.h"
 
 /*
- * The numbers of all processes that run a program, in their order, but this one.  `*n` becomes how
- * many there are.  The caller frees them.  NULL and errno: they cannot be listed.
+ * The numbers of all processes that run a program, in their order, but this one.  If there are
+ * targets, they are patterns, and the name of the program matches one of them (fnmatch(3)).
+ * `*n` becomes how many there are.  The caller frees them.  NULL and errno: they cannot be listed.
  */
-pid_t *processes_all(size_t *n);
+pid_t *processes_all(const struct options *options, size_t *n);
 
 /* Exit statuses of a child, which processes_open() returns besides PROGRAM_GOES_ON. */
 enum { PROCESS_UNREADABLE = 1, PROCESS_WITHOUT_LIBRARY = 4 };

@@ -4,7 +4,8 @@
 
 	otlp.py read FILE...	print the spans of a message, one a line
 	otlp.py serve MODE OUT	print a port of 127.0.0.1; take one message there, keep it in OUT, and
-				answer: ok, partial, warning, busy, lost or chunked
+				answer: ok, partial, warning, busy, lost, chunked or
+				open (the connection stays open until tdt closes it)
 """
 
 import http.server
@@ -155,6 +156,7 @@ def partial(rejected, text):
 
 ANSWERS = {
     "ok": (200, "application/x-protobuf", b""),
+    "open": (200, "application/x-protobuf", b""),
     "chunked": (200, "application/x-protobuf", partial(2, "in chunks")),
     "partial": (200, "application/x-protobuf", partial(3, "too old")),
     "warning": (200, "application/x-protobuf", partial(0, "names are long")),
@@ -184,6 +186,8 @@ class Collector(http.server.BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
         self.wfile.write(answer)
+        if self.mode == "open":
+            self.close_connection = False
 
     def log_message(self, *_):
         pass

@@ -178,6 +178,8 @@ claim "a collector that rejects some is believed" send says \
 	"3 spans of these rejected: too old" print
 collector chunked
 claim "in chunks, too" send says "2 spans of these rejected: in chunks" print
+collector open
+claim "one that keeps the connection open, too" send tells "$n spans$" print
 collector warning
 claim "a warning is shown" send tells "http://$address: names are long" print
 collector busy

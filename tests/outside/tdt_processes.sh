@@ -101,7 +101,19 @@ else
 fi
 claim "JSON has an object for each" \
 	says "^\\{\"tdt\":1,.*\"pid\":$first[,}]" metrics --all --json
-timeout 60 "$tdt" metrics --all 1 >"$tmp/listed" 2>"$tmp/why"
+claim "patterns choose programs by their names" says "^tdt_up$labels 1\$" metrics --all '*metered'
+claim "and no others" test "$(grep -c "pid=\"$second\"" "$tmp/listed")" = 0
+claim "one of several patterns is enough" says "^tdt_up$labels 1\$" \
+	metrics --all 'registry_tasks_' '*meter[e]d'
+claim "for each program" also "^tdt_up\\{program=\"registry_tasks_\",pid=\"$second\"\\} 1\$"
+timeout 60 "$tdt" metrics --all 'metere' 'registry' >"$tmp/listed" 2>"$tmp/why"
+status=$?
+claim "a pattern that matches nothing is no error" test $status = 0
+claim "and matches whole names only" test "$(grep -c '^tdt_up' "$tmp/listed")" = 0
+timeout 60 "$tdt" metrics 'web-*' >"$tmp/listed" 2>"$tmp/why"
+status=$?
+claim "a pattern needs --all" test $status = 2
+timeout 60 "$tdt" metrics --all -p 1 >"$tmp/listed" 2>"$tmp/why"
 status=$?
 claim "all are no target" test $status = 2
 

@@ -16,6 +16,7 @@ static struct post_answer answer;
 static char url[64];
 static int listener;
 static pid_t server;
+static bool stays_open; /* the server waits until the client closes the connection */
 
 static void listen_at_any_port(void)
 {
@@ -67,6 +68,8 @@ static void serve_once(size_t length, const char *text)
 		text = request;
 	}
 	MUST(send(connection, text, strlen(text), MSG_NOSIGNAL) == (ssize_t)strlen(text));
+	while (stays_open && recv(connection, request, sizeof request, 0) > 0)
+		;
 	close(connection);
 	_exit(0);
 }
@@ -145,6 +148,34 @@ TEST(chunks_are_put_together)
 	ck_assert_int_eq(post_hello(), 0);
 	ck_assert_str_eq(answer.body, "abc0123456789");
 	ck_assert_uint_eq(answer.n, 13);
+}
+
+TEST(an_answer_ends_where_it_says, .to = 3)
+{
+	static const char *const answers[] = {
+		"Content-Length: 3\r\n\r\nabc", "content-length:3\r\nX: y\r\n\r\nabc",
+		"Transfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\n\r\n"
+	};
+	char text[200];
+
+	place.silence = 3600;
+	stays_open = true;
+	snprintf(text, sizeof text, "HTTP/1.1 200 OK\r\n%s", answers[_i]);
+	serve_once(5, text);
+	ck_assert_int_eq(post_hello(), 0);
+	ck_assert_str_eq(answer.body, "abc");
+}
+
+TEST(a_length_that_is_none_ends_with_the_connection, .to = 2)
+{
+	static const char *const lengths[] = { "-1", "99999999999999999999999" };
+	char text[200];
+
+	snprintf(text, sizeof text, "HTTP/1.1 200 OK\r\nContent-Length: %s\r\n\r\nabc",
+		 lengths[_i]);
+	serve_once(5, text);
+	ck_assert_int_eq(post_hello(), 0);
+	ck_assert_str_eq(answer.body, "abc");
 }
 
 TEST(damaged_chunks_are_left_out, .to = 3)
