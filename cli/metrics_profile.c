@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "cli/processes.h"
 #include "cli/profile.h"
 #include "cli/wait.h"
 
@@ -49,6 +50,19 @@ static int profile_in_silence(FILE *out, void *options)
 	return error == 0 ? profile_target(out, options) : error;
 }
 
+/* Whether the pages of the server have that process. */
+static bool is_served(const struct options *server, long pid)
+{
+	size_t n;
+	pid_t *pids = processes_all(server, &n);
+	bool found = false;
+
+	for (size_t i = 0; pids != NULL && i < n; i++)
+		found = found || pids[i] == pid;
+	free(pids);
+	return found;
+}
+
 int metrics_profile_start(const struct options *server, const char *query, struct apart *apart)
 {
 	struct options options = { .target = server->target,
@@ -67,6 +81,8 @@ int metrics_profile_start(const struct options *server, const char *query, struc
 	if (!number_in(query, "seconds=", MOST_SECONDS, &seconds) ||
 	    !number_in(query, "pid=", INT_MAX, &pid) || (pid != 0) != server->all_processes)
 		return -EINVAL;
+	if (pid != 0 && !is_served(server, pid))
+		return -ESRCH;
 	if (pid != 0) {
 		snprintf(target, sizeof target, "%ld", pid);
 		options.target = target;

@@ -124,6 +124,8 @@ static bool is_whole(const char *answer, size_t n)
 
 	if (head_end == NULL)
 		return false;
+	if (strncmp(answer, "HTTP/1.1 204", strlen("HTTP/1.1 204")) == 0)
+		return true; /* no content */
 	body = head_end + 4;
 	if (chunked != NULL && chunked < head_end)
 		return has_last_chunk(body, answer + n);

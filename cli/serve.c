@@ -329,6 +329,8 @@ static void start_profile_for(struct server *server, struct client *client, cons
 	else if (seconds == -EINVAL)
 		set_refusal(client, "400 Bad Request",
 			    ": ?seconds=1 to 60, and with --all also &pid=NUMBER");
+	else if (seconds == -ESRCH)
+		set_refusal(client, "404 Not Found", ": no such process is served here");
 	else if (seconds == -EPERM)
 		set_refusal(client, "403 Forbidden",
 			    ": a profile has names of tasks and functions, so it needs --names");

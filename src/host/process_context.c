@@ -128,7 +128,10 @@ void tdt__process_context_forked(void)
 {
 	int saved = errno;
 
+	/* A thread that was about to publish is gone; and the mapping of an SDK may be. */
 	if (atomic_load_explicit(&published, memory_order_relaxed))
 		publish();
+	else
+		atomic_store_explicit(&claimed, false, memory_order_relaxed);
 	errno = saved;
 }

@@ -22,7 +22,7 @@
 #include "runtime/worker.h"
 
 struct tdt_rt {
-	/* The creator's, and those of tasks that a waker has outlived, sets, jobs, blocking threads. */
+	/* The creator's, and those of sets, jobs, threads, and tasks that a waker has outlived. */
 	atomic_uint refs;
 	char apart[64]; /* every poll reads what follows */
 

@@ -145,9 +145,16 @@ claim "short phases are left out, and counted" \
 	tells "0 spans; $n phases shorter than 3600 s left out$" \
 	print --otlp="$tmp/long" --longer=1h "$tmp/rings"
 claim "then there is nothing" test ! -s "$tmp/long"
-claim "a phase that lasted longer is not" tells "$n spans; 0 phases shorter than 1 ns left out$" \
+# A wait that began with the last event has lasted for no time.  Compared as text: numbers of awk
+# have fewer digits.
+# shellcheck disable=SC2016 # fields of awk
+awk '/^resource/ || $3 "" < $4 ""' "$tmp/read" >"$tmp/longer"
+left=$((n + 1 - $(wc -l <"$tmp/longer")))
+claim "a phase that lasted longer is not" tells \
+	"$((n - left)) spans; $left phases* shorter than 1 ns left out$" \
 	print --otlp="$tmp/long" --longer=1ns "$tmp/rings"
-same "and is the same" "$tmp/spans" "$tmp/long"
+receiver read "$tmp/long" >"$tmp/got"
+same "and is the same" "$tmp/longer" "$tmp/got"
 
 # --- Collectors ---
 

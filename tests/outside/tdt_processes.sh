@@ -157,6 +157,11 @@ if command -v curl >/dev/null; then
 		-o /dev/null
 	kill "$server"
 	wait "$server" 2>/dev/null
+	claim "the page of a pattern is served" serve --all --names '*metered'
+	url="${url%/metrics}/debug/pprof/tasks?pid=$$"
+	claim "without a profile of other processes" scrapes 404 -w '%{http_code}\n' -o /dev/null
+	kill "$server"
+	wait "$server" 2>/dev/null
 else
 	skip "the page is served" "there is no curl"
 fi

@@ -306,8 +306,8 @@ static tdt_poll_t consumer_poll(void *state, struct tdt_context *cx)
 }
 
 /*
- * When there is room.  It sleeps until then: with one CPU, a loop of sched_yield() lets each program
- * beside it run for its whole turn, time and again.
+ * When there is room.  It sleeps until then: with one CPU, a loop of sched_yield() lets each
+ * program beside it run for its whole turn, time and again.
  */
 static void give_item(void)
 {

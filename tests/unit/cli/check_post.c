@@ -166,6 +166,15 @@ TEST(an_answer_ends_where_it_says, .to = 3)
 	ck_assert_str_eq(answer.body, "abc");
 }
 
+TEST(an_answer_without_content_is_whole)
+{
+	place.silence = 3600;
+	stays_open = true;
+	serve_once(5, "HTTP/1.1 204 No Content\r\nX: y\r\n\r\n");
+	ck_assert_int_eq(post_hello(), 0);
+	ck_assert_uint_eq(answer.n, 0);
+}
+
 TEST(a_length_that_is_none_ends_with_the_connection, .to = 2)
 {
 	static const char *const lengths[] = { "-1", "99999999999999999999999" };

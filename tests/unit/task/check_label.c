@@ -406,6 +406,31 @@ TEST(what_an_sdk_has_published_stays_alone)
 	ck_assert_ptr_eq(header, of_the_sdk);
 }
 
+TEST(a_child_of_fork_says_it_if_the_sdks_is_gone)
+{
+	int fd = memfd_create("OTEL_CTX", 0);
+	void *of_the_sdk;
+	pid_t child;
+	int status;
+
+	MUST(fd >= 0 && ftruncate(fd, 4096) == 0);
+	of_the_sdk = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	MUST(of_the_sdk != MAP_FAILED && madvise(of_the_sdk, 4096, MADV_DONTFORK) == 0);
+	ck_assert_int_eq(tdt_context_labels(true), 0);
+	child = fork();
+	if (child == 0) {
+		const uint8_t *header;
+
+		ck_assert_int_eq(published(&header), 0);
+		ck_assert_int_eq(tdt_context_labels(true), 0);
+		ck_assert_int_eq(published(&header), 1);
+		expect_process_context(header);
+		_exit(0);
+	}
+	MUST(waitpid(child, &status, 0) == child);
+	ck_assert_int_eq(status, 0);
+}
+
 TEST(a_child_of_fork_says_it_itself)
 {
 	pid_t child;
