@@ -116,7 +116,7 @@ static bool has_last_chunk(const char *at, const char *end)
 }
 
 /* Whether `n` bytes are a whole answer.  One that does not say so ends with its connection. */
-static bool is_whole(const char *answer, size_t n)
+static bool is_whole_answer(const char *answer, size_t n)
 {
 	const char *head_end = strstr(answer, "\r\n\r\n"), *body, *field;
 	const char *chunked = strcasestr(answer, "\ntransfer-encoding: chunked");
@@ -145,7 +145,7 @@ static int receive_answer(int connection, struct post_answer *answer, size_t *n)
 
 	*n = 0;
 	answer->bytes[0] = '\0';
-	while (got != 0 && *n < POST_ANSWER_MAX && !is_whole(answer->bytes, *n)) {
+	while (got != 0 && *n < POST_ANSWER_MAX && !is_whole_answer(answer->bytes, *n)) {
 		got = recv(connection, answer->bytes + *n, POST_ANSWER_MAX - *n, 0);
 		if (got < 0 && errno == EINTR)
 			continue;

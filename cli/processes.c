@@ -24,7 +24,7 @@
 
 #define KERNEL_THREAD 0x200000u /* PF_KTHREAD of the kernel */
 
-static bool is_wanted(const char *program, const struct options *options)
+static bool matches_name(const char *program, const struct options *options)
 {
 	for (unsigned i = 0; i < options->n_targets; i++)
 		if (fnmatch(options->targets[i], program, 0) == 0)
@@ -56,7 +56,7 @@ static bool runs_program(const struct dirent *entry, const struct options *optio
 	if (name == NULL || name_end == NULL)
 		return false;
 	*name_end = '\0';
-	return is_wanted(name + 1, options) &&
+	return matches_name(name + 1, options) &&
 	       sscanf(name_end + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) == 2 &&
 	       state != 'Z' && (flags & KERNEL_THREAD) == 0;
 }

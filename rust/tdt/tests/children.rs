@@ -47,7 +47,8 @@ fn dump_of(answered: usize, future: impl Future<Output = ()>) -> String {
 
 /// What stands below the task "parent", without the blanks in front; and what its line says.
 fn below(text: &str) -> (Vec<&str>, &str) {
-    let mut lines = text.lines().skip_while(|line| !line.contains("\"parent\""));
+    // It may be named before, as a busy loop, since it is polled all the time.
+    let mut lines = text.lines().skip_while(|line| !line.contains("\"parent\" pending"));
     let says = lines.by_ref().find(|line| line.contains("shown below"));
     let says = says.unwrap_or_else(|| panic!("{text}"));
     (lines.skip(1).take_while(|line| line.starts_with("   ")).map(str::trim).collect(), says.trim())

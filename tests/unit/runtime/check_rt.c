@@ -518,17 +518,20 @@ static void free_another(struct leaf *leaf, struct tdt_context *cx)
 	tdt_rt_free(leaf->data);
 }
 
+/* The parent's runtime stays reachable there, as valgrind wants it. */
+static struct tdt_rt *volatile kept;
+
 /* In which the runtime has no threads, and its locks may be held for ever. */
 TEST(a_child_of_fork_is_refused_its_parents_runtime)
 {
-	struct tdt_rt *rt = rt_of(1);
+	struct tdt_rt *rt = rt_of(1), *own;
 	struct leaf leaf = { .open = true }, another = { .open = true };
 	struct tdt_future fut = leaf_future(&leaf);
 	pid_t child = fork();
 
 	ck_assert_int_ge(child, 0);
 	if (child == 0) {
-		alarm(60);
+		kept = rt;
 		MUST(tdt_rt_block_on(rt, fut) == -ESHUTDOWN);
 		MUST(tdt_rt_spawn(rt, fut, NULL) == NULL && errno == ESHUTDOWN);
 		MUST(leaf.polls == 0 && leaf.drops == 0);
@@ -536,10 +539,11 @@ TEST(a_child_of_fork_is_refused_its_parents_runtime)
 		errno = 0;
 		tdt_rt_free(rt);
 		MUST(errno == EDEADLK);
-		fut = leaf_future(&another);
-		rt = rt_of(1);
-		MUST(tdt_rt_block_on(rt, fut) == 0);
-		tdt_rt_free(rt);
+		if (TSAN) /* it has no threads in such a child */
+			_exit(0);
+		own = rt_of(1);
+		MUST(tdt_rt_block_on(own, leaf_future(&another)) == 0);
+		tdt_rt_free(own);
 		_exit(0);
 	}
 	ck_assert_int_eq(child_status(child), 0);
