@@ -123,8 +123,8 @@ __extension__ typedef unsigned __int128 tdt_await_cannot_be_inside_a_switch_of_y
 
 /*
  * GCC then refuses a declaration behind a statement; Clang if it has that option.  GCC's `pop`
- * alone would leave the warning on for the rest of the file, where nobody has asked for it.  Now it
- * is off there, also where somebody has.
+ * alone would leave the warning on for the rest of a file that never asked for it.  So the macro
+ * turns the warning off there, even if the file asked for it.
  */
 #ifdef __cplusplus
 #define TDT__NO_STATEMENT_BEFORE

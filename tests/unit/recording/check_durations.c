@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
  * Covers recording/durations.
- * Which polls, latencies and waits of a made recording are counted, and in which buckets.
+ * The suite makes recordings, and counts their polls, latencies and waits, each in its bucket.
  */
 
 #include "lib/recording_maker.h"
