@@ -65,9 +65,12 @@ with open(os.environ["TRUTH"], "w") as true, open(os.environ["OURS"], "w") as ou
             break
         if clone not in STOPS or int(gdb.parse_and_eval("truth_leaf_now")) < 0:
             continue
+        true_stack = stack_of_task()
+        if not true_stack:
+            continue  # the library clones, after the poll
         gdb.execute("generate-core-file " + core, to_string=True)
         for way, words in enumerate(([str(pid)], ["--core=" + core])):
-            true.write("%d\twaits\t%s\n" % (2 * clone + way, stack_of_task()))
+            true.write("%d\twaits\t%s\n" % (2 * clone + way, true_stack))
             ours.write("%d\t%s\t%s\n" % (2 * clone + way, *said(words)))
         os.remove(core)
     true.write("end\n")
