@@ -19,11 +19,17 @@ enum { KINDS_MAX = 20, LEAVES_MAX = 30 };
 
 static int leaves[KINDS_MAX]; /* how many leaves a future of the kind has at most at a time */
 
+static bool are_both(const char *a, const char *b, const char *one, const char *two)
+{
+	return (strcmp(a, one) == 0 && strcmp(b, two) == 0) ||
+	       (strcmp(a, two) == 0 && strcmp(b, one) == 0);
+}
+
 /*
- * A flag for the compiler.  Clang 14 can't link instrumented programs of C++20 that call
- * std::allocator, as those with a std::string do.
+ * A flag for the compiler, beside `other`.  Clang 14 can't link instrumented programs of C++20 that
+ * call std::allocator, as those with a std::string do.  For GCC, -pg needs the frame pointer.
  */
-static const char *flag_for(bool clang)
+static const char *flag_for(bool clang, const char *other)
 {
 	static const char *const flags[] = {
 		"",
@@ -50,7 +56,8 @@ static const char *flag_for(bool clang)
 
 	do
 		flag = PICK(flags);
-	while (clang && strcmp(flag, " -finstrument-functions") == 0);
+	while (clang ? strcmp(flag, " -finstrument-functions") == 0
+		     : are_both(flag, other, " -pg", " -fomit-frame-pointer"));
 	return flag;
 }
 
@@ -59,11 +66,11 @@ static void print_build(void)
 	static const char *const levels[] = { "-O0", "-O1", "-O2", "-O2", "-O3", "-Os", "-Og" };
 	static const char *const debug[] = { "-gdwarf-4", "-gdwarf-5", "-g" };
 	bool clang = one_in(2);
+	const char *flag = flag_for(clang, "");
 
-	printf("// %s %s %s%s", clang ? "clang++" : "g++", PICK(levels), PICK(debug),
-	       flag_for(clang));
+	printf("// %s %s %s%s", clang ? "clang++" : "g++", PICK(levels), PICK(debug), flag);
 	if (one_in(2))
-		printf("%s", flag_for(clang));
+		printf("%s", flag_for(clang, flag));
 	if (one_in(5))
 		printf("%s", clang ? " -flto -fuse-ld=lld" : " -flto");
 	printf(" : %s\n", one_in(3) ? "debuglink" : "whole");
