@@ -9,9 +9,10 @@
  * frame needs the frame pointer, the values that it may have are tried: addresses on the stack with
  * a return address above them, from which a walk ends where it must.  The place is certain if the
  * return address is behind a call of this very function, and the walk leads through the function
- * that the library calls; and if no other place is as good.  Otherwise the innermost of the best
- * places is taken, and the frame is marked as a best guess (capture/find_fp.c does the same inside
- * the process, with more care).
+ * that the library calls; and if no other place is as good.  If the call is by a pointer, nor may a
+ * place further in be worse by what tail calls can explain alone.  Otherwise the innermost of the
+ * best places is taken, and the frame is marked as a best guess (capture/find_fp.c does the same
+ * inside the process, with more care).
  */
 
 #include "reader/walk.h"
@@ -307,21 +308,27 @@ static enum fit fit_of(const struct tdt__walker *walker, uint64_t pc, uint64_t f
 }
 
 /*
- * Whether the walk ends right: the frame below the library's own is that of the function that the
- * library calls.  And whether each function behind the first frames may have been called where it
- * would return to; some calls tell.
+ * How the functions behind the first frames fit where they would return to, at worst; some calls
+ * tell.  The frame below the library's own must be that of the function that the library calls: if
+ * it is another one, that function may have jumped to it.
  */
-static bool ends_right(const struct tdt__walker *walker, uint32_t first)
+static enum fit fit_of_way(const struct tdt__walker *walker, uint32_t first)
 {
 	uint64_t start = 0;
+	enum fit worst = FIT_CALL;
 
-	for (uint32_t i = first; i + 1 < walker->n && i < first + MOST_CALLS; i++)
-		if (fit_of(walker, walker->pc[i + 1], function_start(walker, walker->pc[i] - 1)) <
-		    FIT_POINTER)
-			return false;
+	for (uint32_t i = first; i + 1 < walker->n && i < first + MOST_CALLS; i++) {
+		enum fit fit = fit_of(walker, walker->pc[i + 1],
+				      function_start(walker, walker->pc[i] - 1));
+
+		worst = fit < worst ? fit : worst;
+	}
 	if (walker->n > 1)
 		start = function_start(walker, walker->pc[walker->n - 2] - 1);
-	return walker->stack->from != NULL || walker->poll == 0 || start == walker->poll;
+	if (walker->stack->from == NULL && walker->poll != 0 && start != walker->poll &&
+	    worst > FIT_ANOTHER)
+		return FIT_ANOTHER;
+	return worst;
 }
 
 /* Places that the frame pointer may point to. */
@@ -330,8 +337,10 @@ struct fp_search {
 	uint32_t first;	    /* the number of frames that need none */
 	uint64_t function;  /* where the last of these begins */
 	uint64_t fp;	    /* the best place; the innermost of several */
-	int fit;	  /* of its return address; and RIGHT, if the walk from there ends right */
+	int fit;	  /* of its return address; and RIGHT, if the way from there fits, too */
 	unsigned as_good; /* places that fit as well as this one; 0: no walk arrives */
+	bool jumped;	  /* there is a place whose way fits if functions jump to others */
+	bool rivalled;	  /* it is further in than the best place */
 };
 
 #define RIGHT 8
@@ -340,6 +349,7 @@ static void try_place(struct tdt__walker *walker, struct fp_search *search, uint
 {
 	const struct tdt__stack *stack = walker->stack;
 	int fit = FIT_POINTER;
+	enum fit way;
 	uint64_t pc;
 
 	if (fp != search->outermost) {
@@ -352,7 +362,10 @@ static void try_place(struct tdt__walker *walker, struct fp_search *search, uint
 	walk_frames(walker);
 	if (!walker->at_limit)
 		return;
-	if (ends_right(walker, search->first))
+	way = fit_of_way(walker, search->first);
+	if (way == FIT_ANOTHER && fit >= FIT_POINTER)
+		search->jumped = true;
+	if (way >= FIT_POINTER)
 		fit += RIGHT;
 	/* The library calls by a pointer, but the pointer is known. */
 	if (fit == FIT_POINTER + RIGHT && stack->from == NULL && walker->poll != 0 &&
@@ -362,6 +375,7 @@ static void try_place(struct tdt__walker *walker, struct fp_search *search, uint
 		search->fit = fit;
 		search->fp = fp;
 		search->as_good = 0;
+		search->rivalled = fit == FIT_POINTER + RIGHT && search->jumped;
 	}
 	search->as_good += fit == search->fit;
 }
@@ -386,7 +400,8 @@ static uint32_t find_frame_pointer(struct tdt__walker *walker, uint64_t top)
 	if (search.as_good > 0)
 		tdt__cpu_set(&walker->cpu, TDT__DWARF_FP, search.fp);
 	walk_frames(walker);
-	if (search.as_good == 0 || (search.as_good == 1 && search.fit >= FIT_POINTER + RIGHT))
+	if (search.as_good == 0 || (search.as_good == 1 && search.fit >= FIT_POINTER + RIGHT &&
+				    !search.rivalled))
 		return TDT__NO_FRAME;
 	return search.first > 0 ? search.first - 1 : 0;
 }
