@@ -27,7 +27,7 @@ static bool are_both(const char *a, const char *b, const char *one, const char *
 
 /*
  * A flag for the compiler, beside `other`.  Clang 14 can't link instrumented programs of C++20 that
- * call std::allocator, as those with a std::string do.  For GCC, -pg needs the frame pointer.
+ * call std::allocator, as those with a std::string do.  For both, -pg needs the frame pointer.
  */
 static const char *flag_for(bool clang, const char *other)
 {
@@ -56,8 +56,8 @@ static const char *flag_for(bool clang, const char *other)
 
 	do
 		flag = PICK(flags);
-	while (clang ? strcmp(flag, " -finstrument-functions") == 0
-		     : are_both(flag, other, " -pg", " -fomit-frame-pointer"));
+	while ((clang && strcmp(flag, " -finstrument-functions") == 0) ||
+	       are_both(flag, other, " -pg", " -fomit-frame-pointer"));
 	return flag;
 }
 
