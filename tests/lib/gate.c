@@ -71,12 +71,13 @@ int gate_error(struct tdt_handle *handle)
 	struct tdt__capture *capture;
 	int error;
 
-	do { /* the request before may still have the signal blocked */
+	for (;; usleep(1000)) { /* the request before may still have the signal blocked */
 		error = 0;
 		capture = tdt__running(handle, 1, TDT_MAX_FRAMES, tdt__clock() + MINUTE, &error);
 		tdt__capture_unref(capture);
-	} while (error == -EAGAIN || error == -EPERM);
-	return error;
+		if (error != -EAGAIN && error != -EPERM)
+			return error;
+	}
 }
 
 int gate_ask_in_vain(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state,

@@ -240,6 +240,7 @@ TEST(the_first_watch)
 	KEEPS_ERRNO(ck_assert_int_eq(tdt_watch(TDT_WATCH_MIN_NS, NULL), 0));
 	start();
 	do {
+		usleep(1000);
 		KEEPS_ERRNO(poll_now(&task));
 		trace = tdt_backtrace_last(task.traced.handle);
 	} while (trace == NULL && errno == ENODATA);

@@ -72,9 +72,9 @@ static int read_within(uint64_t ns)
 	uint64_t end = tdt__clock() + ns, once = SIGNALS_ARE_LATE && ns > SOON ? SOON : ns;
 	int error;
 
-	do
-		error = read_now(once);
-	while (error == -EPERM || (error == -ETIMEDOUT && once < ns && tdt__clock() < end));
+	while (error = read_now(once),
+	       error == -EPERM || (error == -ETIMEDOUT && once < ns && tdt__clock() < end))
+		usleep(1000);
 	return error;
 }
 

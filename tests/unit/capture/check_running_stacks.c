@@ -188,7 +188,7 @@ static void expect_own_path(struct tdt_future *child, bool spin, const char *exp
 	gate_close(spin);
 	stuck_task_start(&task, polls, &outer);
 	while (atomic_load(&gate.entered) == 0)
-		;
+		usleep(1000);
 	stuck_task_settle(&task, spin);
 	trace = backtrace_timed(own.handle, INT64_C(30000000000));
 	ck_assert_ptr_nonnull(trace);

@@ -338,7 +338,7 @@ static int watch(struct task *task)
 
 		waker_wake(&task->waker);
 		while (atomic_load(&task->polls) == polls)
-			;
+			usleep(1000);
 		last = tdt_backtrace_last(task->traced.handle);
 	}
 	tdt_trace_free(last);
@@ -382,7 +382,7 @@ static int child_lost(int may_lose)
 		return LOST_FORK;
 	task_start(&task);
 	while (atomic_load(&task.polls) == 0)
-		;
+		usleep(1000);
 	trace =
 	    backtrace_timed(task.traced.handle, (may_lose & LOST_CHILDS) != 0 ? SOON : LATE);
 	MUST(trace != NULL || errno == ETIMEDOUT);
@@ -514,7 +514,7 @@ static int find_lost(const struct refusal *refusal, int error, bool later)
 	task_start(&blocked);
 	task_start(&spinning);
 	while (atomic_load(&stuck) < 2)
-		;
+		usleep(1000);
 	lost |= ask_stuck(&blocked, refusal->lost & LOST_BLOCKED);
 	lost |= ask_stuck(&spinning, refusal->lost & LOST_RUNNING);
 	dump(lost);

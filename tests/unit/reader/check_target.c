@@ -159,7 +159,7 @@ TEST(a_process_whose_memory_is_gone_has_ended)
 	ck_assert(tdt__target_is_there(&target));
 	kill(child, SIGKILL);
 	while (tdt__target_read(&target, (uintptr_t)text, copy, sizeof copy))
-		;
+		usleep(1000);
 	ck_assert(!tdt__target_is_there(&target));
 	waitpid(child, NULL, 0);
 	tdt__target_close(&target);

@@ -408,9 +408,10 @@ static void spawn_half_and_stay(struct leaf *leaf, struct tdt_context *cx)
 		spawn(tdt_rt_current(), &many[i]);
 	half_is_there = true;
 	UNTIL(all_are_there);
-	do
+	do {
+		usleep(1000);
 		MUST(tdt_rt_spawn(tdt_rt_current(), TDT_FUTURE_NONE, NULL) == NULL);
-	while (errno != ESHUTDOWN);
+	} while (errno != ESHUTDOWN);
 }
 
 TEST(free_drops_what_was_never_polled_too)

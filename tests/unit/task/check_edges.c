@@ -52,9 +52,9 @@ static struct known ask(struct tdt_handle *handle)
 
 	keep(&known, tdt_trace_info(trace));
 	tdt_trace_free(trace);
-	do /* a poll that was requested in vain may be still to come */
-		record = inspect(handle);
-	while (record.info.state == TDT_TASK_RUNNING);
+	/* A poll that was requested in vain may be still to come. */
+	while (record = inspect(handle), record.info.state == TDT_TASK_RUNNING)
+		usleep(1000);
 	ck_assert_uint_eq(record.info.n_waits, known.info.n_waits != 0);
 	if (record.info.n_waits != 0) {
 		ck_assert_uint_eq(record.waits[0].kind, known.waits[0].kind);
@@ -366,9 +366,8 @@ static void wait_for(struct tdt_handle *task, enum tdt_wait_kind kind)
 {
 	struct known known;
 
-	do
-		known = inspect(task);
-	while (known.info.n_waits != 1 || known.waits[0].kind != kind);
+	while (known = inspect(task), known.info.n_waits != 1 || known.waits[0].kind != kind)
+		usleep(1000);
 }
 
 /* Two tasks that each hold a mutex and want the other's. */
@@ -499,7 +498,7 @@ TEST(a_timer_is_no_task)
 	rt_setup();
 	task = tdt_rt_spawn(rt, TDT_ASYNC_NEW(nap_and_stay, (struct sleeping){ 0 }), NULL);
 	while (inspect(task).info.woken_ns == 0)
-		;
+		usleep(1000);
 	ck_assert_uint_eq(inspect(task).info.woken_by, 0);
 	tdt_handle_unref(task);
 	tdt_rt_free(rt);
