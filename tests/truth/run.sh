@@ -15,6 +15,7 @@ here=$(cd "${top_srcdir:?}/tests/truth" && pwd)
 failed=$PWD/truth-failed
 libs="-L${top_builddir:?}/.libs -Wl,-rpath,$top_builddir/.libs -ltdt"
 awk=${AWK:-awk}
+patient="timeout 300" # what takes so long hangs
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM # by way of the other
@@ -85,14 +86,14 @@ build()
 truth()
 {
 	case $1 in
-	*.cc) timeout 60 "$work/program" truth >"$work/truth" ;;
-	*) TRUTH=$work/truth timeout 60 gdb -nx -batch -x "$here/frames.py" "$work/program" ;;
+	*.cc) $patient "$work/program" truth >"$work/truth" ;;
+	*) TRUTH=$work/truth $patient gdb -nx -batch -x "$here/frames.py" "$work/program" ;;
 	esac && grep -qx end "$work/truth"
 }
 
 ours()
 {
-	timeout 60 "$work/program" trace >"$work/ours" || return
+	$patient "$work/program" trace >"$work/ours" || return
 	case $1 in
 	*.cc) "$awk" -f "$here/coroutines.awk" "$work/ours" >"$work/own" &&
 		mv "$work/own" "$work/ours" ;;
@@ -107,7 +108,7 @@ outside()
 	*) return 0 ;;
 	esac
 	TRUTH=$work/truth OURS=$work/ours TDT=$top_builddir/tdt FOLDER=$work HERE=$here \
-		PYTHONDONTWRITEBYTECODE=1 timeout 120 \
+		PYTHONDONTWRITEBYTECODE=1 $patient \
 		gdb -nx -batch -x "$here/outside.py" "$work/program" >"$work/log" 2>&1
 	if ! grep -qx end "$work/truth"; then
 		echo "mismatch: gdb fails"
@@ -122,7 +123,7 @@ outside()
 step()
 {
 	case $1,$(uname -m) in
-	*.c,x86_64) timeout 120 "$top_builddir/tests/truth/step" "$work/program" 1 ;;
+	*.c,x86_64) $patient "$top_builddir/tests/truth/step" "$work/program" 1 ;;
 	esac
 }
 
