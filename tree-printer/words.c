@@ -100,13 +100,19 @@ const char *tdt__wall_clock_text(char text[TDT__WORDS_MAX], uint64_t real, bool 
 
 /* ---- A task ---- */
 
+const struct tdt_task_info *tdt__group_task(const struct tdt_snapshot_group *group, size_t i,
+					    struct tdt_task_info *room)
+{
+	if (group->tasks[i]->size >= sizeof *room)
+		return group->tasks[i];
+	tdt__options_read(room, sizeof *room, group->tasks[i]);
+	return room;
+}
+
 struct tdt_task_info tdt__dump_task(const struct tdt_snapshot_group *group, size_t i)
 {
-	struct tdt_task_info info;
+	struct tdt_task_info room, info = *tdt__group_task(group, i, &room);
 
-	tdt__options_read(&info, sizeof(info), group->tasks[i]);
-	if (info.size == 0) /* the caller's struct is larger: take the fields that we know */
-		memcpy(&info, group->tasks[i], sizeof(info));
 	if (group->trace != NULL)
 		tdt__trace_count(group->trace, &info);
 	return info;

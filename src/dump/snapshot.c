@@ -358,7 +358,6 @@ static struct tdt__capture *last_list(struct tdt_handle *task)
 /* `unknown_stack`: see tdt__answer_fn. */
 static void no_answer(struct taking *taking, struct member *member, bool unknown_stack)
 {
-	struct tdt__lock_places places = lock_places(taking);
 	struct tdt__capture *list = NULL;
 	struct tdt_trace *last = NULL;
 	struct tdt__stacks *tree = NULL;
@@ -369,7 +368,11 @@ static void no_answer(struct taking *taking, struct member *member, bool unknown
 	if (late) /* what was listed may be true still */
 		member->waits_still = member->recorded.info.state == TDT_TASK_WAITING;
 	/* Old reports of several tasks may make a ring that there never was. */
-	tdt__task_renew_holder(&places, &member->recorded.info);
+	if (member->recorded.info.n_waits != 0) {
+		struct tdt__lock_places places = lock_places(taking);
+
+		tdt__task_renew_holder(&places, &member->recorded.info);
+	}
 	member->recorded.info.unknown_stack =
 		unknown_stack && member->recorded.info.state == TDT_TASK_RUNNING &&
 		!tdt__is_callback_task(member->task);
@@ -465,12 +468,26 @@ static void prove(struct taking *taking, const struct tdt__lock_places *places,
 	member->recorded.settled = tdt__settled(places, &witness);
 }
 
+/* Whether some wait names a task: only then is there anything to prove. */
+static bool is_any_waited_for(const struct taking *taking)
+{
+	for (size_t i = 0; i < members(taking); i++) {
+		const struct tdt_task_info *info = &member_at(taking, i)->recorded.info;
+
+		for (uint32_t k = 0; k < info->n_waits; k++)
+			if (info->waits[k]->owner != 0)
+				return true;
+	}
+	return false;
+}
+
 /* Note which tasks have stood still, and give back the references to all of them. */
 static void release_all(struct taking *taking)
 {
 	const struct tdt__lock_places places = lock_places(taking);
+	bool waited_for = is_any_waited_for(taking);
 
-	for (size_t i = 0; i < members(taking); i++)
+	for (size_t i = 0; waited_for && i < members(taking); i++)
 		prove(taking, &places, member_at(taking, i));
 	/* Busy loops, if there is time: also in a second in which some task did not answer. */
 	if (taking->how.finds_busy && taking->deadline > tdt__clock() + TDT__SECOND / 5)
