@@ -69,7 +69,7 @@ static void summary_parts(struct tdt__string *string, const struct tdt__dump *du
 		{ of->panicked, " panicked since the start" },
 		{ of->held, " ended, still held" },
 		{ of->n_unsure_lost, " may have lost a wake-up (another dump tells in a second)" },
-		{ of->lost, " left out for want of memory" },
+		{ of->lost, " left out for want of memory or time" },
 		{ dump->unnamed,
 		  dump->unnamed == 1 ? " frame not named in time" : " frames not named in time" },
 	};

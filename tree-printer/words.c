@@ -10,8 +10,7 @@
 #include "frame.h"
 #include "terminal.h"
 
-/* The rule for the sizes of callers' structs; and the leaves of a trace whose names are known. */
-#include "base/options.h"
+/* The leaves of a trace whose names are known. */
 #include "facts/traceparent.h"
 #include "tree/trace.h"
 
@@ -99,15 +98,6 @@ const char *tdt__wall_clock_text(char text[TDT__WORDS_MAX], uint64_t real, bool 
 }
 
 /* ---- A task ---- */
-
-const struct tdt_task_info *tdt__group_task(const struct tdt_snapshot_group *group, size_t i,
-					    struct tdt_task_info *room)
-{
-	if (group->tasks[i]->size >= sizeof *room)
-		return group->tasks[i];
-	tdt__options_read(room, sizeof *room, group->tasks[i]);
-	return room;
-}
 
 struct tdt_task_info tdt__dump_task(const struct tdt_snapshot_group *group, size_t i)
 {

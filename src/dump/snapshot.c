@@ -67,7 +67,8 @@ struct taking {
 	bool late;
 	bool wakes; /* the wake-up of a task was reported */
 	struct tdt__snapshot_how how;
-	size_t lost;
+	size_t lost;     /* tasks that are left out for lack of memory */
+	size_t unlisted; /* tasks that are left out for lack of time */
 
 	TDT__TABLE(const char *, name, n_names); /* each once, in the arena of the findings */
 	const char *last_name;
@@ -186,12 +187,26 @@ static bool list(struct taking *taking, struct tdt_handle *task, const struct td
 	return true;
 }
 
+/*
+ * Sorting and printing take about as long as the listing, also on a busy machine.  So many records
+ * are read in any case, which takes a few milliseconds.
+ */
+#define READ_AT_LEAST 16384
+
+/* Whether there is no time to list more.  One reading of the clock serves 1,024 records. */
+static bool is_list_late(const struct taking *taking, size_t read)
+{
+	return read >= READ_AT_LEAST && read % 1024 == 0 &&
+	       tdt__clock() >= taking->start + (taking->deadline - taking->start) / 5 * 2;
+}
+
 static void list_all(struct taking *taking)
 {
 	struct tdt__cursor cursor = { 0 };
 	struct tdt_handle *task;
 
-	while ((task = tdt__registry_next(&cursor)) != NULL) {
+	for (size_t read = 0;
+	     (task = tdt__registry_next(&cursor)) != NULL && !is_list_late(taking, read); read++) {
 		struct tdt__task_info said;
 		struct tdt_task_record record;
 
@@ -213,6 +228,12 @@ static void list_all(struct taking *taking)
 			tdt_handle_unref(task);
 			taking->lost++;
 		}
+	}
+	for (; task != NULL; task = tdt__registry_next(&cursor)) {
+		uint32_t state = TDT__PEEK(task->record.state);
+
+		taking->unlisted +=
+			state == TDT_TASK_RECORD_IDLE || state == TDT_TASK_RECORD_POLLING;
 	}
 }
 
@@ -544,7 +565,7 @@ static const struct tdt_snapshot *conclude(struct taking *taking)
 	struct tdt__past_view past;
 
 	findings->public.took_ns = tdt__clock() - taking->start;
-	findings->public.lost = taking->lost;
+	findings->public.lost = taking->lost + taking->unlisted;
 	findings->public.unseen = taking->how.only_unseen;
 	release_all(taking);
 	tdt__futurelocks_find(&places);
