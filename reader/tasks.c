@@ -206,7 +206,7 @@ static void set_task(const struct tdt__tasks *tasks, struct tdt__seen_task *task
 
 	*task = (struct tdt__seen_task){ .seen = seen };
 	task->member.group = TDT__LEFT_OUT;
-	*info = tdt__task_by_record(&said, now, &task->wait, &task->main_wait);
+	tdt__task_by_record(info, &said, now, &task->wait, &task->main_wait);
 	info->requested = tdt__requested_polls(record);
 	info->spawned_ns = tdt__time_since(now, record->spawned);
 	info->polled_ns = tdt__time_since(now, record->since);

@@ -31,6 +31,7 @@ static void widen(struct tdt__extent *range, uint64_t value)
 static void find_facts(struct facts *facts, const struct tdt_snapshot_group *group)
 {
 	const struct tdt_task_info first = tdt__dump_task(group, 0);
+	struct tdt_task_info room;
 
 	*facts = (struct facts){ .first = first,
 				 .state_ns = { first.state_ns, first.state_ns },
@@ -43,24 +44,24 @@ static void find_facts(struct facts *facts, const struct tdt_snapshot_group *gro
 	if (group->n > 1 && first.moved != 0)
 		facts->first.moved = 0;
 	for (size_t i = 0; i < group->n; i++) {
-		const struct tdt_task_info info = tdt__dump_task(group, i);
+		const struct tdt_task_info *info = tdt__group_task(group, i, &room);
 
 		/* The wait in which a task is now has only begun, if the task has moved. */
-		widen(&facts->state_ns, info.moved != 0 && group->n > 1 ? 0 : info.state_ns);
-		widen(&facts->age_ns, info.age_ns);
-		widen(&facts->polls_since, info.polls_since);
-		facts->same_place = facts->same_place && tdt__same_text(info.file, first.file) &&
-				    info.line == first.line && info.column == first.column;
-		facts->same_parent = facts->same_parent && info.parent == first.parent;
+		widen(&facts->state_ns, info->moved != 0 && group->n > 1 ? 0 : info->state_ns);
+		widen(&facts->age_ns, info->age_ns);
+		widen(&facts->polls_since, info->polls_since);
+		facts->same_place = facts->same_place && tdt__same_text(info->file, first.file) &&
+				    info->line == first.line && info->column == first.column;
+		facts->same_parent = facts->same_parent && info->parent == first.parent;
 		facts->same_syscall =
-		    facts->same_syscall && tdt__same_text(info.syscall, first.syscall);
+		    facts->same_syscall && tdt__same_text(info->syscall, first.syscall);
 		facts->same_trace = facts->same_trace &&
-				    memcmp(info.context.trace_id, first.context.trace_id,
+				    memcmp(info->context.trace_id, first.context.trace_id,
 					   sizeof first.context.trace_id) == 0;
 		/* These two are said if they are true of all. */
-		if (info.unknown_stack == 0)
+		if (info->unknown_stack == 0)
 			facts->first.unknown_stack = 0;
-		if (info.asked == 0)
+		if (info->asked == 0)
 			facts->first.asked = 0;
 	}
 }
@@ -158,12 +159,14 @@ static bool count_wait(struct table *table, const struct tdt_wait *wait, uint64_
 
 static bool count_waits(struct table *table, const struct tdt_snapshot_group *group)
 {
-	for (size_t i = 0; i < group->n; i++) {
-		const struct tdt_task_info info = tdt__dump_task(group, i);
+	struct tdt_task_info room;
 
-		for (uint32_t k = 0; k < info.n_waits && info.waits != NULL; k++)
-			if (tdt__wait_is_news(info.waits[k]) &&
-			    !count_wait(table, info.waits[k], info.id))
+	for (size_t i = 0; i < group->n; i++) {
+		const struct tdt_task_info *info = tdt__group_task(group, i, &room);
+
+		for (uint32_t k = 0; k < info->n_waits && info->waits != NULL; k++)
+			if (tdt__wait_is_news(info->waits[k]) &&
+			    !count_wait(table, info->waits[k], info->id))
 				return false;
 	}
 	return true;

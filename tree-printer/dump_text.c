@@ -41,14 +41,16 @@ static size_t deadlocks_of(const struct tdt_snapshot *snapshot)
 /* How many tasks are in busy loops, and how many have answered a request. */
 static void count_tasks_that(const struct tdt_snapshot *snapshot, size_t *busy, size_t *asked)
 {
+	struct tdt_task_info room;
+
 	*busy = *asked = 0;
 	for (size_t i = 0; i < snapshot->n_groups; i++)
 		for (size_t k = 0; k < snapshot->groups[i]->n; k++) {
-			const struct tdt_task_info info = tdt__dump_task(snapshot->groups[i], k);
+			const struct tdt_snapshot_group *group = snapshot->groups[i];
+			const struct tdt_task_info *info = tdt__group_task(group, k, &room);
 
-			*busy += info.busy_polls != 0;
-			*asked +=
-			    snapshot->groups[i]->answer == TDT_ANSWER_FRESH && info.asked != 0;
+			*busy += info->busy_polls != 0;
+			*asked += group->answer == TDT_ANSWER_FRESH && info->asked != 0;
 		}
 }
 
@@ -67,7 +69,7 @@ static void summary_parts(struct tdt__string *string, const struct tdt__dump *du
 		{ of->panicked, " panicked since the start" },
 		{ of->held, " ended, still held" },
 		{ of->n_unsure_lost, " may have lost a wake-up (another dump tells in a second)" },
-		{ of->lost, " left out for want of memory" },
+		{ of->lost, " left out for want of memory or time" },
 		{ dump->unnamed,
 		  dump->unnamed == 1 ? " frame not named in time" : " frames not named in time" },
 	};
@@ -354,14 +356,15 @@ static void stuck_locks(struct dump_text *text, const struct tdt__stuck_locks *l
 static void busy_loops(struct dump_text *text)
 {
 	const struct tdt_snapshot *snapshot = text->dump->snapshot;
+	struct tdt_task_info room;
 
 	for (size_t i = 0; i < snapshot->n_groups; i++)
 		for (size_t k = 0; k < snapshot->groups[i]->n; k++) {
-			const struct tdt_task_info info =
-				tdt__dump_task(snapshot->groups[i], k);
+			const struct tdt_task_info *info =
+				tdt__group_task(snapshot->groups[i], k, &room);
 
-			if (info.busy_polls != 0)
-				tdt__busy_line(&text->string, &info);
+			if (info->busy_polls != 0)
+				tdt__busy_line(&text->string, info);
 		}
 	if (text->string.n != 0)
 		tdt__string_puts(&text->string, "\n");

@@ -10,9 +10,11 @@
 
 static bool has_children(const struct tdt_snapshot *snapshot)
 {
+	struct tdt_task_info room;
+
 	for (size_t i = 0; i < snapshot->n_groups; i++)
 		for (size_t k = 0; k < snapshot->groups[i]->n; k++)
-			if (tdt__dump_task(snapshot->groups[i], k).child != 0)
+			if (tdt__group_task(snapshot->groups[i], k, &room)->child != 0)
 				return true;
 	return false;
 }
@@ -22,11 +24,12 @@ static uint32_t group_above(struct tdt__kin *kin, const struct tdt_snapshot_grou
 			    const struct tdt__names *names, uint32_t group)
 {
 	uint32_t above = TDT__NO_KIN;
+	struct tdt_task_info room;
 
 	for (size_t k = 0; k < of->n; k++) {
-		const struct tdt_task_info task = tdt__dump_task(of, k);
-		uint32_t parents = task.child != 0 ? tdt__names_group(names, task.parent)
-						   : TDT__NO_KIN;
+		const struct tdt_task_info *task = tdt__group_task(of, k, &room);
+		uint32_t parents = task->child != 0 ? tdt__names_group(names, task->parent)
+						    : TDT__NO_KIN;
 
 		if (parents != TDT__NO_KIN)
 			kin[parents].children++;

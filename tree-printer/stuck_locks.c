@@ -68,16 +68,15 @@ static void join_locks(struct tdt__stuck_locks *locks)
 
 int tdt__stuck_locks_collect(struct tdt__stuck_locks *locks, const struct tdt_snapshot *snapshot)
 {
+	struct tdt_task_info info;
 	size_t room = 0;
 	bool enough = true;
 
 	*locks = (struct tdt__stuck_locks){ 0 };
 	for (size_t i = 0; i < snapshot->n_groups; i++)
-		for (size_t k = 0; k < snapshot->groups[i]->n && enough; k++) {
-			const struct tdt_task_info info = tdt__dump_task(snapshot->groups[i], k);
-
-			enough = add_waits(locks, &room, &info);
-		}
+		for (size_t k = 0; k < snapshot->groups[i]->n && enough; k++)
+			enough = add_waits(locks, &room,
+					   tdt__group_task(snapshot->groups[i], k, &info));
 	if (locks->n == 0)
 		return enough ? 0 : -ENOMEM;
 	qsort(locks->lock, locks->n, sizeof locks->lock[0], by_owner);

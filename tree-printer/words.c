@@ -10,8 +10,7 @@
 #include "frame.h"
 #include "terminal.h"
 
-/* The rule for the sizes of callers' structs; and the leaves of a trace whose names are known. */
-#include "base/options.h"
+/* The leaves of a trace whose names are known. */
 #include "facts/traceparent.h"
 #include "tree/trace.h"
 
@@ -102,11 +101,8 @@ const char *tdt__wall_clock_text(char text[TDT__WORDS_MAX], uint64_t real, bool 
 
 struct tdt_task_info tdt__dump_task(const struct tdt_snapshot_group *group, size_t i)
 {
-	struct tdt_task_info info;
+	struct tdt_task_info room, info = *tdt__group_task(group, i, &room);
 
-	tdt__options_read(&info, sizeof(info), group->tasks[i]);
-	if (info.size == 0) /* the caller's struct is larger: take the fields that we know */
-		memcpy(&info, group->tasks[i], sizeof(info));
 	if (group->trace != NULL)
 		tdt__trace_count(group->trace, &info);
 	return info;

@@ -12,6 +12,7 @@
 
 #include <tdt/dump.h>
 
+#include "base/options.h"
 #include "names.h"
 #include "strings.h"
 
@@ -47,9 +48,19 @@ struct tdt__extent {
 void tdt__duration_range(struct tdt__string *string, struct tdt__extent range);
 
 /*
- * Task `i` of a group.  Fields that the caller's older header does not have are 0.  If the group's
- * trace has its names, the counts of leaves are those of the trace.
+ * Task `i` of a group.  Fields that the caller's older header does not have are 0: then the result
+ * is a copy in `*room`.  Its counts of leaves may be those before names were looked up.
  */
+static inline const struct tdt_task_info *tdt__group_task(const struct tdt_snapshot_group *group,
+							  size_t i, struct tdt_task_info *room)
+{
+	if (group->tasks[i]->size >= sizeof *room)
+		return group->tasks[i];
+	tdt__options_read(room, sizeof *room, group->tasks[i]);
+	return room;
+}
+
+/* A copy of it.  If the group's trace has its names, the counts of leaves are those of the trace. */
 struct tdt_task_info tdt__dump_task(const struct tdt_snapshot_group *group, size_t i);
 
 /* `5 "a"`: the id and the name of a task.  The name is escaped; NULL: the task has none. */

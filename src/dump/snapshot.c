@@ -67,7 +67,8 @@ struct taking {
 	bool late;
 	bool wakes; /* the wake-up of a task was reported */
 	struct tdt__snapshot_how how;
-	size_t lost;
+	size_t lost;     /* tasks that are left out for lack of memory */
+	size_t unlisted; /* tasks that are left out for lack of time */
 
 	TDT__TABLE(const char *, name, n_names); /* each once, in the arena of the findings */
 	const char *last_name;
@@ -186,12 +187,26 @@ static bool list(struct taking *taking, struct tdt_handle *task, const struct td
 	return true;
 }
 
+/*
+ * Sorting and printing take about as long as the listing, also on a busy machine.  So many records
+ * are read in any case, which takes a few milliseconds.
+ */
+#define READ_AT_LEAST 16384
+
+/* Whether there is no time to list more.  One reading of the clock serves 1,024 records. */
+static bool is_list_late(const struct taking *taking, size_t read)
+{
+	return read >= READ_AT_LEAST && read % 1024 == 0 &&
+	       tdt__clock() >= taking->start + (taking->deadline - taking->start) / 5 * 2;
+}
+
 static void list_all(struct taking *taking)
 {
 	struct tdt__cursor cursor = { 0 };
 	struct tdt_handle *task;
 
-	while ((task = tdt__registry_next(&cursor)) != NULL) {
+	for (size_t read = 0;
+	     (task = tdt__registry_next(&cursor)) != NULL && !is_list_late(taking, read); read++) {
 		struct tdt__task_info said;
 		struct tdt_task_record record;
 
@@ -213,6 +228,12 @@ static void list_all(struct taking *taking)
 			tdt_handle_unref(task);
 			taking->lost++;
 		}
+	}
+	for (; task != NULL; task = tdt__registry_next(&cursor)) {
+		uint32_t state = TDT__PEEK(task->record.state);
+
+		taking->unlisted +=
+			state == TDT_TASK_RECORD_IDLE || state == TDT_TASK_RECORD_POLLING;
 	}
 }
 
@@ -358,7 +379,6 @@ static struct tdt__capture *last_list(struct tdt_handle *task)
 /* `unknown_stack`: see tdt__answer_fn. */
 static void no_answer(struct taking *taking, struct member *member, bool unknown_stack)
 {
-	struct tdt__lock_places places = lock_places(taking);
 	struct tdt__capture *list = NULL;
 	struct tdt_trace *last = NULL;
 	struct tdt__stacks *tree = NULL;
@@ -369,7 +389,11 @@ static void no_answer(struct taking *taking, struct member *member, bool unknown
 	if (late) /* what was listed may be true still */
 		member->waits_still = member->recorded.info.state == TDT_TASK_WAITING;
 	/* Old reports of several tasks may make a ring that there never was. */
-	tdt__task_renew_holder(&places, &member->recorded.info);
+	if (member->recorded.info.n_waits != 0) {
+		struct tdt__lock_places places = lock_places(taking);
+
+		tdt__task_renew_holder(&places, &member->recorded.info);
+	}
 	member->recorded.info.unknown_stack =
 		unknown_stack && member->recorded.info.state == TDT_TASK_RUNNING &&
 		!tdt__is_callback_task(member->task);
@@ -465,12 +489,26 @@ static void prove(struct taking *taking, const struct tdt__lock_places *places,
 	member->recorded.settled = tdt__settled(places, &witness);
 }
 
+/* Whether some wait names a task: only then is there anything to prove. */
+static bool is_any_waited_for(const struct taking *taking)
+{
+	for (size_t i = 0; i < members(taking); i++) {
+		const struct tdt_task_info *info = &member_at(taking, i)->recorded.info;
+
+		for (uint32_t k = 0; k < info->n_waits; k++)
+			if (info->waits[k]->owner != 0)
+				return true;
+	}
+	return false;
+}
+
 /* Note which tasks have stood still, and give back the references to all of them. */
 static void release_all(struct taking *taking)
 {
 	const struct tdt__lock_places places = lock_places(taking);
+	bool waited_for = is_any_waited_for(taking);
 
-	for (size_t i = 0; i < members(taking); i++)
+	for (size_t i = 0; waited_for && i < members(taking); i++)
 		prove(taking, &places, member_at(taking, i));
 	/* Busy loops, if there is time: also in a second in which some task did not answer. */
 	if (taking->how.finds_busy && taking->deadline > tdt__clock() + TDT__SECOND / 5)
@@ -527,7 +565,7 @@ static const struct tdt_snapshot *conclude(struct taking *taking)
 	struct tdt__past_view past;
 
 	findings->public.took_ns = tdt__clock() - taking->start;
-	findings->public.lost = taking->lost;
+	findings->public.lost = taking->lost + taking->unlisted;
 	findings->public.unseen = taking->how.only_unseen;
 	release_all(taking);
 	tdt__futurelocks_find(&places);

@@ -8,40 +8,38 @@
 #include "facts/record.h"
 #include "tree/waits.h"
 
-struct tdt_task_info tdt__task_by_record(const struct tdt__task_said *said, uint64_t now,
-					 struct tdt_wait *wait, const struct tdt_wait **list)
+/* It is filled in where it lies: a copy of a struct of that size costs more than all of this. */
+void tdt__task_by_record(struct tdt_task_info *info, const struct tdt__task_said *said, uint64_t now,
+			 struct tdt_wait *wait, const struct tdt_wait **list)
 {
 	const struct tdt_task_record *record = said->record;
-	struct tdt_task_info info = {
-		.size = sizeof info,
-		.id = record->id,
-		.name = said->name[0] != '\0' ? said->name : NULL,
-		.file = said->file,
-		.line = record->line,
-		.column = record->column,
-		.state = tdt__record_state(record),
-		.state_ns = tdt__time_since(now, record->since),
-		.polls = record->polls,
-		.parent = record->parent,
-		.woken_ns = tdt__time_since(now, record->woken),
-		.woken_by = record->woken_by,
-		.untraced = record->poll == TDT_TASK_RECORD_REPORTED,
-		.child = (record->own_hint & TDT__HINT_CHILD) != 0,
-		.aborted = tdt__record_aborted(record) && (record->state != TDT_TASK_RECORD_ENDED ||
-							   record->outcome == TDT_PENDING),
-	};
 
-	if (info.state == TDT_TASK_RUNNABLE)
-		info.state_ns = info.woken_ns;
-	if (info.state == TDT_TASK_RUNNING)
-		info.thread = record->thread;
-	*wait = tdt__wait_of_record(record);
-	if (info.state == TDT_TASK_WAITING && said->still && tdt__record_has_wait(record)) {
+	*info = (struct tdt_task_info){ .size = sizeof *info };
+	info->id = record->id;
+	info->name = said->name[0] != '\0' ? said->name : NULL;
+	info->file = said->file;
+	info->line = record->line;
+	info->column = record->column;
+	info->state = tdt__record_state(record);
+	info->state_ns = tdt__time_since(now, record->since);
+	info->polls = record->polls;
+	info->parent = record->parent;
+	info->woken_ns = tdt__time_since(now, record->woken);
+	info->woken_by = record->woken_by;
+	info->untraced = record->poll == TDT_TASK_RECORD_REPORTED;
+	info->child = (record->own_hint & TDT__HINT_CHILD) != 0;
+	info->aborted = tdt__record_aborted(record) && (record->state != TDT_TASK_RECORD_ENDED ||
+							record->outcome == TDT_PENDING);
+	if (info->state == TDT_TASK_RUNNABLE)
+		info->state_ns = info->woken_ns;
+	if (info->state == TDT_TASK_RUNNING)
+		info->thread = record->thread;
+	if (info->state == TDT_TASK_WAITING && said->still && tdt__record_has_wait(record)) {
+		*wait = tdt__wait_of_record(record);
 		*list = wait;
-		info.n_waits = 1;
-		info.waits = list;
+		info->n_waits = 1;
+		info->waits = list;
 	}
-	return info;
 }
 
 uint64_t tdt__task_entry(const struct tdt__lock_places *view, const struct tdt_task_record *record,

@@ -21,11 +21,11 @@ struct tdt__task_said {
 };
 
 /*
- * What the record says of its task as of `now`.  If it waits, `*wait` is what for, without a name,
- * and `*list` points to it.
+ * Set `*info` to what the record says of its task as of `now`.  If it waits, `*wait` becomes what
+ * for, without a name, and `*list` points to it.
  */
-struct tdt_task_info tdt__task_by_record(const struct tdt__task_said *said, uint64_t now,
-					 struct tdt_wait *wait, const struct tdt_wait **list);
+void tdt__task_by_record(struct tdt_task_info *info, const struct tdt__task_said *said, uint64_t now,
+			 struct tdt_wait *wait, const struct tdt_wait **list);
 
 /*
  * The function after which a fiber, or a task of tdt_task_new(), is named that has no name itself;

@@ -64,7 +64,7 @@ void tdt__task_info(struct tdt__task_info *ours, const struct tdt_handle *task,
 					     .still = true };
 
 	memcpy(ours->name, record->name, sizeof ours->name);
-	ours->info = tdt__task_by_record(&said, now, &ours->wait, &ours->main_wait);
+	tdt__task_by_record(&ours->info, &said, now, &ours->wait, &ours->main_wait);
 	tdt__context_read(task, record, &ours->info.context);
 	if (ours->info.n_waits != 0)
 		tdt__wait_name_read(ours->wait.name, task, record);
@@ -80,7 +80,7 @@ const char *tdt__entry_name(const struct tdt_task_record *record, struct tdt__mo
 			    uint64_t deadline)
 {
 	/* The kernel reads it: the record may have been given to another task meanwhile. */
-	const struct tdt__lock_places view = { .read = read_own };
+	static const struct tdt__lock_places view = { .read = read_own };
 	uint64_t entry = tdt__task_entry(&view, record, (uintptr_t)tdt__callback_poll);
 	bool met;
 

@@ -433,6 +433,30 @@ TEST(tasks_that_are_silent_do_not_keep_others_from_being_asked)
 		end(&job[i]);
 }
 
+#define LISTED 16384 /* at least */
+#define UNLISTED 1000
+
+TEST(tasks_that_there_is_no_time_to_list_are_counted)
+{
+	static struct job job[LISTED + UNLISTED];
+	const struct tdt_snapshot *snapshot;
+
+	for (int i = 0; i < LISTED + UNLISTED; i++)
+		start(&job[i], poll_a);
+	for (int i = 0; i < UNLISTED / 2; i++) /* the newest come last in the registry */
+		end(&job[LISTED + UNLISTED - 1 - i]);
+	snapshot = take(1);
+	ck_assert_uint_eq(snapshot->tasks, LISTED);
+	ck_assert_uint_eq(snapshot->lost, UNLISTED / 2);
+	tdt_snapshot_free(snapshot);
+	snapshot = take(1000 * SECOND);
+	ck_assert_uint_eq(snapshot->fresh, LISTED + UNLISTED / 2);
+	ck_assert_uint_eq(snapshot->lost, 0);
+	tdt_snapshot_free(snapshot);
+	for (int i = 0; i < LISTED + UNLISTED / 2; i++)
+		end(&job[i]);
+}
+
 TEST(a_filter_says_which_tasks)
 {
 	struct tdt_task_filter filter = { .size = sizeof filter, .name = "c*" };

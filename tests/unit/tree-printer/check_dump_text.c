@@ -13,7 +13,7 @@
 
 static const char everything[] =
     "10 tasks, 1 deadlock: 7 answered, 1 running, 1 as last watched, 1 without a tree, "
-    "2 left out for want of memory (took 1.000 s)\n"
+    "2 left out for want of memory or time (took 1.000 s)\n"
     "\n"
     "misuse: it was polled\\ntwice (task 8 \"c\\\"\")\n"
     "\n"
