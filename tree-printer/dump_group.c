@@ -244,8 +244,9 @@ static void write_waits(struct tdt__string *string, struct table *table,
 {
 	uint32_t n = (uint32_t)table->n;
 
-	n -= write_single_waits(string, table, TDT_WAIT_MUTEX, group);
-	n -= write_single_waits(string, table, TDT_WAIT_CHANNEL, group);
+	for (unsigned kind = 0; kind <= TDT_WAIT_NOTIFICATION; kind++)
+		if (tdt__shared_object((enum tdt_wait_kind)kind) != NULL)
+			n -= write_single_waits(string, table, (enum tdt_wait_kind)kind, group);
 	for (uint32_t i = 0; i < n && i < TDT__WAITS_SHOWN && !string->failed; i++) {
 		struct awaited awaited = take(table);
 

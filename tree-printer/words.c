@@ -347,12 +347,26 @@ void tdt__task_context(struct tdt__string *string, const struct tdt_task_info *i
 
 /* ---- What a task waits for ---- */
 
+const char *tdt__shared_object(enum tdt_wait_kind kind)
+{
+	switch (kind) {
+	case TDT_WAIT_MUTEX:
+		return "a mutex";
+	case TDT_WAIT_CHANNEL:
+		return "a channel";
+	case TDT_WAIT_SEMAPHORE:
+		return "a semaphore";
+	case TDT_WAIT_NOTIFICATION:
+		return "a notification";
+	default:
+		return NULL;
+	}
+}
+
 bool tdt__wait_is_news(const struct tdt_wait *wait)
 {
-	if (wait->owner != 0 || wait->name[0] != '\0')
-		return true;
-	return wait->object != 0 &&
-	       (wait->kind == TDT_WAIT_MUTEX || wait->kind == TDT_WAIT_CHANNEL);
+	return wait->owner != 0 || wait->name[0] != '\0' ||
+	       (wait->object != 0 && tdt__shared_object(wait->kind) != NULL);
 }
 
 static void wait_name(struct tdt__string *string, const struct tdt_wait *wait)
@@ -400,22 +414,11 @@ static void wait_handed(struct tdt__string *string, const struct tdt_wait *wait,
 void tdt__waited_for(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,
 		     const char *owner)
 {
-	const char *how = " of ";
+	const char *object = tdt__shared_object(wait->kind), *how = " of ";
 
 	switch (wait->kind) {
 	case TDT_WAIT_TASK:
 		how = "";
-		break;
-	case TDT_WAIT_MUTEX:
-		tdt__wait_object(string, "a mutex", wait);
-		how = " held by ";
-		if (wait->owner != 0 && wait->handed_ns != 0) {
-			wait_handed(string, wait, self, owner);
-			return;
-		}
-		break;
-	case TDT_WAIT_CHANNEL:
-		tdt__wait_object(string, "a channel", wait);
 		break;
 	case TDT_WAIT_TIMER:
 		tdt__string_puts(string, "a timer");
@@ -429,7 +432,14 @@ void tdt__waited_for(struct tdt__string *string, const struct tdt_wait *wait, ui
 		wait_name(string, wait);
 		break;
 	default:
-		tdt__wait_object(string, "something", wait);
+		tdt__wait_object(string, object != NULL ? object : "something", wait);
+	}
+	if (wait->kind == TDT_WAIT_MUTEX) {
+		how = " held by ";
+		if (wait->owner != 0 && wait->handed_ns != 0) {
+			wait_handed(string, wait, self, owner);
+			return;
+		}
 	}
 	wait_owner(string, how, wait, self, owner);
 	if (wait->orphaned != 0)

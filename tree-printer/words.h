@@ -138,9 +138,12 @@ void tdt__task_parent(struct tdt__string *string, const struct tdt_task_info *in
 /* The trace that the task belongs to, and if `span` is true, the application's span. */
 void tdt__task_context(struct tdt__string *string, const struct tdt_task_info *info, bool span);
 
+/* "a mutex", of the kinds of objects that tasks share, and differ in their addresses; else NULL. */
+const char *tdt__shared_object(enum tdt_wait_kind kind);
+
 /*
  * Whether `wait` says more than the tree does: which task is waited for, or which one of several
- * mutexes or channels.
+ * mutexes or the like.
  */
 bool tdt__wait_is_news(const struct tdt_wait *wait);
 

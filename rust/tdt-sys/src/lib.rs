@@ -153,6 +153,8 @@ pub const TDT_WAIT_CHANNEL: tdt_wait_kind = 3;
 pub const TDT_WAIT_TIMER: tdt_wait_kind = 4;
 pub const TDT_WAIT_IO: tdt_wait_kind = 5;
 pub const TDT_WAIT_OTHER: tdt_wait_kind = 6;
+pub const TDT_WAIT_SEMAPHORE: tdt_wait_kind = 7;
+pub const TDT_WAIT_NOTIFICATION: tdt_wait_kind = 8;
 pub const TDT_WAIT_NAME_MAX: c_int = 63;
 
 #[repr(C)]
