@@ -18,7 +18,7 @@
  *		...
  *
  * A job is a task without a future (tdt_task_new() in tdt/integrate/leaf.h), named by its function.
- * Dumps show it as any other: waiting for a thread, or "running for 3.201 s on blocking thread 4711,
+ * Dumps show it as any other: waiting for a thread, or "running for 3.2 s on blocking thread 4711,
  * in fsync()", with the stack of that thread.  What awaits it waits for that task.
  */
 
