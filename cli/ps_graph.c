@@ -202,7 +202,8 @@ static void dot_node(struct tdt__string *string, const struct family *family, ui
 static void dot_edge(struct tdt__string *string, const struct family *family, uint32_t from,
 		     uint32_t to, bool ring)
 {
-	static const char *const kinds[] = { "", "task", "mutex", "channel", "timer", "io", "" };
+	static const char *const kinds[] = { "",   "task",	"mutex",       "channel", "timer",
+					     "io", "", "semaphore", "notification" };
 	const struct tdt__seen_task *shown = family->listing->shown[from];
 
 	tdt__string_printf(string, "\t\"%" PRIu64 "\" -> \"%" PRIu64 "\" [label=\"%s",

@@ -73,8 +73,7 @@ static void one(struct tdt__string *string, const struct tdt_task_info *info,
 	tdt__color(string, TDT__BOLD);
 	tdt__task_name(string, info->id, info->name);
 	tdt__color(string, TDT__PLAIN);
-	if (info->thread != 0)
-		tdt__string_printf(string, " on thread %" PRIu32, info->thread);
+	tdt__task_thread(string, info);
 	if (!facts->same_syscall && info->syscall != NULL) {
 		tdt__string_puts(string, " in ");
 		tdt__string_text(string, info->syscall);
@@ -247,8 +246,9 @@ static void write_waits(struct tdt__string *string, struct table *table,
 {
 	uint32_t n = (uint32_t)table->n;
 
-	n -= write_single_waits(string, table, TDT_WAIT_MUTEX, group);
-	n -= write_single_waits(string, table, TDT_WAIT_CHANNEL, group);
+	for (unsigned kind = 0; kind <= TDT_WAIT_NOTIFICATION; kind++)
+		if (tdt__shared_object((enum tdt_wait_kind)kind) != NULL)
+			n -= write_single_waits(string, table, (enum tdt_wait_kind)kind, group);
 	for (uint32_t i = 0; i < n && i < TDT__WAITS_SHOWN && !string->failed; i++) {
 		struct awaited awaited = take(table);
 

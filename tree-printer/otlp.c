@@ -232,7 +232,7 @@ static void attach_wait(struct span_export *export, const struct phase_span *spa
 	tdt__timeline_renew(&export->timeline, span->task, span->known, &waits.main);
 	name_of_wait(export, *wait, export->recording->task[span->task].id);
 	attach_text(to, SPAN_ATTRIBUTE, "tdt.wait.kind", wait_words[wait->kind]);
-	if (wait->object != 0 && (wait->kind == TDT_WAIT_MUTEX || wait->kind == TDT_WAIT_CHANNEL)) {
+	if (wait->object != 0 && tdt__shared_object(wait->kind) != NULL) {
 		snprintf(object, sizeof object, "0x%" PRIx64, wait->object);
 		attach_text(to, SPAN_ATTRIBUTE, "tdt.wait.object", object);
 	}

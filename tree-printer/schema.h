@@ -46,6 +46,8 @@ static const char *const wait_words[] __attribute__((unused)) = {
 	[TDT_WAIT_TIMER] = "timer",
 	[TDT_WAIT_IO] = "io",
 	[TDT_WAIT_OTHER] = "other",
+	[TDT_WAIT_SEMAPHORE] = "semaphore",
+	[TDT_WAIT_NOTIFICATION] = "notification",
 };
 
 static const char *const answer_words[] __attribute__((unused)) = {

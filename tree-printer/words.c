@@ -143,7 +143,7 @@ const char *tdt__task_color(const struct tdt_task_info *info, bool deadlock)
 	bool is_long = info->state_ns >= LONG;
 
 	if (deadlock || info->state == TDT_TASK_PANICKED ||
-	    (info->state == TDT_TASK_RUNNING && is_long))
+	    (info->state == TDT_TASK_RUNNING && is_long && info->blocking == 0))
 		return TDT__RED;
 	return info->state == TDT_TASK_RUNNABLE && is_long ? TDT__YELLOW : NULL;
 }
@@ -203,6 +203,13 @@ void tdt__task_time(struct tdt__string *string, const struct tdt_task_info *info
 		 */
 		tdt__string_puts(string, " less than 10 ms");
 	}
+}
+
+void tdt__task_thread(struct tdt__string *string, const struct tdt_task_info *info)
+{
+	if (info->thread != 0)
+		tdt__string_printf(string, " on %sthread %" PRIu32,
+				   info->blocking != 0 ? "blocking " : "", info->thread);
 }
 
 void tdt__task_syscall(struct tdt__string *string, const char *syscall)
@@ -343,12 +350,26 @@ void tdt__task_context(struct tdt__string *string, const struct tdt_task_info *i
 
 /* ---- What a task waits for ---- */
 
+const char *tdt__shared_object(enum tdt_wait_kind kind)
+{
+	switch (kind) {
+	case TDT_WAIT_MUTEX:
+		return "a mutex";
+	case TDT_WAIT_CHANNEL:
+		return "a channel";
+	case TDT_WAIT_SEMAPHORE:
+		return "a semaphore";
+	case TDT_WAIT_NOTIFICATION:
+		return "a notification";
+	default:
+		return NULL;
+	}
+}
+
 bool tdt__wait_is_news(const struct tdt_wait *wait)
 {
-	if (wait->owner != 0 || wait->name[0] != '\0')
-		return true;
-	return wait->object != 0 &&
-	       (wait->kind == TDT_WAIT_MUTEX || wait->kind == TDT_WAIT_CHANNEL);
+	return wait->owner != 0 || wait->name[0] != '\0' ||
+	       (wait->object != 0 && tdt__shared_object(wait->kind) != NULL);
 }
 
 static void wait_name(struct tdt__string *string, const struct tdt_wait *wait)
@@ -396,22 +417,11 @@ static void wait_handed(struct tdt__string *string, const struct tdt_wait *wait,
 void tdt__waited_for(struct tdt__string *string, const struct tdt_wait *wait, uint64_t self,
 		     const char *owner)
 {
-	const char *how = " of ";
+	const char *object = tdt__shared_object(wait->kind), *how = " of ";
 
 	switch (wait->kind) {
 	case TDT_WAIT_TASK:
 		how = "";
-		break;
-	case TDT_WAIT_MUTEX:
-		tdt__wait_object(string, "a mutex", wait);
-		how = " held by ";
-		if (wait->owner != 0 && wait->handed_ns != 0) {
-			wait_handed(string, wait, self, owner);
-			return;
-		}
-		break;
-	case TDT_WAIT_CHANNEL:
-		tdt__wait_object(string, "a channel", wait);
 		break;
 	case TDT_WAIT_TIMER:
 		tdt__string_puts(string, "a timer");
@@ -425,7 +435,14 @@ void tdt__waited_for(struct tdt__string *string, const struct tdt_wait *wait, ui
 		wait_name(string, wait);
 		break;
 	default:
-		tdt__wait_object(string, "something", wait);
+		tdt__wait_object(string, object != NULL ? object : "something", wait);
+	}
+	if (wait->kind == TDT_WAIT_MUTEX) {
+		how = " held by ";
+		if (wait->owner != 0 && wait->handed_ns != 0) {
+			wait_handed(string, wait, self, owner);
+			return;
+		}
 	}
 	wait_owner(string, how, wait, self, owner);
 	if (wait->orphaned != 0)

@@ -28,6 +28,7 @@ void tdt__task_by_record(struct tdt_task_info *info, const struct tdt__task_said
 	info->woken_by = record->woken_by;
 	info->untraced = record->poll == TDT_TASK_RECORD_REPORTED;
 	info->child = (record->own_hint & TDT__HINT_CHILD) != 0;
+	info->blocking = (record->own_hint & TDT__HINT_BLOCKING) != 0;
 	info->aborted = tdt__record_aborted(record) && (record->state != TDT_TASK_RECORD_ENDED ||
 							record->outcome == TDT_PENDING);
 	if (info->state == TDT_TASK_RUNNABLE)

@@ -15,7 +15,7 @@
 /* A kind that was read; that of a later library is TDT_WAIT_OTHER. */
 static inline enum tdt_wait_kind tdt__wait_kind(unsigned kind)
 {
-	return kind <= TDT_WAIT_OTHER ? (enum tdt_wait_kind)kind : TDT_WAIT_OTHER;
+	return kind <= TDT_WAIT_NOTIFICATION ? (enum tdt_wait_kind)kind : TDT_WAIT_OTHER;
 }
 
 /* How much a wait says: 2 if a task has what is waited for, and can give it up. */

@@ -39,26 +39,19 @@ static int run_as_worker(struct tdt__task *task)
 	return result == TDT_READY ? 0 : -ENOTRECOVERABLE;
 }
 
-static int check_arguments(struct tdt_rt *rt, const struct tdt_future *fut)
-{
-	if (rt == NULL || tdt_future_is_none(fut) || fut->drop == NULL)
-		return -EINVAL;
-	if (tdt__current.rt != NULL)
-		return -EDEADLK;
-	if (!tdt__rt_is_here(rt) || atomic_load_explicit(&rt->closing, memory_order_relaxed))
-		return -ESHUTDOWN;
-	return 0;
-}
-
 int tdt_rt_block_on(struct tdt_rt *rt, struct tdt_future fut)
 {
 	const struct tdt_task_attr attr = { .size = sizeof attr, .name = "block_on" };
-	int error = check_arguments(rt, &fut);
 	struct blocker *blocker;
 	struct tdt_handle *handle;
+	int error;
 
-	if (error != 0)
-		return tdt__result(error);
+	if (rt == NULL || tdt_future_is_none(&fut) || fut.drop == NULL)
+		return tdt__result(-EINVAL);
+	if (tdt__current.rt != NULL)
+		return tdt__result(-EDEADLK);
+	if (!tdt__rt_is_here(rt) || atomic_load_explicit(&rt->closing, memory_order_relaxed))
+		return tdt__result(-ESHUTDOWN);
 	blocker = malloc(sizeof *blocker);
 	if (blocker == NULL)
 		return -ENOMEM;

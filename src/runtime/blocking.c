@@ -60,6 +60,7 @@ static void make_task(struct tdt__job *job)
 						     .name = "a blocking thread" };
 	const struct tdt_task_attr attr = { .size = sizeof attr,
 					    .name = job->name,
+					    .flags = TDT_ATTR_BLOCKING,
 					    .entry = (uintptr_t)job->call };
 
 	job->leaf = (struct tdt_leaf){
@@ -239,12 +240,6 @@ static int start_job(struct tdt__job *job)
 	return error;
 }
 
-static int state_of(struct tdt__job *job)
-{
-	TDT__HOLD(&job->rt->blocking.lock);
-	return job->at;
-}
-
 TDT__LEAF_POLL(tdt_spawn_blocking);
 
 tdt_poll_t tdt_spawn_blocking_poll(void *state, struct tdt_context *cx)
@@ -256,8 +251,10 @@ tdt_poll_t tdt_spawn_blocking_poll(void *state, struct tdt_context *cx)
 		return TDT_PANICKED;
 	tdt__slot_register(&job->slot, cx->waker);
 	error = job->rt == NULL ? start_job(job) : 0;
-	if (error == 0)
-		at = state_of(job);
+	if (error == 0) {
+		TDT__HOLD(&job->rt->blocking.lock);
+		at = job->at;
+	}
 	if (at == QUEUED || at == RUNS) {
 		/* The task has the name; `name` is freed with an abandoned job. */
 		tdt_leaf_waits_on(job->id != 0 ? TDT_WAIT_TASK : TDT_WAIT_OTHER, job->task,

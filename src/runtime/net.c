@@ -155,11 +155,12 @@ struct tdt_tcp *tdt_tcp_adopt(int fd)
 int tdt_tcp_peer(const struct tdt_tcp *tcp, char *text, size_t size)
 {
 	union tdt__address address = { 0 };
-	char host[INET6_ADDRSTRLEN] = "";
+	char host[INET6_ADDRSTRLEN] = "", *path = address.un.sun_path, *nul;
+	socklen_t length = sizeof address;
 
 	if (tcp == NULL || (text == NULL && size != 0))
 		return tdt__result(-EINVAL);
-	if (getpeername(tcp->socket.fd, &address.any, &(socklen_t){ sizeof address }) != 0)
+	if (getpeername(tcp->socket.fd, &address.any, &length) != 0)
 		return -errno;
 	switch (address.any.sa_family) {
 	case AF_INET:
@@ -168,9 +169,12 @@ int tdt_tcp_peer(const struct tdt_tcp *tcp, char *text, size_t size)
 	case AF_INET6:
 		inet_ntop(AF_INET6, &address.in6.sin6_addr, host, sizeof host);
 		return snprintf(text, size, "[%s]:%u", host, ntohs(address.in6.sin6_port));
-	default: /* mostly without a name */
-		return snprintf(text, size, "unix:%.*s", (int)sizeof address.un.sun_path,
-				address.un.sun_path);
+	default: /* a path; a name, which begins with a NUL; or mostly nothing */
+		length -= offsetof(struct sockaddr_un, sun_path);
+		if (length > 0 && path[0] == '\0')
+			while ((nul = memchr(path, '\0', length)) != NULL)
+				*nul = '@';
+		return snprintf(text, size, "unix:%.*s", (int)length, path);
 	}
 }
 

@@ -77,33 +77,31 @@ static void drop_signals(void *state)
 	free(state);
 }
 
-/* Name the socket after its signals, for traces and dumps: "signals 2 15". */
-static int name_signals(struct tdt__socket *socket, const int *signals)
-{
-	char name[64] = "signals";
-	size_t length = strlen(name);
+#define NAME_SIZE 64
 
-	for (; *signals != 0 && length < sizeof name; signals++)
-		length += (size_t)snprintf(name + length, sizeof name - length, " %d", *signals);
-	return tdt__name_set(&socket->name, name);
-}
-
-static int signal_descriptor(const int *signals)
+/* The descriptor's name is that of its signals, for traces and dumps: "signals 2 15". */
+static int signal_descriptor(const int *signals, char name[NAME_SIZE])
 {
+	size_t length = (size_t)sprintf(name, "signals");
 	sigset_t set;
 	int fd;
 
 	sigemptyset(&set);
-	for (; *signals != 0; signals++)
-		if (sigaddset(&set, *signals) != 0)
+	do { /* 0 is no signal: an empty list is refused */
+		if (*signals == SIGKILL || *signals == SIGSTOP || sigaddset(&set, *signals) != 0)
 			return -EINVAL;
+		if (length < NAME_SIZE)
+			length += (size_t)snprintf(name + length, NAME_SIZE - length, " %d",
+						   *signals);
+	} while (*++signals != 0);
 	fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
 struct tdt_future tdt_signal_wait(const int *signals, int *signal)
 {
-	int fd = signals != NULL && signal != NULL ? signal_descriptor(signals) : -EINVAL;
+	char name[NAME_SIZE];
+	int fd = signals != NULL && signal != NULL ? signal_descriptor(signals, name) : -EINVAL;
 	struct readiness readiness = { .operation.side = TDT__READ, .result = signal };
 	struct tdt__socket *socket;
 	struct tdt_future future = TDT_FUTURE_NONE;
@@ -117,7 +115,7 @@ struct tdt_future tdt_signal_wait(const int *signals, int *signal)
 	}
 	tdt__socket_init(socket, fd);
 	readiness.operation.socket = socket;
-	if (name_signals(socket, signals) == 0)
+	if (tdt__name_set(&socket->name, name) == 0)
 		future = tdt__future_new(&readiness, sizeof readiness, tdt_signal_wait_poll,
 					 drop_signals);
 	if (tdt_future_is_none(&future))

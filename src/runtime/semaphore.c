@@ -80,6 +80,7 @@ int tdt_semaphore_release(struct tdt_semaphore *semaphore)
 struct acquiring {
 	struct tdt__gate_leaf leaf;
 	struct tdt_semaphore *semaphore; /* not used once the future has ended */
+	enum tdt_wait_kind kind;
 };
 
 static bool pass_semaphore(void *state)
@@ -92,9 +93,10 @@ static bool pass_semaphore(void *state)
 
 static void report_semaphore(void *state)
 {
-	const struct tdt_semaphore *semaphore = ((struct acquiring *)state)->semaphore;
+	const struct acquiring *acquiring = state;
 
-	tdt_leaf_waits_on_named(TDT_WAIT_OTHER, semaphore, 0, semaphore->name);
+	tdt_leaf_waits_on_named(acquiring->kind, acquiring->semaphore, 0,
+				acquiring->semaphore->name);
 }
 
 TDT__LEAF(tdt_semaphore_acquire, tdt__gate_leaf_poll, pass_semaphore, report_semaphore)
@@ -109,10 +111,10 @@ static void drop_acquiring(void *state)
 	free(acquiring);
 }
 
-static struct tdt_future acquiring_new(struct tdt_semaphore *semaphore,
+static struct tdt_future acquiring_new(struct tdt_semaphore *semaphore, enum tdt_wait_kind kind,
 				       tdt_poll_t (*poll)(void *state, struct tdt_context *cx))
 {
-	const struct acquiring acquiring = { .semaphore = semaphore };
+	const struct acquiring acquiring = { .semaphore = semaphore, .kind = kind };
 
 	if (semaphore == NULL)
 		return tdt__no_future(-EINVAL);
@@ -121,7 +123,7 @@ static struct tdt_future acquiring_new(struct tdt_semaphore *semaphore,
 
 struct tdt_future tdt_semaphore_acquire(struct tdt_semaphore *semaphore)
 {
-	return acquiring_new(semaphore, tdt_semaphore_acquire_poll);
+	return acquiring_new(semaphore, TDT_WAIT_SEMAPHORE, tdt_semaphore_acquire_poll);
 }
 
 /* --- Notifications: a semaphore without permits ----------------------------------- */
@@ -158,5 +160,6 @@ int tdt_notify_all(struct tdt_notify *notify)
 
 struct tdt_future tdt_notify_wait(struct tdt_notify *notify)
 {
-	return acquiring_new((struct tdt_semaphore *)notify, tdt_notify_wait_poll);
+	return acquiring_new((struct tdt_semaphore *)notify, TDT_WAIT_NOTIFICATION,
+			     tdt_notify_wait_poll);
 }

@@ -207,7 +207,7 @@ static void dump_last(const struct tdt__recording *recording)
 static void add_wait(void *arg, const struct tdt__recorded_task *task, enum tdt_wait_kind kind,
 		     uint64_t ns)
 {
-	CLAIM(task->name != NULL && task->file != NULL && kind <= TDT_WAIT_OTHER);
+	CLAIM(task->name != NULL && task->file != NULL && kind <= TDT_WAIT_NOTIFICATION);
 	tdt__durations_add(arg, ns);
 }
 

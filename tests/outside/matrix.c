@@ -1003,7 +1003,8 @@ static int print_task(struct tdt_handle *handle, const struct tdt_task_info *inf
 		[TDT_WAIT_UNKNOWN] = "unknown", [TDT_WAIT_TASK] = "task",
 		[TDT_WAIT_MUTEX] = "mutex",	[TDT_WAIT_CHANNEL] = "channel",
 		[TDT_WAIT_TIMER] = "timer",	[TDT_WAIT_IO] = "io",
-		[TDT_WAIT_OTHER] = "other"
+		[TDT_WAIT_OTHER] = "other",	[TDT_WAIT_SEMAPHORE] = "semaphore",
+		[TDT_WAIT_NOTIFICATION] = "notification"
 	};
 	FILE *out = arg;
 

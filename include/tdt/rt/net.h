@@ -171,8 +171,9 @@ struct tdt_future tdt_tcp_ready(struct tdt_tcp *tcp, bool to_write, int *error);
 
 /*
  * Write the peer's address into `text` of `size` bytes, as snprintf(3) does: "10.0.0.7:4711",
- * "[::1]:80", or "unix:" and its path, if any.  Returns the length of the whole address, or a
- * negative errno and sets errno: -EINVAL (`tcp` is NULL), -ENOTCONN and others.  Any thread.
+ * "[::1]:80", or "unix:" and its path, if any, or "@" and its name, in which a NUL is a further
+ * "@"; other bytes stay as they are.  Returns the length of the whole address, or a negative errno
+ * and sets errno: -EINVAL (`tcp` is NULL), -ENOTCONN and others.  Any thread.
  */
 int tdt_tcp_peer(const struct tdt_tcp *tcp, char *text, size_t size);
 

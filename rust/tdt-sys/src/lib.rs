@@ -103,6 +103,7 @@ pub struct tdt_task_attr {
 pub const TDT_ATTR_PARENT: u32 = 1;
 pub const TDT_ATTR_PANICKED: u32 = 2;
 pub const TDT_ATTR_CHILD: u32 = 4;
+pub const TDT_ATTR_BLOCKING: u32 = 8;
 
 pub const TDT_WORKER_ALL_WAKES: u64 = 1;
 
@@ -153,6 +154,8 @@ pub const TDT_WAIT_CHANNEL: tdt_wait_kind = 3;
 pub const TDT_WAIT_TIMER: tdt_wait_kind = 4;
 pub const TDT_WAIT_IO: tdt_wait_kind = 5;
 pub const TDT_WAIT_OTHER: tdt_wait_kind = 6;
+pub const TDT_WAIT_SEMAPHORE: tdt_wait_kind = 7;
+pub const TDT_WAIT_NOTIFICATION: tdt_wait_kind = 8;
 pub const TDT_WAIT_NAME_MAX: c_int = 63;
 
 #[repr(C)]
@@ -219,7 +222,7 @@ pub struct tdt_task_info {
     pub child: u32,
     pub aborted: u32,
     pub context: tdt_trace_context,
-    pub reserved: u32,
+    pub blocking: u32,
 }
 
 pub type tdt_node_kind = c_uint;

@@ -54,6 +54,10 @@ pub enum WaitKind {
     Io,
     /// Something else.
     Other,
+    /// A permit of a semaphore.
+    Semaphore,
+    /// That something has changed.
+    Notification,
 }
 
 /// The object that a leaf waits for, as its author reports it.
@@ -82,6 +86,8 @@ impl Wait {
             sys::TDT_WAIT_CHANNEL => WaitKind::Channel,
             sys::TDT_WAIT_TIMER => WaitKind::Timer,
             sys::TDT_WAIT_IO => WaitKind::Io,
+            sys::TDT_WAIT_SEMAPHORE => WaitKind::Semaphore,
+            sys::TDT_WAIT_NOTIFICATION => WaitKind::Notification,
             _ => WaitKind::Other,
         };
         // SAFETY: it ends with a NUL.

@@ -472,8 +472,8 @@ TEST(each_leaf_has_its_own_name_and_says_that_of_its_object)
 	ck_assert_int_eq(tdt_channel_set_name(channel, "its name"), 0);
 	ck_assert_int_eq(tdt_oneshot(&sender, &receiver, NULL), 0);
 	ck_assert_int_eq(tdt_oneshot_set_name(receiver, "its name"), 0);
-	expect_said(tdt_semaphore_acquire(permits), "tdt_semaphore_acquire", TDT_WAIT_OTHER);
-	expect_said(tdt_notify_wait(news), "tdt_notify_wait", TDT_WAIT_OTHER);
+	expect_said(tdt_semaphore_acquire(permits), "tdt_semaphore_acquire", TDT_WAIT_SEMAPHORE);
+	expect_said(tdt_notify_wait(news), "tdt_notify_wait", TDT_WAIT_NOTIFICATION);
 	expect_said(tdt_channel_receive(channel, &received, NULL), "tdt_channel_receive",
 		    TDT_WAIT_CHANNEL);
 	expect_said(tdt_oneshot_receive(receiver, &received, NULL), "tdt_oneshot_receive",

@@ -150,17 +150,29 @@ TEST(a_wait_that_is_dropped_leaves_the_signal)
 	ck_assert_int_eq(signal_number, SIGHUP);
 }
 
+static void expect_refused(struct tdt_future future)
+{
+	ck_assert(tdt_future_is_none(&future));
+	ck_assert_int_eq(errno, EINVAL);
+	errno = 0;
+}
+
 TEST(null_is_refused)
 {
-	struct tdt_future refused[] = { tdt_tcp_ready(NULL, false, &error),
-					tdt_tcp_ready(from, false, NULL),
-					tdt_signal_wait(NULL, &signal_number),
-					tdt_signal_wait(signals, NULL),
-					tdt_signal_wait((const int[]){ 4711, 0 }, &signal_number) };
+	expect_refused(tdt_tcp_ready(NULL, false, &error));
+	expect_refused(tdt_tcp_ready(from, false, NULL));
+	expect_refused(tdt_signal_wait(NULL, &signal_number));
+	expect_refused(tdt_signal_wait(signals, NULL));
+}
 
-	for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-		ck_assert(tdt_future_is_none(&refused[i]));
-	ck_assert_int_eq(errno, EINVAL);
+TEST(signals_that_never_come_to_a_wait_are_refused)
+{
+	const int never[] = { 4711, -1, SIGKILL, SIGSTOP };
+
+	expect_refused(tdt_signal_wait((const int[]){ 0 }, &signal_number));
+	for (size_t i = 0; i < sizeof never / sizeof *never; i++)
+		expect_refused(
+		    tdt_signal_wait((const int[]){ SIGTERM, never[i], 0 }, &signal_number));
 }
 
 static int make_them(void *unused)
