@@ -223,7 +223,8 @@ static int end_with_process(struct options *options, const struct outside *outsi
 		return report_trouble("the process has ended meanwhile, and what it recorded "
 				      "with it.  TDT_RECORD_DIR keeps recordings in a directory");
 	status = report_trouble("the process has ended meanwhile.  Its recording is still there: "
-				"--dir=%s", mapping->path);
+				"--dir=%s",
+				mapping->path);
 	if (!options->for_page)
 		return status;
 	options->dir = strdup(mapping->path);
@@ -247,7 +248,7 @@ static int take_after_waiting(struct options *options, const struct outside *bef
 		return status;
 	options->last = tdt__clock() - start;
 	status = tdt__target_is_there(&before->target) ? take_from_target(options, &outside)
-							: end_with_process(options, before);
+						       : end_with_process(options, before);
 	outside_close(&outside);
 	return status;
 }

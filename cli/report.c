@@ -262,8 +262,7 @@ static int gather_all(struct report *report)
 	recorded = gather(report, gather_recording);
 	signal(SIGINT, before);
 	look_for_end(report, recorded != EXIT_SUCCESS);
-	return report->has_ended ? recorded
-				 : worse_status(recorded, gather(report, gather_trees));
+	return report->has_ended ? recorded : worse_status(recorded, gather(report, gather_trees));
 }
 
 /* `documents`: what was gathered so far, once the stream is flushed. */

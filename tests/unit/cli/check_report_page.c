@@ -16,8 +16,8 @@
 
 static char *page_of(const char *documents, bool redact)
 {
-	return TEXT_WRITTEN(out, ck_assert_int_eq(report_page(out, documents, strlen(documents),
-							       redact, NULL), 0));
+	return TEXT_WRITTEN(
+	    out, ck_assert_int_eq(report_page(out, documents, strlen(documents), redact, NULL), 0));
 }
 
 static void has(const char *page, const char *text)
@@ -128,8 +128,9 @@ TEST(trees_beyond_the_room_are_left_out)
 
 TEST(a_process_that_has_ended_since_says_how)
 {
-	char *page = TEXT_WRITTEN(out, ck_assert_int_eq(
-	    report_page(out, two_tasks, strlen(two_tasks), false, "by signal 9"), 0));
+	char *page = TEXT_WRITTEN(
+	    out, ck_assert_int_eq(
+		     report_page(out, two_tasks, strlen(two_tasks), false, "by signal 9"), 0));
 
 	has(page, "\"ended\":\"by signal 9\"");
 	free(page);
@@ -151,8 +152,7 @@ TEST(a_page_that_has_no_place_says_so)
 	FILE *out = fopen("/dev/full", "w");
 
 	ck_assert_ptr_nonnull(out);
-	ck_assert_int_eq(report_page(out, two_tasks, strlen(two_tasks), false, NULL),
-			 -ENOSPC);
+	ck_assert_int_eq(report_page(out, two_tasks, strlen(two_tasks), false, NULL), -ENOSPC);
 	fclose(out);
 }
 
@@ -189,19 +189,21 @@ static void put_tasks(FILE *out, int n)
 {
 	fprintf(out, "%s%s\"groups\":[", FACTS, HEAD);
 	for (int id = 1; id <= n; id++) {
-		fprintf(out, "%s{\"answer\":\"fresh\",\"tasks\":[{\"id\":%d,\"name\":"
-			     "\"session #%d\",\"state\":\"waiting\",\"state_ns\":5000000000,"
-			     "\"polls\":20,\"leaves\":1,\"leaves_elsewhere\":0,\"leaves_lost\":0,"
-			     "\"spawned_ns\":6000000000,\"parent\":1,\"file\":"
-			     "\"/build/server/session.c\",\"line\":217,\"waits\":[{\"kind\":"
-			     "\"mutex\",\"object\":\"0x7f1000%06x\",\"name\":\"account %d\","
-			     "\"owner\":%d,\"owner_name\":\"session #%d\"}]}],\"nodes\":[{\"id\":0,"
-			     "\"kind\":\"task\"}",
+		fprintf(out,
+			"%s{\"answer\":\"fresh\",\"tasks\":[{\"id\":%d,\"name\":"
+			"\"session #%d\",\"state\":\"waiting\",\"state_ns\":5000000000,"
+			"\"polls\":20,\"leaves\":1,\"leaves_elsewhere\":0,\"leaves_lost\":0,"
+			"\"spawned_ns\":6000000000,\"parent\":1,\"file\":"
+			"\"/build/server/session.c\",\"line\":217,\"waits\":[{\"kind\":"
+			"\"mutex\",\"object\":\"0x7f1000%06x\",\"name\":\"account %d\","
+			"\"owner\":%d,\"owner_name\":\"session #%d\"}]}],\"nodes\":[{\"id\":0,"
+			"\"kind\":\"task\"}",
 			id > 1 ? "," : "", id, id, id, id, id % n + 1, id % n + 1);
 		for (int i = 1; i <= 8; i++)
-			fprintf(out, ",{\"id\":%d,\"parent\":%d,\"kind\":\"frame\",\"pc\":"
-				     "\"0x5555%06x%02x\",\"function\":\"serve_%d_%d\",\"file\":"
-				     "\"/build/server/serve.c\",\"line\":%d%s}",
+			fprintf(out,
+				",{\"id\":%d,\"parent\":%d,\"kind\":\"frame\",\"pc\":"
+				"\"0x5555%06x%02x\",\"function\":\"serve_%d_%d\",\"file\":"
+				"\"/build/server/serve.c\",\"line\":%d%s}",
 				i, i - 1, id, i, id, i, id, i == 8 ? ",\"leaves\":1" : "");
 		fputs("]}", out);
 	}
@@ -216,7 +218,8 @@ static void record_polls(unsigned polls, unsigned tasks)
 	maker = maker_new();
 	ring = maker_ring(maker, TDT_RING_POLLS, 1 << 20, 11);
 	for (unsigned i = 0; i < tasks; i++)
-		maker_identity(maker, ring, TDT_EVENT_TASK, i + 1, i + 1, 0, 1, "session", "s.c", 217);
+		maker_identity(maker, ring, TDT_EVENT_TASK, i + 1, i + 1, 0, 1, "session", "s.c",
+			       217);
 	for (unsigned i = 0; i < polls; i++) {
 		unsigned task = i % tasks + 1;
 		uint64_t ns = 1000000 + 70001 * (uint64_t)i;
