@@ -193,8 +193,8 @@ claim "has its tasks and its timeline" says '"session [0-9]'
 claim "and says how it ended" grep -q '"ended":"by a signal' "$page"
 claim "and what each task did" grep -q '"spans":\[[0-9]' "$page"
 
-# ends_meanwhile PROCESS...: a page of a process that is killed while tdt waits, for which it catches
-# signals.  The first digit from the right of a mask has those of SIGINT.
+# ends_meanwhile PROCESS...: a page of a process that is killed while tdt waits.  For the wait, tdt
+# catches SIGINT, which is a bit of the last digit of the mask.
 ends_meanwhile()
 {
 	start env "$@" "$bank" 10 rests || return

@@ -218,7 +218,7 @@ static void record_polls(unsigned polls, unsigned tasks)
 	maker = maker_new();
 	ring = maker_ring(maker, TDT_RING_POLLS, 1 << 20, 11);
 	for (unsigned i = 0; i < tasks; i++)
-		maker_identity(maker, ring, TDT_EVENT_TASK, i + 1, i + 1, 0, 1, "session", "s.c",
+		maker_identity(maker, ring, TDT_EVENT_TASK, i + 1, i + 1, 0, 1, "session", "s",
 			       217);
 	for (unsigned i = 0; i < polls; i++) {
 		unsigned task = i % tasks + 1;
