@@ -11,8 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <tdt/dump.h>
+#include <tdt/layout/recording.h>
 
 #include "cli/read_json.h"
 #include "cli/recordings.h"
@@ -65,6 +67,18 @@ static int print_one(struct tdt_trace *trace, struct dump *dump,
 	return err;
 }
 
+/* Whether what is no dump is a recording, or a directory, which may have some. */
+static bool has_recordings(FILE *file)
+{
+	char magic[sizeof TDT_RECORDING_MAGIC];
+	struct stat status;
+
+	if (fstat(fileno(file), &status) == 0 && S_ISDIR(status.st_mode))
+		return true;
+	return fseek(file, 0, SEEK_SET) == 0 && fread(magic, sizeof magic, 1, file) == 1 &&
+	       memcmp(magic, TDT_RECORDING_MAGIC, sizeof magic) == 0;
+}
+
 static int print_all(const struct print_command *command, FILE *file)
 {
 	struct reader reader = { .file = file };
@@ -78,6 +92,9 @@ static int print_all(const struct print_command *command, FILE *file)
 		if (err != 0)
 			return program_output_failed(-err);
 	}
+	if (result < 0 && has_recordings(file))
+		bad_usage("recordings are read with --summary, --perfetto=OUT or --otlp=OUT: ",
+			  command->file);
 	return result == 0 ? EXIT_SUCCESS
 			   : program_input_failed(command->file, reader.line, (long)reader.column,
 						  reader.message);

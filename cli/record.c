@@ -195,17 +195,40 @@ static int must_record(const struct outside *outside, struct tdt__door *door)
 			      "requested now: %s", trouble.text);
 }
 
-/* A recording is gone with its process, unless it was in a file. */
-static int report_end(const struct outside *outside)
+static int record_directory(struct options *options)
+{
+	struct recording_read read;
+	int status;
+
+	if (recording_read_chosen(options->dir, &read) != PROGRAM_GOES_ON)
+		return TDT_TROUBLE;
+	tdt__recording_close(read.recording); /* the block may be replaced */
+	read.recording = NULL;
+	status = write_wanted(&read, options);
+	recording_read_free(&read);
+	return status;
+}
+
+/*
+ * A recording is gone with its process, unless it was in a file: a page then has that one, which
+ * `dir` of the options names.
+ */
+static int end_with_process(struct options *options, const struct outside *outside)
 {
 	uint64_t rings = choose_registry(outside)->registry.rings;
 	const struct tdt__mapping *mapping = tdt__target_mapping(&outside->target, rings);
+	int status;
 
 	if (mapping == NULL || !mapping->is_file)
 		return report_trouble("the process has ended meanwhile, and what it recorded "
 				      "with it.  TDT_RECORD_DIR keeps recordings in a directory");
-	return report_trouble("the process has ended meanwhile.  Its recording is still there: "
-			      "--dir=%s", mapping->path);
+	status = report_trouble("the process has ended meanwhile.  Its recording is still there: "
+				"--dir=%s",
+				mapping->path);
+	if (!options->for_page)
+		return status;
+	options->dir = strdup(mapping->path);
+	return options->dir != NULL ? record_directory(options) : report_no_memory();
 }
 
 /*
@@ -219,13 +242,13 @@ static int take_after_waiting(struct options *options, const struct outside *bef
 	int status;
 
 	if (!tdt__target_is_there(&before->target))
-		return report_end(before);
+		return end_with_process(options, before);
 	status = outside_open(&outside, options);
 	if (status != PROGRAM_GOES_ON)
 		return status;
 	options->last = tdt__clock() - start;
 	status = tdt__target_is_there(&before->target) ? take_from_target(options, &outside)
-							: report_end(before);
+						       : end_with_process(options, before);
 	outside_close(&outside);
 	return status;
 }
@@ -236,7 +259,7 @@ static int wait_and_take(struct options *options, struct outside *outside)
 	struct tdt__door door = { .connection = -1 };
 	int status = wait_begin() == 0 ? must_record(outside, &door) : report_no_memory();
 
-	if (status != PROGRAM_GOES_ON)
+	if (status != PROGRAM_GOES_ON && tdt__target_is_there(&outside->target))
 		return status;
 	wait_recording(outside, start, options->duration);
 	status = take_after_waiting(options, outside, start);
@@ -258,20 +281,6 @@ static int record_target(struct options *options)
 	else
 		status = EXIT_SUCCESS; /* nothing was recorded, and a page does without */
 	outside_close(&outside);
-	return status;
-}
-
-static int record_directory(struct options *options)
-{
-	struct recording_read read;
-	int status;
-
-	if (recording_read_chosen(options->dir, &read) != PROGRAM_GOES_ON)
-		return TDT_TROUBLE;
-	tdt__recording_close(read.recording); /* the block may be replaced */
-	read.recording = NULL;
-	status = write_wanted(&read, options);
-	recording_read_free(&read);
 	return status;
 }
 

@@ -11,11 +11,16 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <tdt/layout/recording.h>
 
@@ -125,6 +130,9 @@ static int put_recording(const struct last *last)
 struct report {
 	struct bt_command bt;
 	FILE *documents; /* what was gathered */
+	int process;	 /* with -d: a descriptor of the process; -1: the kernel gives none */
+	bool has_ended;	 /* it has, while it recorded */
+	char ended[96];	 /* how, if the kernel says so */
 };
 
 static int page_registry(void *arg, struct outside *outside, size_t registry)
@@ -156,16 +164,22 @@ static int gather_trees(FILE *out, void *arg)
 	return work_apart(&work);
 }
 
+/* If the process has ended and its recording is in a file, the trees are those of the recording. */
 static int gather_recording(FILE *out, void *arg)
 {
 	struct report *report = arg;
 	struct options options = report->bt.options;
+	int status;
 
-	(void)out;
 	options.output = NULL;
 	options.summary = true;
 	options.for_page = true;
-	return record_take(&options);
+	status = record_take(&options);
+	if (options.dir == report->bt.options.dir)
+		return status;
+	report->bt.options.dir = options.dir;
+	report->bt.options.target = NULL;
+	return worse_status(status, gather_trees(out, report));
 }
 
 /* Returns an exit status. */
@@ -178,6 +192,60 @@ static int gather(struct report *report, apart_fn *work)
 	if (status == -ECANCELED)
 		return report_reading(why);
 	return status >= 0 ? status : report_output(NULL, status);
+}
+
+/* --- A process that ends while it records --- */
+
+/* The kernel's struct pidfd_info of <linux/pidfd.h>, and its request (Linux 6.15). */
+struct process_info {
+	uint64_t mask, cgroup;
+	uint32_t ids[11];
+	int32_t exit_code;
+};
+
+#define INFO_EXIT 8
+#define GET_INFO _IOWR(0xff, 11, struct process_info)
+
+static void note_end(struct report *report)
+{
+	struct process_info info = { .mask = INFO_EXIT };
+	int code;
+
+	report->has_ended = true;
+	if (ioctl(report->process, GET_INFO, &info) != 0 || (info.mask & INFO_EXIT) == 0)
+		return;
+	code = info.exit_code;
+	if (WIFSIGNALED(code))
+		snprintf(report->ended, sizeof report->ended, "by signal %d (%s)", WTERMSIG(code),
+			 strsignal(WTERMSIG(code)));
+	else
+		snprintf(report->ended, sizeof report->ended, "with status %d", WEXITSTATUS(code));
+}
+
+/* A process whose memory is gone may take a moment to end. */
+static void look_for_end(struct report *report, bool may_have_ended)
+{
+	struct pollfd end = { .fd = report->process, .events = POLLIN };
+
+	if (report->process >= 0 && poll(&end, 1, may_have_ended ? 1000 : 0) > 0)
+		note_end(report);
+}
+
+/*
+ * Gather what can be had before the wait, for a process that ends meanwhile.  It makes no request:
+ * one that wakes what hangs would change what is recorded.
+ */
+static int gather_before(const struct report *report, char **text, size_t *n)
+{
+	struct report before = *report;
+	int status;
+
+	before.bt.options.max_requests = 0;
+	before.documents = open_memstream(text, n);
+	if (before.documents == NULL)
+		return report_no_memory();
+	status = gather(&before, gather_trees);
+	return fclose(before.documents) == 0 ? status : report_no_memory();
 }
 
 /*
@@ -193,18 +261,41 @@ static int gather_all(struct report *report)
 		signal(SIGINT, before);
 	recorded = gather(report, gather_recording);
 	signal(SIGINT, before);
-	return worse_status(recorded, gather(report, gather_trees));
+	look_for_end(report, recorded != EXIT_SUCCESS);
+	return report->has_ended ? recorded : worse_status(recorded, gather(report, gather_trees));
 }
 
-static int write_page(const struct tdt__new_file *file, const char *documents, size_t n,
-		      bool redact)
+/* `documents`: what was gathered so far, once the stream is flushed. */
+static int gather_waiting(struct report *report, char *const *documents)
 {
+	char *before = NULL;
+	size_t n = 0;
+	int status = gather_before(report, &before, &n);
+
+	if (status == EXIT_SUCCESS) {
+		status = gather_all(report);
+		fflush(report->documents);
+		if (*documents != NULL && strstr(*documents, "{\"tdt\":1,\"report\":{") == NULL) {
+			look_for_end(report, true);
+			fwrite(before, 1, n, report->documents);
+		}
+	}
+	free(before);
+	return status;
+}
+
+static int write_page(const struct tdt__new_file *file, const struct report *report,
+		      const char *documents, size_t n)
+{
+	const char *ended = report->ended[0] != '\0' ? report->ended : NULL;
 	FILE *out = tdt__new_file_stream(file);
 	int error;
 
 	if (out == NULL)
 		return -errno;
-	error = report_page(out, documents, n, redact);
+	if (report->has_ended && ended == NULL)
+		ended = "while it was recorded";
+	error = report_page(out, documents, n, report->bt.options.redact, ended);
 	if (fclose(out) != 0 && error == 0)
 		error = -errno;
 	return error;
@@ -221,10 +312,8 @@ static int gather_page(struct report *report, struct tdt__new_file *file)
 	report->documents = open_memstream(&documents, &n);
 	if (report->documents == NULL)
 		return report_output(options->output, tdt__new_file_close(file, -errno));
-	status = gather_all(report);
-	error = fclose(report->documents) == 0
-			? write_page(file, documents, n, options->redact)
-			: -ENOMEM;
+	status = options->duration != 0 ? gather_waiting(report, &documents) : gather_all(report);
+	error = fclose(report->documents) == 0 ? write_page(file, report, documents, n) : -ENOMEM;
 	free(documents);
 	error = tdt__new_file_close(file, error);
 	if (error == -ENODATA) /* why is already reported */
@@ -234,16 +323,22 @@ static int gather_page(struct report *report, struct tdt__new_file *file)
 
 int command_report(int argc, char **argv)
 {
-	struct report report = { .bt.options.max_requests = 1000 };
+	struct report report = { .bt.options.max_requests = 1000, .process = -1 };
 	struct options *options = &report.bt.options;
 	struct tdt__new_file file;
 	int status;
+	pid_t pid;
 
 	read_command_line(COMMAND_REPORT, options, &argc, &argv, TARGET_ONE);
 	if (options->output == NULL)
 		bad_usage("-o OUT is missing", "");
 	if (options->duration != 0 && options->target == NULL)
 		bad_usage("only a process can be waited for", "");
+	if (options->duration != 0) {
+		if (choose_process(options->target, &pid) != PROGRAM_GOES_ON)
+			return TDT_TROUBLE;
+		report.process = (int)syscall(SYS_pidfd_open, pid, 0);
+	}
 	options->print.format = TDT_PRINT_JSON;
 	outside_bound(options, options->duration);
 	file.name[0] = '\0';

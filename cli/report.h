@@ -23,6 +23,7 @@ bool redact_documents(json_t *documents);
 
 /*
  * Write the page of `documents`: the `n` bytes are JSON objects, each on a line of its own.
+ * `ended`: how the process ended, if it has since the documents were gathered; else NULL.
  * Returns 0 or a negative errno; -ENODATA: no object is a dump.
  */
-int report_page(FILE *out, const char *documents, size_t n, bool redact);
+int report_page(FILE *out, const char *documents, size_t n, bool redact, const char *ended);

@@ -25,9 +25,13 @@
 #include "tree-printer/forms.h"
 #include "tree-printer/words.h"
 
-/* So that the page stays below 15 MB. */
+/*
+ * So that the page stays below 15 MB, with what report_timeline.c has: a task takes some 600 bytes,
+ * a node of a tree some 250.
+ */
 #define TASKS_MAX 20000
-#define NODES_MAX 15000
+#define TASKS_MAX_WITH_TIMELINE 10000
+#define NODES_MAX 10000
 
 /* --- What is left out --------------------------------------------------------------- */
 
@@ -333,7 +337,7 @@ static json_t *read_documents(const char *text, size_t n)
 }
 
 /* Replace and leave out what the page does not show.  Returns 0 or a negative errno. */
-static int prepare_documents(json_t *documents, bool redact)
+static int prepare_documents(json_t *documents, bool redact, const char *ended)
 {
 	struct room room = { .tasks = TASKS_MAX, .nodes = NODES_MAX };
 	json_t *facts = NULL;
@@ -346,6 +350,8 @@ static int prepare_documents(json_t *documents, bool redact)
 
 		if (json_object_get(document, "report") != NULL)
 			facts = document;
+		if (json_object_get(document, "timeline") != NULL)
+			room.tasks = TASKS_MAX_WITH_TIMELINE;
 		if (json_object_get(document, "dump") == NULL)
 			continue;
 		dumped = true;
@@ -353,19 +359,21 @@ static int prepare_documents(json_t *documents, bool redact)
 	}
 	if (facts != NULL && redact)
 		json_object_set_new(json_object_get(facts, "report"), "redacted", json_true());
+	if (facts != NULL && ended != NULL)
+		json_object_set_new(json_object_get(facts, "report"), "ended", json_string(ended));
 	if (facts != NULL)
 		say_left_out(&room, facts);
 	return dumped ? 0 : -ENODATA;
 }
 
-int report_page(FILE *out, const char *text, size_t n, bool redact)
+int report_page(FILE *out, const char *text, size_t n, bool redact, const char *ended)
 {
 	json_t *documents;
 	int error;
 
 	reader_json_begin();
 	documents = read_documents(text, n);
-	error = prepare_documents(documents, redact);
+	error = prepare_documents(documents, redact, ended);
 	if (error == 0)
 		error = put_page(out, documents);
 	json_decref(documents);

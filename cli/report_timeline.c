@@ -15,8 +15,8 @@
 #include "tree-printer/forms.h"
 #include "tree-printer/schema.h"
 
-#define SPANS_MAX 600000 /* the newest ones; each takes some 12 bytes of the page */
-#define WHATS_MAX 20000	 /* each takes some 100 bytes; further waits are told by their kind */
+#define SPANS_MAX 350000 /* the newest ones; each takes some 12 bytes of the page */
+#define WHATS_MAX 10000	 /* each takes some 120 bytes; further waits are told by their kind */
 
 struct span {
 	uint64_t since, until;

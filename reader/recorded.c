@@ -144,7 +144,10 @@ static void add_live_task(struct tdt__supplement *supplement, const struct tdt__
 			    tdt__describe_task(record, file, &context, payload));
 }
 
-/* A wait for an orphaned lock is in no event. */
+/*
+ * The events of a task that waits since before the oldest one are missing, and what orphans a lock
+ * is in no event: so readers get a listing, as in a file.
+ */
 static void add_tasks(struct tdt__supplement *supplement, const struct tdt__records *records,
 		      struct tdt__images *images, const struct tdt__found *found, uint64_t now)
 {
@@ -159,9 +162,7 @@ static void add_tasks(struct tdt__supplement *supplement, const struct tdt__reco
 		if (record->state == TDT_TASK_RECORD_ENDED)
 			continue;
 		event = tdt__describe_state(record, &locks, now, &listed);
-		if (listed.orphaned != 0)
-			tdt__supplement_add(supplement, &event, (const char *)&listed,
-					    sizeof listed);
+		tdt__supplement_add(supplement, &event, (const char *)&listed, sizeof listed);
 		add_live_task(supplement, &records->seen[i], images, now);
 	}
 }

@@ -201,6 +201,26 @@ claim "and where nobody listens, nobody takes them" says \
 claim "TLS is not spoken" says "only http:// is known" print --otlp=https://a "$tmp/rings"
 claim "a URL has a host" says "it has no host" print --otlp=http:///v1/traces "$tmp/rings"
 
+# --- A hang that is older than the recording ---
+
+start "$traced"
+if may_read; then
+	look record -d 1ms --otlp="$tmp/late" "$pid"
+	receiver read "$tmp/late" >"$tmp/read"
+	hangs request >"$tmp/got"
+	for i in 0 1 2; do
+		echo "a$i b$i waiting for a mutex tdt.holder.name=vacuum tdt.not_over=True" \
+			"tdt.task.name=request tdt.wait.kind=mutex tdt.wait.object=0x" \
+			"-> e0 e1 tdt.link=holder"
+	done >"$tmp/expected"
+	same "a wait from before the recording is sent, too" "$tmp/expected" "$tmp/got"
+else
+	skip "a wait from before the recording" "reading another process is not permitted here"
+fi
+kill -KILL "$pid"
+exec 3>&-
+wait "$pid" 2>/dev/null
+
 # --- Without traces ---
 
 TDT_RECORD=1M TDT_RECORD_DIR=$tmp/planted

@@ -251,6 +251,8 @@ head -c 300 "$dir/$new" >"$tmp/cut"
 claim "a directory without recordings" fails 'empty: there is no recording' --summary "$tmp/empty"
 claim "no file" fails 'missing: No such file' --summary "$tmp/missing"
 claim "a file that is none" fails 'text: not a recording' --summary "$tmp/text"
+claim "a recording that is taken for a dump" fails 'are read with --summary, .*tdt-' "$dir/$new"
+claim "a directory that is, too" fails 'are read with --summary' "$dir"
 claim "a FIFO" fails 'fifo: not a recording' --summary "$tmp/fifo"
 claim "a file that is cut" fails 'cut: not a recording' --summary "$tmp/cut"
 claim "no file at all" fails 'no recording is named' --summary

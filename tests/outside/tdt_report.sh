@@ -179,6 +179,7 @@ if [ -n "${TDT_TEST_FULL:-}" ]; then
 	start "$bank" 21000 rests
 	claim "a page of more tasks than there is room for" report --no-request "$pid"
 	claim "says so" grep -q '"left_out":\["1,005 tasks' "$page"
+	claim "and is no larger than 15 MB" test "$(stat -c %s "$page")" -lt 15000000
 	claim "and is read again" says '^21,005 tasks' '^task 4 "reload"'
 	stop
 fi
@@ -190,6 +191,41 @@ exec 3>&-
 claim "a page of a recording" report --dir="$tmp/dir"
 claim "has its tasks and its timeline" says '"session [0-9]'
 claim "and says how it ended" grep -q '"ended":"by a signal' "$page"
+claim "and what each task did" grep -q '"spans":\[[0-9]' "$page"
+
+# ends_meanwhile PROCESS...: a page of a process that is killed while tdt waits.  For the wait, tdt
+# catches SIGINT, which is a bit of the last digit of the mask.
+ends_meanwhile()
+{
+	start env "$@" "$bank" 10 rests || return
+	rm -f "$page"
+	"$tdt" report -d 600s -o "$page" "$pid" 2>"$tmp/why" 3>&- &
+	until awk -v tdt=$! '/^PPid:/ { mine = $2 == tdt }
+		/^SigCgt:.*[2367abef]$/ && mine { waits = 1 }
+		END { exit !waits }' /proc/[0-9]*/status 2>/dev/null; do
+		kill -0 $! || return
+		sleep 0.05
+	done
+	kill -KILL "$pid"
+	exec 3>&-
+	wait $!
+	status=$?
+	wait "$pid" 2>/dev/null
+	cat "$tmp/why"
+	grep -q "^tdt: the process has ended meanwhile" "$tmp/why"
+}
+says_how_it_ended()
+{
+	grep '"ended":"\(by signal 9 (Killed)\|while it was recorded\)"' "$page"
+}
+claim "a process may end while its recording is waited for" ends_meanwhile A=1
+claim "then there is a page, which says how it ended" says_how_it_ended
+claim "and has its tasks as they were before" says '^unproven ring of .* task 2 "alice to bob"'
+mkdir "$tmp/kept"
+claim "the same of one whose recording is in a file" ends_meanwhile TDT_RECORD=1M \
+	TDT_RECORD_DIR="$tmp/kept"
+claim "is no failure" test "$status" = 0
+claim "says how it ended" says_how_it_ended
 claim "and what each task did" grep -q '"spans":\[[0-9]' "$page"
 
 plan

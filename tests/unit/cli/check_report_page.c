@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* Covers cli/report_page, cli/report_redact.  Pages of made documents. */
+/* Covers cli/report_page, cli/report_redact, cli/report_timeline.  Pages of made documents. */
 
 #include "cli/report.h"
+#include "lib/made_recording.h"
 #include "lib/no_memory.h"
 #include "lib/test.h"
 
@@ -15,8 +16,8 @@
 
 static char *page_of(const char *documents, bool redact)
 {
-	return TEXT_WRITTEN(out, ck_assert_int_eq(report_page(out, documents, strlen(documents),
-							       redact), 0));
+	return TEXT_WRITTEN(
+	    out, ck_assert_int_eq(report_page(out, documents, strlen(documents), redact, NULL), 0));
 }
 
 static void has(const char *page, const char *text)
@@ -109,9 +110,9 @@ static void put_chain(FILE *out, int id, int frames)
 static void put_chains(FILE *out)
 {
 	fputs(FACTS HEAD "\"groups\":[", out);
-	put_chain(out, 1, 10000);
+	put_chain(out, 1, 6000);
 	fputs(",", out);
-	put_chain(out, 2, 10000);
+	put_chain(out, 2, 6000);
 	fputs("]}\n", out);
 }
 
@@ -123,6 +124,16 @@ TEST(trees_beyond_the_room_are_left_out)
 	has(page, "{\"answer\":\"none\",\"tasks\":[{\"id\":2,");
 	free(page);
 	free(documents);
+}
+
+TEST(a_process_that_has_ended_since_says_how)
+{
+	char *page = TEXT_WRITTEN(
+	    out, ck_assert_int_eq(
+		     report_page(out, two_tasks, strlen(two_tasks), false, "by signal 9"), 0));
+
+	has(page, "\"ended\":\"by signal 9\"");
+	free(page);
 }
 
 TEST(a_document_that_was_cut_is_left_out)
@@ -141,7 +152,7 @@ TEST(a_page_that_has_no_place_says_so)
 	FILE *out = fopen("/dev/full", "w");
 
 	ck_assert_ptr_nonnull(out);
-	ck_assert_int_eq(report_page(out, two_tasks, strlen(two_tasks), false), -ENOSPC);
+	ck_assert_int_eq(report_page(out, two_tasks, strlen(two_tasks), false, NULL), -ENOSPC);
 	fclose(out);
 }
 
@@ -150,7 +161,7 @@ TEST(there_is_no_page_without_a_dump)
 	FILE *out = fopen("/dev/null", "w");
 
 	ck_assert_ptr_nonnull(out);
-	ck_assert_int_eq(report_page(out, FACTS, strlen(FACTS), false), -ENODATA);
+	ck_assert_int_eq(report_page(out, FACTS, strlen(FACTS), false, NULL), -ENODATA);
 	fclose(out);
 }
 
@@ -163,7 +174,7 @@ static int write_page(void *redact)
 	if (out == NULL)
 		return -errno;
 	setvbuf(out, buffer, _IOFBF, sizeof buffer);
-	error = report_page(out, two_tasks, strlen(two_tasks), redact != NULL);
+	error = report_page(out, two_tasks, strlen(two_tasks), redact != NULL, "by signal 9");
 	fclose(out);
 	return error;
 }
@@ -171,4 +182,71 @@ static int write_page(void *redact)
 TEST(every_allocation_of_a_page_may_fail, .to = 2)
 {
 	no_memory_each(write_page, _i != 0 ? (void *)(uintptr_t)two_tasks : NULL, 50);
+}
+
+/* Tasks that wait for locks of each other, each with a tree of its own. */
+static void put_tasks(FILE *out, int n)
+{
+	fprintf(out, "%s%s\"groups\":[", FACTS, HEAD);
+	for (int id = 1; id <= n; id++) {
+		fprintf(out,
+			"%s{\"answer\":\"fresh\",\"tasks\":[{\"id\":%d,\"name\":"
+			"\"session #%d\",\"state\":\"waiting\",\"state_ns\":5000000000,"
+			"\"polls\":20,\"leaves\":1,\"leaves_elsewhere\":0,\"leaves_lost\":0,"
+			"\"spawned_ns\":6000000000,\"parent\":1,\"file\":"
+			"\"/build/server/session.c\",\"line\":217,\"waits\":[{\"kind\":"
+			"\"mutex\",\"object\":\"0x7f1000%06x\",\"name\":\"account %d\","
+			"\"owner\":%d,\"owner_name\":\"session #%d\"}]}],\"nodes\":[{\"id\":0,"
+			"\"kind\":\"task\"}",
+			id > 1 ? "," : "", id, id, id, id, id % n + 1, id % n + 1);
+		for (int i = 1; i <= 8; i++)
+			fprintf(out,
+				",{\"id\":%d,\"parent\":%d,\"kind\":\"frame\",\"pc\":"
+				"\"0x5555%06x%02x\",\"function\":\"serve_%d_%d\",\"file\":"
+				"\"/build/server/serve.c\",\"line\":%d%s}",
+				i, i - 1, id, i, id, i, id, i == 8 ? ",\"leaves\":1" : "");
+		fputs("]}", out);
+	}
+	fputs("]}\n", out);
+}
+
+/* Each poll begins and ends a wait for a lock; the locks and their owners differ. */
+static void record_polls(unsigned polls, unsigned tasks)
+{
+	unsigned ring;
+
+	maker = maker_new();
+	ring = maker_ring(maker, TDT_RING_POLLS, 1 << 20, 11);
+	for (unsigned i = 0; i < tasks; i++)
+		maker_identity(maker, ring, TDT_EVENT_TASK, i + 1, i + 1, 0, 1, "session", "s",
+			       217);
+	for (unsigned i = 0; i < polls; i++) {
+		unsigned task = i % tasks + 1;
+		uint64_t ns = 1000000 + 70001 * (uint64_t)i;
+
+		maker_wake(maker, ring, ns, task, task % tasks + 1);
+		maker_wait(maker, ring, task, TDT_WAIT_MUTEX, 0x7f1000000000 + i * 64,
+			   task % tasks + 1, "account");
+		maker_poll(maker, ring, ns + 20123, 30456, task, TDT_PENDING);
+	}
+	maker_header(maker)->taken = 70001 * (uint64_t)polls + 2000000;
+	open_block();
+}
+
+CASE(large, .timeout = 120, .teardown = end)
+
+TEST(a_large_incident_stays_below_15_mb_and_says_what_is_left_out)
+{
+	char *documents, *page;
+
+	record_polls(200000, 10000);
+	documents = TEXT_WRITTEN(out, ck_assert_int_eq(report_timeline(recording, out), 0);
+				 put_tasks(out, 10000));
+	page = page_of(documents, false);
+	ck_assert_uint_lt(strlen(page), 15000000);
+	has(page, "\"left_out\":[\"the tree of ");
+	has(page, "\"left_out\":250000,\"by_kind\":");
+	has(page, "{\"id\":10000,\"name\":\"session #10000\",");
+	free(page);
+	free(documents);
 }

@@ -379,6 +379,28 @@ TEST(a_wait_that_begins_with_the_last_event_has_a_span)
 	ck_assert_ptr_nonnull(strstr(text, " -> c/d tdt.link=holder\n"));
 }
 
+TEST(a_wait_from_before_the_first_event_begins_when_the_listing_says)
+{
+	const uint64_t listed[] = { 42, 5, 0, 0, 0xabc, 9, 0 };
+
+	identify(TDT_EVENT_SPAWN, 500, 9, "vacuum", 0xc, 0xd);
+	maker_add(maker, service,
+		  (struct tdt_event){ .kind = TDT_EVENT_STATE,
+				      .detail = TDT_WAIT_MUTEX,
+				      .a = 1,
+				      .b = TDT_STATE_IDLE,
+				      .time = 900,
+				      .task = 7,
+				      .c = 20 },
+		  listed, sizeof listed);
+	identify(TDT_EVENT_TASK, 900, 7, "conn", 0xa, 0xb);
+	spans();
+	ck_assert_ptr_nonnull(
+	    strstr(text, "a/b+101 20-1000 waiting for a mutex: tdt.task.id=7 tdt.task.name=conn"
+			 " tdt.not_over=true tdt.wait.kind=mutex tdt.wait.object=0xabc"
+			 " tdt.holder.id=9 tdt.holder.name=vacuum -> c/d tdt.link=holder\n"));
+}
+
 TEST(a_phase_is_cut_where_the_context_changes)
 {
 	maker_poll(maker, ring, 100, 0, 7, TDT_PENDING);
