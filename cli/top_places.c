@@ -185,7 +185,7 @@ static bool is_programs(const struct tdt_node *node, const struct tdt__folded *f
 	return folded[tdt_node_id(node)].own && !tdt__is_plumbing(tdt_node_frame(node));
 }
 
-/* "tdt_tcp_read in conn_poll at demo/echo.c:196:3"; "several in conn_poll at ..." */
+/* "tdt_tcp_read in conn_poll at demo/echo.c:196:3"; "several in conn_poll at ..."; "several" */
 static void add_way(struct tdt__string *string, const struct tdt__view *view,
 		    const struct tdt__folded *folded)
 {
@@ -194,10 +194,12 @@ static void add_way(struct tdt__string *string, const struct tdt__view *view,
 	for (uint32_t row = 0; (row = only_child(view, row)) != 0; last = row)
 		if (own == 0 || is_programs(view->row[row].node, folded))
 			own = row;
+	if (view->n == 1)
+		tdt__string_puts(string, "(" TDT__NO_LEAVES ")");
+	else if (view->n > last + 1)
+		tdt__string_puts(string, own != 0 ? "several in " : "several");
 	if (own == 0)
 		return;
-	if (view->n > last + 1)
-		tdt__string_puts(string, "several in ");
 	if (last != own)
 		add_called(string, tdt_node_frame(view->row[last].node),
 			   &folded[tdt_node_id(view->row[last].node)]);

@@ -113,12 +113,16 @@ static bool is_in_force_still(const struct tdt__target *target, const struct tdt
 	return tdt__seen_stands(target, seen, &now) && now.leaf == seen->record.leaf;
 }
 
-/* Whether the list says where the task waits, or, if it runs, where it came from. */
+/*
+ * Whether the list says where the task waits, or, if it runs, where it came from.  The list of a
+ * coroutine that has not awaited yet has no frames.
+ */
 static bool is_of_task(const struct tdt_leaf *leaf, const struct tdt_task_record *record)
 {
 	bool runs = record->state == TDT_TASK_RECORD_POLLING;
 
 	return leaf->task == record->id && leaf->polls == record->polls - runs &&
+	       (leaf->n != 0 || !runs) &&
 	       (leaf->kind == TDT_LEAF_PCS || leaf->kind == TDT_LEAF_NAMED);
 }
 

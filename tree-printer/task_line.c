@@ -38,7 +38,7 @@ static void task_leaves(struct tdt__string *string, const struct tdt_task_info *
 		if (info->leaves != 0)
 			tdt__count_leaves(string, info->leaves);
 		else
-			tdt__string_puts(string, "no leaves");
+			tdt__string_puts(string, TDT__NO_LEAVES);
 	}
 	if (info->leaves_elsewhere != 0)
 		tdt__string_printf(string, ", %" PRIu32 " more on other threads",

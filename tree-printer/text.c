@@ -105,7 +105,7 @@ static void add_saying(struct tdt__string *line, const struct tdt__frames *frame
 	if (saying->guessed)
 		tdt__string_puts(line, " (callers may be missing)");
 	if (saying->hides_futures)
-		tdt__string_puts(line, " (futures that wait in it are not shown)");
+		tdt__string_puts(line, " (futures that wait in it are not in this tree)");
 	if (saying->leaves != 0)
 		tdt__leaves_aside(line, saying->leaves);
 }

@@ -232,7 +232,8 @@ void tdt__no_leaves(struct tdt__string *string, const struct tdt_task_info *info
 {
 	/* Only of a fiber the stack is read before it has run. */
 	tdt__string_puts(string, info->polls == 0 ? ", has not run yet"
-						  : ", no leaves (the poll cloned no waker)");
+						  : ", " TDT__NO_LEAVES
+						    " (the poll cloned no waker)");
 }
 
 /* Not every task had a request made to it, so each line says how its tree was had. */

@@ -35,6 +35,9 @@ const char *tdt__count_text(char text[TDT__WORDS_MAX], uint64_t n, const char *n
 const char *tdt__duration_text(char text[TDT__WORDS_MAX], uint64_t ns);
 const char *tdt__wall_clock_text(char text[TDT__WORDS_MAX], uint64_t real, bool dated);
 
+/* Of a tree without leaves. */
+#define TDT__NO_LEAVES "no leaves"
+
 /* Added to a string: "1 leaf", and " (1 leaf)". */
 void tdt__count_leaves(struct tdt__string *string, uint64_t n);
 void tdt__leaves_aside(struct tdt__string *string, uint64_t n);

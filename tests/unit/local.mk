@@ -290,7 +290,7 @@ tests_unit_cli_check_report_page_LDADD = $(tests_memory) cli/libcli.a $(on_core)
 tests_unit_cli_check_task_groups_LDADD = $(tests_memory) cli/libcli.a $(on_core)
 tests_unit_cli_check_two_profiles_CFLAGS = $(tests_cflags) $(JANSSON_CFLAGS)
 tests_unit_cli_check_two_profiles_LDADD = $(tests_memory) cli/libcli.a $(on_core) $(JANSSON_LIBS)
-tests_unit_cli_check_top_LDADD = $(tests_memory) cli/libcli.a $(on_core)
+tests_unit_cli_check_top_LDADD = $(tests_memory) cli/libcli.a $(on_reader)
 
 # reader/
 

@@ -78,6 +78,7 @@ fn children_stand_below_the_task_that_awaits_them() {
     });
     drop(other);
     assert_eq!(below(&text).1, "40 of 40 children are shown below", "{text}");
+    assert!(text.contains("(futures that wait in it are not in this tree)"), "{text}");
 
     let text = dump_of(2, async { tdt::child(waits()).shared().await });
     assert_eq!(below(&text).1, "1 of 1 child is shown below", "{text}");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers cli/top_round, cli/top_press, cli/top_lines, cli/top_screen.  Rounds that
+ * Covers cli/top_round, cli/top_press, cli/top_lines, cli/top_places, cli/top_screen.  Rounds that
  * are made here, compared and shown as text, and what keys do.
  */
 
@@ -8,9 +8,14 @@
 #include <curses.h>
 
 #include "cli/top_lines.h"
+#include "cli/top_look.h"
 #include "cli/top_round.h"
 #include "cli/top_screen.h"
 #include "lib/test.h"
+#include "symbolize/modules.h"
+#include "tree/named.h"
+#include "tree/stacks.h"
+#include "tree/trace.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -136,6 +141,53 @@ TEST(places_are_compared_by_their_keys)
 	ck_assert_int_eq(now->place[0].more, -5);
 	ck_assert_int_eq(now->place[1].more, 2);
 	ck_assert_int_eq(now->place[2].more, 1);
+}
+
+/* The place of a task whose tree begins with `n` calls; -1: no tree is known. */
+static void expect_place_of(int n, struct tdt_task_info info, const char *expected)
+{
+	const struct options options = { .print = print };
+	const struct top_look look = { .options = &options, .round = now };
+	const struct outside outside = { .n_found = 0 };
+	struct tdt__stacks *stacks = n >= 0 ? tdt__stacks_new(2) : NULL;
+	const struct tdt_task_info *infos[] = { &info };
+	struct tdt_snapshot_group group = { .size = sizeof group, .tasks = infos, .n = 1 };
+	const struct tdt_snapshot_group *groups[] = { &group };
+	const struct tdt_snapshot snapshot = { .groups = groups, .n_groups = 1 };
+	struct top_places *places;
+
+	for (int i = 0; i < n; i++) {
+		const char name[] = { (char)('a' + i), '\0' };
+
+		stacks->frames[i].frame.pc = tdt__named_add(&stacks->named, name, "x.c", 4, 0);
+		stacks->frames[i].parent = TDT__PARENT_TOP;
+		stacks->frames[i].leaves = 1;
+		stacks->n++;
+		stacks->leaves++;
+	}
+	if (stacks != NULL) {
+		stacks->modules = tdt__modules_new(0);
+		group.trace = tdt__trace_of(&info, stacks);
+	}
+	*now = (struct top_round){ 0 };
+	places = top_places_find(&look, &outside, &snapshot);
+	ck_assert_ptr_nonnull(places);
+	ck_assert_str_eq(top_places_text(places, 0, &info), expected);
+	top_places_free(places);
+	tdt_trace_free((struct tdt_trace *)(uintptr_t)group.trace);
+}
+
+TEST(a_place_without_a_way_says_why)
+{
+	const struct tdt_task_info task = { .size = sizeof task, .file = "x.c", .line = 9 };
+	struct tdt_task_info late = task;
+
+	expect_place_of(1, task, "a at x.c:4");
+	expect_place_of(-1, task, "(no tree), spawned at x.c:9");
+	expect_place_of(0, task, "(no leaves)");
+	expect_place_of(2, task, "several");
+	late.polls_since = 1;
+	expect_place_of(0, late, "(older tree) (no leaves)");
 }
 
 TEST(the_cpu_time_of_a_thread_becomes_a_share)

@@ -321,12 +321,12 @@ TEST(futures_that_no_tree_shows_are_mentioned)
 	expect("sjq*", RUN " `- futures_util::future::JoinAll at "
 			   "futures-util-0.3.21/src/future/join_all.rs:9 "
 			   "(on futures_util::stream::FuturesUnordered) "
-			   "(futures that wait in it are not shown)\n");
+			   "(futures that wait in it are not in this tree)\n");
 	expect_options("sq*", OPTIONS(ASCII, .full = 1),
 		       RUN " `- <futures_util::stream::futures_unordered::FuturesUnordered<Fut> as "
 			   "futures_core::stream::Stream>::poll_next at "
 			   "futures-util-0.3.21/src/stream/futures_unordered/mod.rs:25 "
-			   "(futures that wait in it are not shown)\n");
+			   "(futures that wait in it are not in this tree)\n");
 }
 
 TEST(a_tree_of_unknown_code_is_shown_as_a_whole)

@@ -127,14 +127,14 @@ async fn joins_all() {
 
 //: zoo::kinds::joins_many::{async} @joins_many
 //:   futures_util::future::JoinAll in futures-util (on futures_util::stream::FuturesOrdered)
-//:+ (futures that wait in it are not shown)
+//:+ (futures that wait in it are not in this tree)
 async fn joins_many() {
     join_all((0..40).map(|_| naps())).await; // @joins_many
 }
 
 //: zoo::kinds::unordered::{async} @unordered
 //:   futures_util::stream::Next in futures-util (on futures_util::stream::FuturesUnordered)
-//:+ (futures that wait in it are not shown)
+//:+ (futures that wait in it are not in this tree)
 async fn unordered() {
     let mut tasks: FuturesUnordered<_> = (0..3).map(|_| naps()).collect();
     tasks.next().await; // @unordered
@@ -374,7 +374,7 @@ async fn streams() {
 
 //: zoo::kinds::buffers::{async} @buffers
 //:   futures_util::stream::Collect in futures-util (on futures_util::stream::BufferUnordered)
-//:+ (futures that wait in it are not shown)
+//:+ (futures that wait in it are not in this tree)
 async fn buffers() {
     let stream = stream::iter(0..3).map(|_| naps()).buffer_unordered(2);
     stream.collect::<Vec<_>>().await; // @buffers

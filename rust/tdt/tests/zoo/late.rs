@@ -54,7 +54,7 @@ async fn reads_line() {
 
 //: zoo::late::shares::{async} @shares
 //:   futures_util::future::Join in futures-util
-//:+ (futures that wait in it are not shown) (2 leaves)
+//:+ (futures that wait in it are not in this tree) (2 leaves)
 async fn shares() {
     let shared = naps().shared();
     future::join(shared.clone(), shared).await; // @shares
@@ -83,7 +83,7 @@ async fn scoped() {
 
 //: zoo::late::concurrent::{async} @concurrent
 //:   futures_util::stream::ForEachConcurrent in futures-util
-//:+ (on futures_util::stream::FuturesUnordered) (futures that wait in it are not shown)
+//:+ (on futures_util::stream::FuturesUnordered) (futures that wait in it are not in this tree)
 async fn concurrent() {
     stream::iter(0..3).for_each_concurrent(2, |_| naps()).await; // @concurrent
 }
