@@ -268,7 +268,7 @@ int64_t tdt__watch_parse(const char *text)
 	return -1;
 }
 
-static void watch_by_environment(void)
+void tdt__watch_by_environment(void)
 {
 	int64_t ns = tdt__watch_parse(secure_getenv("TDT_WATCH"));
 	int saved = errno;
@@ -278,11 +278,4 @@ static void watch_by_environment(void)
 		watch(WATCHER_PROGRAM, ns, 0);
 	pthread_mutex_unlock(&tdt__watch_lock);
 	errno = saved;
-}
-
-void tdt__watch_by_environment(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, watch_by_environment);
 }
