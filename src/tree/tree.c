@@ -6,13 +6,12 @@
  * several leaves side by side nearly always goes on.  Then the other children are tried one by one,
  * or, in a tree that is not small, found by a hash over parent and frame.  One table serves the
  * whole tree.  It chains the nodes, because an index (index.h) would need an array of all nodes,
- * and the nodes lie in chunks.  A stack may be deep, so nothing here recurses.
+ * and the nodes lie in an arena.  A stack may be deep, so nothing here recurses.
  */
 
 #include "tree/tree.h"
 
 #include <errno.h>
-#include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,20 +19,10 @@
 #include "base/result.h"
 #include "base/text.h"
 
-/* Most trees are one stack, and a dump may have thousands of trees, so they have to be small. */
 enum {
-	FIRST_CHUNK_BYTES = 2048, /* some 11 nodes; each further chunk is twice as large */
-	CHUNK_BYTES = 8192,
 	SMALL = 32, /* nodes: a tree of up to so many needs no table */
 	/* Of a name.  Names of templates may have hundreds, and cost most of a warm tree. */
 	HASHED_BYTES = 64
-};
-
-struct tdt__chunk {
-	struct tdt__chunk *next;
-	size_t used;
-	size_t size;
-	alignas(max_align_t) unsigned char bytes[];
 };
 
 void tdt__tree_init(struct tdt__tree *tree)
@@ -47,56 +36,14 @@ void tdt__tree_init(struct tdt__tree *tree)
 
 void tdt__tree_fini(struct tdt__tree *tree)
 {
-	struct tdt__chunk *chunk = tree->chunk;
-
-	while (chunk != NULL) {
-		struct tdt__chunk *next = chunk->next;
-
-		free(chunk);
-		chunk = next;
-	}
+	tdt__arena_fini(&tree->arena);
 	free(tree->bucket);
-}
-
-/* What is allocated stays until the end of the tree.  After a later failure it is just not used. */
-static void *allocate_in_tree(struct tdt__tree *tree, size_t size, size_t align)
-{
-	struct tdt__chunk *chunk = tree->chunk;
-	size_t at = chunk == NULL ? 0 : (chunk->used + align - 1) & ~(align - 1);
-
-	if (chunk == NULL || at > chunk->size || chunk->size - at < size) {
-		size_t room = (chunk == NULL ? FIRST_CHUNK_BYTES : CHUNK_BYTES) - sizeof(*chunk);
-
-		if (chunk != NULL && 2 * chunk->size < room)
-			room = 2 * chunk->size;
-		if (room < size)
-			room = size;
-		chunk = malloc(sizeof(*chunk) + room);
-		if (chunk == NULL)
-			return NULL;
-		chunk->size = room;
-		chunk->next = tree->chunk;
-		tree->chunk = chunk;
-		at = 0;
-	}
-	chunk->used = at + size;
-	return chunk->bytes + at;
 }
 
 int tdt__tree_string(struct tdt__tree *tree, const char *string, const char **copy)
 {
-	size_t size;
-	char *bytes;
-
-	*copy = NULL;
-	if (string == NULL)
-		return 0;
-	size = strlen(string) + 1;
-	bytes = allocate_in_tree(tree, size, 1);
-	if (bytes == NULL)
-		return -ENOMEM;
-	*copy = memcpy(bytes, string, size);
-	return 0;
+	*copy = string == NULL ? NULL : tdt__arena_text(&tree->arena, string, strlen(string));
+	return *copy == NULL && string != NULL ? -ENOMEM : 0;
 }
 
 /*
@@ -219,7 +166,7 @@ static int keep_array(struct tdt__tree *tree, const char *const **array)
 		return 0;
 	while ((*array)[n] != NULL)
 		n++;
-	kept = allocate_in_tree(tree, (n + 1) * sizeof(kept[0]), alignof(const char *));
+	kept = tdt__arena_take(&tree->arena, (n + 1) * sizeof(kept[0]));
 	if (kept == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < n && err == 0; i++)
@@ -289,7 +236,7 @@ struct tdt_node *tdt__tree_add(struct tdt__tree *tree, struct tdt_node *parent,
 	}
 	if (tree->n == UINT32_MAX)
 		goto overflow;
-	node = allocate_in_tree(tree, sizeof(*node), alignof(struct tdt_node));
+	node = tdt__arena_take(&tree->arena, sizeof *node);
 	if (node == NULL)
 		goto no_memory;
 	memset(node, 0, sizeof(*node));

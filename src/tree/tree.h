@@ -5,12 +5,14 @@
  * The nodes of a call tree and their storage, for every kind of trace: captured or built.  One
  * thread makes a tree; after that it is only read, by any thread.
  *
- * Nodes lie in chunks that never move, so a pointer to a node is good until tdt__tree_fini().
+ * Nodes never move: a pointer to a node is good until tdt__tree_fini().
  */
 
 #include <stdbool.h>
 
 #include <tdt/tree.h>
+
+#include "base/arena.h"
 
 struct tdt__tree;
 
@@ -35,7 +37,7 @@ struct tdt__tree {
 	/* All nodes but the root, by hash: many siblings are found as fast as few. */
 	struct tdt_node **bucket;
 	uint32_t buckets;         /* a power of two, or 0: the tree is small, and has no table */
-	struct tdt__chunk *chunk; /* the chunk that is being filled, then the full ones */
+	struct tdt__arena arena;  /* for nodes and strings; after a failure, what it gave is not used */
 };
 
 /* Make a tree of its root alone.  Can't fail. */
