@@ -13,6 +13,7 @@
 #include <tdt/tree.h>
 
 #include "base/arena.h"
+#include "base/array.h"
 
 struct tdt__tree;
 
@@ -23,8 +24,6 @@ struct tdt_node {
 	struct tdt_node *first_child;
 	struct tdt_node *last_child;
 	struct tdt_node *next_sibling;
-	struct tdt_node *next_in_bucket;
-	uint32_t hash; /* of the parent and the frame; 0 without a table */
 	uint32_t id;
 	uint32_t leaves;
 };
@@ -32,12 +31,15 @@ struct tdt_node {
 /* Must not be moved: its nodes point to it. */
 struct tdt__tree {
 	struct tdt_node root;
-	uint32_t n;               /* nodes, the root included */
-	uint32_t unnamed;         /* the nodes that were not named in time */
-	/* All nodes but the root, by hash: many siblings are found as fast as few. */
-	struct tdt_node **bucket;
-	uint32_t buckets;         /* a power of two, or 0: the tree is small, and has no table */
-	struct tdt__arena arena;  /* for nodes and strings; after a failure, what it gave is not used */
+	uint32_t n;       /* nodes, the root included */
+	uint32_t unnamed; /* the nodes that were not named in time */
+	/*
+	 * All nodes but the root, so that many siblings are found as fast as few; or none, if the
+	 * tree is small.
+	 */
+	TDT__TABLE(struct tdt_node *, known, n_known);
+	/* For nodes and strings.  What was taken before a failure stays there, unused. */
+	struct tdt__arena arena;
 };
 
 /* Make a tree of its root alone.  Can't fail. */
