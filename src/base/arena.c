@@ -5,8 +5,13 @@
 
 #include <stdalign.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define CHUNK_BYTES ((size_t)256 * 1024 - 64)
+/*
+ * Of a chunk.  The first is small, because most trees are one stack, and most programs have few
+ * tasks; each further chunk is twice as large.
+ */
+enum { FIRST_CHUNK_BYTES = 2048, CHUNK_BYTES = 256 * 1024 - 64 };
 
 struct tdt__arena_chunk {
 	struct tdt__arena_chunk *next;
@@ -15,25 +20,44 @@ struct tdt__arena_chunk {
 	alignas(max_align_t) unsigned char bytes[];
 };
 
-void *tdt__arena_take(struct tdt__arena *arena, size_t size)
+static void *take(struct tdt__arena *arena, size_t size, size_t align)
 {
 	struct tdt__arena_chunk *chunk = arena->chunk;
-	size_t aligned = (size + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
+	size_t at = chunk == NULL ? 0 : (chunk->used + align - 1) & ~(align - 1);
 
-	if (chunk == NULL || chunk->size - chunk->used < aligned) {
-		size_t room = aligned > CHUNK_BYTES ? aligned : CHUNK_BYTES;
+	if (chunk == NULL || at > chunk->size || chunk->size - at < size) {
+		size_t room = chunk == NULL ? FIRST_CHUNK_BYTES - sizeof *chunk : 2 * chunk->size;
 
-		/* The first chunk is small, because most programs have few tasks. */
-		if (chunk == NULL && aligned < CHUNK_BYTES / 32)
-			room = CHUNK_BYTES / 32;
+		if (room > CHUNK_BYTES)
+			room = CHUNK_BYTES;
+		if (room < size)
+			room = size;
 		chunk = malloc(sizeof *chunk + room);
 		if (chunk == NULL)
 			return NULL;
 		*chunk = (struct tdt__arena_chunk){ .next = arena->chunk, .size = room };
 		arena->chunk = chunk;
+		at = 0;
 	}
-	chunk->used += aligned;
-	return chunk->bytes + chunk->used - aligned;
+	chunk->used = at + size;
+	return chunk->bytes + at;
+}
+
+void *tdt__arena_take(struct tdt__arena *arena, size_t size)
+{
+	return take(arena, size, alignof(max_align_t));
+}
+
+char *tdt__arena_text(struct tdt__arena *arena, const void *bytes, size_t n)
+{
+	char *copy = take(arena, n + 1, 1);
+
+	if (copy == NULL)
+		return NULL;
+	if (n != 0)
+		memcpy(copy, bytes, n);
+	copy[n] = '\0';
+	return copy;
 }
 
 void tdt__arena_fini(struct tdt__arena *arena)

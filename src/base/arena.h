@@ -16,4 +16,7 @@ struct tdt__arena {
  * Returns `size` bytes, aligned for any type.  NULL: no memory; what was taken before stays valid.
  */
 void *tdt__arena_take(struct tdt__arena *arena, size_t size);
+
+/* Returns a copy of `n` bytes (0: `bytes` may be NULL) and a NUL.  NULL: no memory. */
+char *tdt__arena_text(struct tdt__arena *arena, const void *bytes, size_t n);
 void tdt__arena_fini(struct tdt__arena *arena);

@@ -14,8 +14,7 @@
  *		if (is_same(&array[i], key))
  *			break;
  *
- * Two kinds of tables have other needs.  The nodes of a tree lie in chunks and not in an array, so
- * they are chained (tree.h).  Rules are found without a lock while other rules are added (rules.h).
+ * Rules have a table of their own: they are found without a lock while others are added (rules.h).
  *
  * An index has no lock: its owner's thread or the lock of its array protects it.
  */

@@ -3,7 +3,6 @@
 
 /* Questions about strings. */
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -71,26 +70,30 @@ static inline void tdt__text_without_numbers(char *to, size_t room, const char *
 	to[n] = '\0';
 }
 
-/* Read a number of bytes, such as 16M, and leave errno as it is.  False: it is none. */
+struct tdt__unit {
+	const char *name; /* NULL: the end of an array of units */
+	uint64_t worth;
+};
+
+/* Read digits and the name of a unit behind them.  False: they are not that, or too many. */
+static inline bool tdt__text_number(const char *text, const struct tdt__unit *unit, uint64_t *value)
+{
+	bool good = tdt__is_digit(*text);
+
+	for (*value = 0; tdt__is_digit(*text); text++)
+		good = good && !__builtin_mul_overflow(*value, 10, value) &&
+		       !__builtin_add_overflow(*value, *text - '0', value);
+	while (unit->name != NULL && strcmp(text, unit->name) != 0)
+		unit++;
+	return good && unit->name != NULL && !__builtin_mul_overflow(*value, unit->worth, value);
+}
+
+/* Read a number of bytes, such as 16M.  False: it is none. */
 static inline bool tdt__text_bytes(const char *text, uint64_t *bytes)
 {
-	static const char units[] = "KMG";
-	unsigned shift = 0;
-	const char *unit;
-	char *end;
-	int saved = errno, error;
+	static const struct tdt__unit units[] = {
+		{ "", 1 }, { "K", 1 << 10 }, { "M", 1 << 20 }, { "G", 1 << 30 }, { NULL, 0 }
+	};
 
-	errno = 0;
-	*bytes = strtoull(text, &end, 10);
-	error = errno;
-	errno = saved;
-	unit = *end != '\0' ? strchr(units, *end) : NULL;
-	if (unit != NULL) {
-		shift = 10 * (unsigned)(unit - units + 1);
-		end++;
-	}
-	if (!tdt__is_digit(text[0]) || *end != '\0' || error != 0 || *bytes > UINT64_MAX >> shift)
-		return false;
-	*bytes <<= shift;
-	return true;
+	return tdt__text_number(text, units, bytes);
 }

@@ -28,14 +28,18 @@ uint32_t tdt__texts_number(struct tdt__texts *texts, const void *bytes, size_t n
 		if (text->n == n && (n == 0 || memcmp(text->bytes, bytes, n) == 0))
 			return i;
 	}
-	copy = tdt__arena_take(&texts->arena, n + 1);
+	copy = tdt__arena_text(&texts->arena, bytes, n);
 	if (copy == NULL)
 		return TDT__INDEX_NONE;
-	if (n != 0)
-		memcpy(copy, bytes, n);
-	copy[n] = '\0';
 	return tdt__table_add(&texts->text_table, hash, &(struct tdt__text){ copy, n },
 			      sizeof(struct tdt__text));
+}
+
+const char *tdt__texts_keep(struct tdt__texts *texts, const void *bytes, size_t n)
+{
+	uint32_t number = tdt__texts_number(texts, bytes, n);
+
+	return number == TDT__INDEX_NONE ? NULL : texts->text[number].bytes;
 }
 
 void tdt__texts_fini(struct tdt__texts *texts)

@@ -25,4 +25,7 @@ struct tdt__texts {
  * from 0 on.  TDT__INDEX_NONE: there is no memory, and nothing has changed.
  */
 uint32_t tdt__texts_number(struct tdt__texts *texts, const void *bytes, size_t n);
+
+/* The bytes of that text, which stay where they are until tdt__texts_fini().  NULL: no memory. */
+const char *tdt__texts_keep(struct tdt__texts *texts, const void *bytes, size_t n);
 void tdt__texts_fini(struct tdt__texts *texts);

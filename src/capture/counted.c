@@ -67,7 +67,7 @@ void tdt_leaf_wakers(bool on)
 	choose_mode(on);
 }
 
-static void choose_by_environment(void)
+void tdt__counted_by_environment(void)
 {
 	const char *text = secure_getenv("TDT_LEAF_WAKERS");
 
@@ -75,13 +75,6 @@ static void choose_by_environment(void)
 		return;
 	if (strcmp(text, "0") == 0 || strcmp(text, "1") == 0)
 		choose_mode(text[0] == '1');
-}
-
-void tdt__counted_by_environment(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, choose_by_environment);
 }
 
 /* --- The waker ------------------------------------------------------------------- */

@@ -101,7 +101,7 @@ void tdt__counted_release(struct tdt__capture *capture, bool all);
 /* The clone of the runtime's waker that a counted clone forwards to. */
 const struct tdt_waker *tdt__counted_real(const struct tdt_waker *waker);
 
-/* Set the mode that the environment requests, once in a process. */
+/* Set the mode that the environment requests. */
 void tdt__counted_by_environment(void);
 
 /* Protects the making of counted clones.  Held across fork (fork.c). */

@@ -636,7 +636,7 @@ static int start_by_environment(struct tdt_recorder_options *options)
 	return error;
 }
 
-static void record_by_environment(void)
+void tdt__recorder_by_environment(void)
 {
 	struct tdt_recorder_options options = { .size = sizeof options };
 	const char *wrong;
@@ -656,11 +656,4 @@ static void record_by_environment(void)
 	else if (error != 0)
 		tdt__record_say(wrong != NULL ? wrong : "TDT_RECORD", error, "nothing is recorded");
 	errno = saved;
-}
-
-void tdt__recorder_by_environment(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, record_by_environment);
 }

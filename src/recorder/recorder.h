@@ -13,7 +13,7 @@
  */
 extern pthread_mutex_t tdt__recorder_lock;
 
-/* Start the recorder if the environment requests it, once in a process. */
+/* Start the recorder if the environment requests it. */
 void tdt__recorder_by_environment(void);
 
 /*

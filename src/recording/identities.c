@@ -14,37 +14,10 @@
 #define IDENTITY_HEAD 16
 #define MODULE_HEAD 9
 
-static const char *find_string(const struct tdt__recording *recording, const char *text, size_t n,
-			       uint32_t hash)
-{
-	uint32_t i;
-
-	TDT__INDEX_EACH (i, &recording->string_table.index, hash) {
-		const char *string = recording->string[i];
-
-		if (strncmp(string, text, n) == 0 && string[n] == '\0')
-			return string;
-	}
-	return NULL;
-}
-
 /* A copy of the `n` bytes at `text`, up to a NUL among them.  NULL: no memory. */
 static const char *intern(struct tdt__recording *recording, const char *text, size_t n)
 {
-	size_t length = strnlen(text, n);
-	uint32_t hash = tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, text, length));
-	const char *found = find_string(recording, text, length, hash);
-	char *copy;
-
-	if (found != NULL)
-		return found;
-	copy = tdt__arena_take(&recording->arena, length + 1);
-	if (copy == NULL ||
-	    tdt__table_add(&recording->string_table, hash, &copy, sizeof copy) == TDT__INDEX_NONE)
-		return NULL;
-	memcpy(copy, text, length);
-	copy[length] = '\0';
-	return copy;
+	return tdt__texts_keep(&recording->texts, text, strnlen(text, n));
 }
 
 uint32_t tdt__recording_find_thread(const struct tdt__recording *recording, uint32_t id)
@@ -317,8 +290,7 @@ int tdt__recording_collect(struct tdt__recording *recording, const struct tdt__r
 
 void tdt__recording_forget(struct tdt__recording *recording)
 {
-	tdt__arena_fini(&recording->arena);
-	tdt__table_fini(&recording->string_table);
+	tdt__texts_fini(&recording->texts);
 	tdt__table_fini(&recording->task_table);
 	tdt__table_fini(&recording->thread_table);
 	tdt__table_fini(&recording->lock_table);

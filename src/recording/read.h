@@ -38,8 +38,8 @@
 #include <tdt/layout/recording.h>
 #include <tdt/tree.h>
 
-#include "base/arena.h"
 #include "base/array.h"
+#include "base/texts.h"
 
 #define TDT__RECORDED_NONE UINT32_MAX
 
@@ -144,8 +144,7 @@ struct tdt__recording {
 	struct tdt__pause *pause;	/* in the order of time */
 	size_t n_pauses, pauses_room, modules_room;
 	TDT__TABLE(uint64_t, lock, n_locks); /* the addresses of those that were handed to tasks */
-	struct tdt__arena arena;	     /* for the strings: each text is there once */
-	TDT__TABLE(const char *, string, n_strings);
+	struct tdt__texts texts;	     /* the strings: each text is there once */
 };
 
 /* What an item is.  A POLL and a PARK give two items, all other events one. */

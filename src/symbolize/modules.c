@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/refs.h"
 #include "base/text.h"
 
@@ -179,17 +180,8 @@ void tdt__modules_unref(struct tdt__modules *modules)
 
 const struct tdt__module *tdt__modules_find(const struct tdt__modules *modules, uintptr_t address)
 {
-	size_t low = 0, high = modules->n;
+	size_t n = tdt__array_up_to(modules->module, modules->n, sizeof modules->module[0],
+				    address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (address >= modules->module[middle].end)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low < modules->n && address >= modules->module[low].start)
-		return &modules->module[low];
-	return NULL;
+	return n > 0 && address < modules->module[n - 1].end ? &modules->module[n - 1] : NULL;
 }

@@ -40,25 +40,20 @@ void tdt__ranges_sort(struct tdt__ranges *ranges)
 	}
 }
 
+/* How many ranges begin at `address` or before it. */
+static size_t begun_at(const struct tdt__ranges *ranges, uint64_t address)
+{
+	return tdt__array_up_to(ranges->range, ranges->n, sizeof(*ranges->range), address);
+}
+
 size_t tdt__ranges_from(const struct tdt__ranges *ranges, uint64_t low)
 {
-	size_t from = 0;
-	size_t to = ranges->n;
-
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (ranges->range[middle].low < low)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
+	return low == 0 ? 0 : begun_at(ranges, low - 1);
 }
 
 const struct tdt__range *tdt__ranges_find(const struct tdt__ranges *ranges, uint64_t address)
 {
-	size_t from = address != UINT64_MAX ? tdt__ranges_from(ranges, address + 1) : ranges->n;
+	size_t from = begun_at(ranges, address);
 
 	/*
 	 * The nearest range that begins before `address` may end before it too, inside a longer

@@ -111,12 +111,13 @@ static struct tdt_handle *record_new(const struct tdt_future *child, uint32_t fi
 
 static _Atomic bool environment_read; /* a load costs less than a call of pthread_once() */
 
+/* The recorder last: the child of a fork in the middle does all again, but must not warn twice. */
 static void do_as_the_environment_says(void)
 {
 	tdt__counted_by_environment();
 	tdt__watch_by_environment();
-	tdt__recorder_by_environment();
 	tdt__labels_by_environment();
+	tdt__recorder_by_environment();
 	/* Release what they did.  Pairs with tdt__task_new(). */
 	atomic_store_explicit(&environment_read, true, memory_order_release);
 }

@@ -245,15 +245,15 @@ static void begin_groups(struct tdt__findings *findings)
 	const struct tdt_task_info **next = findings->tasks;
 
 	for (size_t i = 0; i < groups->n; i++) {
-		const struct tdt__group *group = &groups->group[i];
+		struct tdt__group *group = &groups->group[i];
 
 		if (group->place == 0)
 			continue;
-		groups->public[group->place - 1] = (struct tdt_snapshot_group){
+		group->public = (struct tdt_snapshot_group){
 			.size = sizeof(struct tdt_snapshot_group),
 			.answer = group->answer, .trace = group->trace, .tasks = next
 		};
-		groups->list[group->place - 1] = &groups->public[group->place - 1];
+		groups->list[group->place - 1] = &group->public;
 		next += group->n;
 	}
 	findings->public.groups = groups->list;
@@ -265,12 +265,10 @@ static void begin_groups(struct tdt__findings *findings)
  */
 static void fill_groups(struct tdt__findings *findings)
 {
-	struct tdt__groups *groups = &findings->groups;
-
 	for (size_t i = 0; i < findings->n; i++) {
 		struct tdt__member *member = findings->entry[i].member;
-		struct tdt__group *of = &groups->group[member->group];
-		struct tdt_snapshot_group *group = &groups->public[of->place - 1];
+		struct tdt__group *of = &findings->groups.group[member->group];
+		struct tdt_snapshot_group *group = &of->public;
 
 		if (group->n == 0 && of->trace != NULL)
 			of->trace->info = member->info;

@@ -9,23 +9,21 @@
 #include "tree/stacks.h"
 #include "tree/trace.h"
 
-#define FIRST_ROOM 32
-#define NONES (TDT_TASK_UNKNOWN + 1)
+/* Add a group, with room in the list for it.  TDT__INDEX_NONE: no memory. */
+static uint32_t add(struct tdt__groups *groups, const struct tdt__group *group, uint32_t hash)
+{
+	if (!tdt__array_grow(&groups->list, groups->n, &groups->list_room, sizeof groups->list[0]))
+		return TDT__INDEX_NONE;
+	return tdt__table_add(&groups->group_table, hash, group, sizeof *group);
+}
 
 bool tdt__groups_init(struct tdt__groups *groups)
 {
-	*groups = (struct tdt__groups){ .n = NONES, .room = FIRST_ROOM };
-	groups->group = malloc(groups->room * sizeof groups->group[0]);
-	groups->public = malloc(groups->room * sizeof groups->public[0]);
-	groups->list = malloc(groups->room * sizeof groups->list[0]);
-	if (groups->group == NULL || groups->public == NULL || groups->list == NULL ||
-	    tdt__index_reserve(&groups->index, FIRST_ROOM) != 0) {
-		groups->n = 0;
-		return false;
-	}
-	for (unsigned state = 0; state < NONES; state++)
-		groups->group[state] =
-		    (struct tdt__group){ .answer = TDT_ANSWER_NONE, .state = state };
+	*groups = (struct tdt__groups){ 0 };
+	for (unsigned state = 0; state <= TDT_TASK_UNKNOWN; state++)
+		if (add(groups, &(struct tdt__group){ .answer = TDT_ANSWER_NONE, .state = state },
+			0) == TDT__INDEX_NONE)
+			return false;
 	return true;
 }
 
@@ -33,10 +31,8 @@ void tdt__groups_fini(struct tdt__groups *groups)
 {
 	for (size_t i = 0; i < groups->n; i++)
 		tdt_trace_free(groups->group[i].trace);
-	free(groups->group);
-	free(groups->public);
 	free(groups->list);
-	tdt__index_fini(&groups->index);
+	tdt__table_fini(&groups->group_table);
 }
 
 static bool is_astray(const struct tdt__stacks *stacks)
@@ -80,53 +76,22 @@ static bool same_trees(const struct tdt__stacks *a, const struct tdt__stacks *b)
 }
 
 /*
- * Make room for one more group.  If memory runs out, an array that has grown already does no harm.
+ * Add a group with a copy of these stacks.  Its trace has no info of a task yet: findings.c fills
+ * it in.
  */
-static bool grow(struct tdt__groups *groups)
+static uint32_t add_tree(struct tdt__groups *groups, const struct tdt__group *like, uint32_t hash,
+			 const struct tdt__stacks *stacks)
 {
-	size_t room = 2 * groups->room;
-	struct tdt__group *group;
-	struct tdt_snapshot_group *public;
-	const struct tdt_snapshot_group **list;
+	struct tdt__group group = *like;
+	uint32_t index;
 
-	if (groups->n < groups->room)
-		return true;
-	if (room > UINT32_MAX / 2)
-		return false;
-	group = realloc(groups->group, room * sizeof *group);
-	if (group != NULL)
-		groups->group = group;
-	public = realloc(groups->public, room * sizeof *public);
-	if (public != NULL)
-		groups->public = public;
-	list = realloc(groups->list, room * sizeof *list);
-	if (list != NULL)
-		groups->list = list;
-	if (group == NULL || public == NULL || list == NULL ||
-	    tdt__index_reserve(&groups->index, room) != 0)
-		return false;
-	groups->room = room;
-	return true;
-}
-
-/*
- * The trace has no info of a task yet: findings.c fills it in.  The trace gets a copy of the
- * stacks, which are only lent.
- */
-static bool add(struct tdt__groups *groups, const struct tdt__group *like, uint32_t hash,
-		const struct tdt__stacks *stacks)
-{
-	struct tdt_trace *trace;
-
-	if (!grow(groups))
-		return false;
-	trace = tdt__trace_bare(tdt__stacks_copy(stacks));
-	if (trace == NULL)
-		return false;
-	groups->group[groups->n] = *like;
-	groups->group[groups->n].trace = trace;
-	tdt__index_add(&groups->index, hash, (uint32_t)groups->n++);
-	return true;
+	group.trace = tdt__trace_bare(tdt__stacks_copy(stacks));
+	if (group.trace == NULL)
+		return TDT__INDEX_NONE;
+	index = add(groups, &group, hash);
+	if (index == TDT__INDEX_NONE)
+		tdt_trace_free(group.trace);
+	return index;
 }
 
 static bool is_in(const struct tdt__group *group, const struct tdt__group *like,
@@ -143,7 +108,7 @@ static uint32_t find_group(const struct tdt__groups *groups, const struct tdt__g
 {
 	uint32_t i;
 
-	TDT__INDEX_EACH (i, &groups->index, hash)
+	TDT__INDEX_EACH (i, &groups->group_table.index, hash)
 		if (is_in(&groups->group[i], like, stacks))
 			break;
 	return i;
@@ -161,11 +126,10 @@ static uint32_t index_of(struct tdt__groups *groups, const struct tdt__group *li
 		return groups->last;
 	hash = hash_of(like, stacks);
 	index = find_group(groups, like, hash, stacks);
-	if (index == TDT__INDEX_NONE) {
-		if (!add(groups, like, hash, stacks))
-			return like->state;
-		index = (uint32_t)groups->n - 1;
-	}
+	if (index == TDT__INDEX_NONE)
+		index = add_tree(groups, like, hash, stacks);
+	if (index == TDT__INDEX_NONE)
+		return like->state;
 	groups->last = index;
 	return index;
 }
@@ -182,24 +146,16 @@ uint32_t tdt__groups_add(struct tdt__groups *groups, enum tdt_answer answer,
 	return index;
 }
 
-/* The group `index` again, without tasks.  0: no memory. */
+/* The group `index` again, without tasks.  TDT__INDEX_NONE: no memory. */
 static uint32_t split_off(struct tdt__groups *groups, uint32_t index, uint32_t deadlock)
 {
-	struct tdt_trace *trace = groups->group[index].trace;
+	const struct tdt__group *whole = &groups->group[index];
+	const struct tdt__group like = { .answer = whole->answer,
+					 .state = whole->state,
+					 .deadlock = deadlock };
 
-	if (!grow(groups))
-		return 0;
-	if (trace != NULL) {
-		trace = tdt__trace_bare(tdt__stacks_copy(trace->stacks));
-		if (trace == NULL)
-			return 0;
-	}
-	groups->group[groups->n] = (struct tdt__group){ .answer = groups->group[index].answer,
-							.state = groups->group[index].state,
-							.trace = trace,
-							.deadlock = deadlock };
-	groups->group[index].split = (uint32_t)groups->n;
-	return (uint32_t)groups->n++;
+	return whole->trace == NULL ? add(groups, &like, 0)
+				    : add_tree(groups, &like, 0, whole->trace->stacks);
 }
 
 bool tdt__groups_split(struct tdt__groups *groups, uint32_t *index, uint32_t deadlock)
@@ -212,9 +168,10 @@ bool tdt__groups_split(struct tdt__groups *groups, uint32_t *index, uint32_t dea
 			return true;
 		}
 		split = split_off(groups, *index, deadlock);
+		if (split == TDT__INDEX_NONE)
+			return false;
+		groups->group[*index].split = split;
 	}
-	if (split == 0)
-		return false;
 	groups->group[*index].n--;
 	groups->group[split].n++;
 	*index = split;

@@ -14,7 +14,7 @@
 
 #include <tdt/dump.h>
 
-#include "base/index.h"
+#include "base/array.h"
 
 struct tdt__stacks;
 
@@ -41,17 +41,15 @@ struct tdt__group {
 	size_t n;                /* tasks in this group */
 	uint32_t deadlock;       /* 1 + the number of the deadlock that all tasks are in; 0: none */
 	uint32_t split;          /* the last group that was split off from this one; 0: none */
-	uint32_t place;          /* 1 + its index in `public`; 0: none yet */
+	uint32_t place;          /* 1 + its index in the list; 0: none yet */
+	struct tdt_snapshot_group public; /* findings.c fills it in */
 };
 
 struct tdt__groups {
 	/* Groups with TDT_ANSWER_NONE come first, one per state, and may be empty. */
-	struct tdt__group *group;
-	struct tdt_snapshot_group *public; /* as many; findings.c fills them in */
-	const struct tdt_snapshot_group **list; /* pointers to `public` */
-	size_t n;
-	size_t room;
-	struct tdt__index index; /* of the groups that have a trace */
+	TDT__TABLE(struct tdt__group, group, n);
+	const struct tdt_snapshot_group **list; /* room for as many: findings.c fills it in */
+	size_t list_room;
 	/* The group of the last stacks: the next stacks often have it too. */
 	uint32_t last;
 };

@@ -4,36 +4,23 @@
  *
  * A node is looked for among its parent's children: first at the last child, where the next of
  * several leaves side by side nearly always goes on.  Then the other children are tried one by one,
- * or, in a tree that is not small, found by a hash over parent and frame.  One table serves the
- * whole tree.  It chains the nodes, because an index (index.h) would need an array of all nodes,
- * and the nodes lie in chunks.  A stack may be deep, so nothing here recurses.
+ * or, in a tree that is not small, found by a hash over parent and frame in one table of all nodes.
+ * A stack may be deep, so nothing here recurses.
  */
 
 #include "tree/tree.h"
 
 #include <errno.h>
-#include <stdalign.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/index.h"
+#include "base/array.h"
 #include "base/result.h"
 #include "base/text.h"
 
-/* Most trees are one stack, and a dump may have thousands of trees, so they have to be small. */
 enum {
-	FIRST_CHUNK_BYTES = 2048, /* some 11 nodes; each further chunk is twice as large */
-	CHUNK_BYTES = 8192,
 	SMALL = 32, /* nodes: a tree of up to so many needs no table */
 	/* Of a name.  Names of templates may have hundreds, and cost most of a warm tree. */
 	HASHED_BYTES = 64
-};
-
-struct tdt__chunk {
-	struct tdt__chunk *next;
-	size_t used;
-	size_t size;
-	alignas(max_align_t) unsigned char bytes[];
 };
 
 void tdt__tree_init(struct tdt__tree *tree)
@@ -47,56 +34,14 @@ void tdt__tree_init(struct tdt__tree *tree)
 
 void tdt__tree_fini(struct tdt__tree *tree)
 {
-	struct tdt__chunk *chunk = tree->chunk;
-
-	while (chunk != NULL) {
-		struct tdt__chunk *next = chunk->next;
-
-		free(chunk);
-		chunk = next;
-	}
-	free(tree->bucket);
-}
-
-/* What is allocated stays until the end of the tree.  After a later failure it is just not used. */
-static void *allocate_in_tree(struct tdt__tree *tree, size_t size, size_t align)
-{
-	struct tdt__chunk *chunk = tree->chunk;
-	size_t at = chunk == NULL ? 0 : (chunk->used + align - 1) & ~(align - 1);
-
-	if (chunk == NULL || at > chunk->size || chunk->size - at < size) {
-		size_t room = (chunk == NULL ? FIRST_CHUNK_BYTES : CHUNK_BYTES) - sizeof(*chunk);
-
-		if (chunk != NULL && 2 * chunk->size < room)
-			room = 2 * chunk->size;
-		if (room < size)
-			room = size;
-		chunk = malloc(sizeof(*chunk) + room);
-		if (chunk == NULL)
-			return NULL;
-		chunk->size = room;
-		chunk->next = tree->chunk;
-		tree->chunk = chunk;
-		at = 0;
-	}
-	chunk->used = at + size;
-	return chunk->bytes + at;
+	tdt__arena_fini(&tree->arena);
+	tdt__table_fini(&tree->known_table);
 }
 
 int tdt__tree_string(struct tdt__tree *tree, const char *string, const char **copy)
 {
-	size_t size;
-	char *bytes;
-
-	*copy = NULL;
-	if (string == NULL)
-		return 0;
-	size = strlen(string) + 1;
-	bytes = allocate_in_tree(tree, size, 1);
-	if (bytes == NULL)
-		return -ENOMEM;
-	*copy = memcpy(bytes, string, size);
-	return 0;
+	*copy = string == NULL ? NULL : tdt__arena_text(&tree->arena, string, strlen(string));
+	return *copy == NULL && string != NULL ? -ENOMEM : 0;
 }
 
 /*
@@ -141,18 +86,20 @@ static struct tdt_node *find_child(const struct tdt__tree *tree, const struct td
 				   const struct tdt_frame *frame, uint32_t hash)
 {
 	struct tdt_node *node = parent->last_child;
+	uint32_t i;
 
-	if (node == NULL || (node->hash == hash && same_frame(&node->frame, frame)))
+	if (node == NULL || same_frame(&node->frame, frame))
 		return node;
-	if (tree->buckets == 0) {
+	if (tree->n_known == 0) {
 		for (node = parent->first_child; node != NULL && !same_frame(&node->frame, frame);)
 			node = node->next_sibling;
 		return node;
 	}
-	for (node = tree->bucket[hash & (tree->buckets - 1)]; node != NULL;
-	     node = node->next_in_bucket)
-		if (node->parent == parent && node->hash == hash && same_frame(&node->frame, frame))
+	TDT__INDEX_EACH (i, &tree->known_table.index, hash) {
+		node = tree->known[i];
+		if (node->parent == parent && same_frame(&node->frame, frame))
 			return node;
+	}
 	return NULL;
 }
 
@@ -166,36 +113,21 @@ static struct tdt_node *next_node(const struct tdt_node *node)
 	return node == NULL ? NULL : node->next_sibling;
 }
 
-static void into_bucket(struct tdt_node **bucket, uint32_t buckets, struct tdt_node *node)
+static bool into_table(struct tdt__tree *tree, struct tdt_node *node, uint32_t hash)
 {
-	struct tdt_node **head = &bucket[node->hash & (buckets - 1)];
-
-	node->next_in_bucket = *head;
-	*head = node;
+	return tdt__table_add(&tree->known_table, hash, &node, sizeof(struct tdt_node *)) !=
+	       TDT__INDEX_NONE;
 }
 
-/*
- * Make room in the table for one more node, and create the table when the tree is no longer small.
- */
-static int grow_table(struct tdt__tree *tree)
+/* The tree is no longer small. */
+static bool fill_table(struct tdt__tree *tree)
 {
-	uint32_t buckets = tree->buckets == 0 ? 2 * SMALL : tree->buckets * 2;
-	struct tdt_node **bucket;
-
-	if (tree->n < SMALL || tree->n <= tree->buckets || tree->buckets > UINT32_MAX / 2)
-		return 0;
-	bucket = calloc(buckets, sizeof(struct tdt_node *));
-	if (bucket == NULL)
-		return -ENOMEM;
-	for (struct tdt_node *node = next_node(&tree->root); node != NULL; node = next_node(node)) {
-		if (tree->buckets == 0)
-			node->hash = hash_child(node->parent, &node->frame);
-		into_bucket(bucket, buckets, node);
-	}
-	free(tree->bucket);
-	tree->bucket = bucket;
-	tree->buckets = buckets;
-	return 0;
+	for (struct tdt_node *node = next_node(&tree->root); node != NULL; node = next_node(node))
+		if (!into_table(tree, node, hash_child(node->parent, &node->frame))) {
+			tdt__table_fini(&tree->known_table);
+			return false;
+		}
+	return true;
 }
 
 /* Keep a string of a new node.  A frame often shares its strings with its caller. */
@@ -219,7 +151,7 @@ static int keep_array(struct tdt__tree *tree, const char *const **array)
 		return 0;
 	while ((*array)[n] != NULL)
 		n++;
-	kept = allocate_in_tree(tree, (n + 1) * sizeof(kept[0]), alignof(const char *));
+	kept = tdt__arena_take(&tree->arena, (n + 1) * sizeof(kept[0]));
 	if (kept == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < n && err == 0; i++)
@@ -263,8 +195,6 @@ static struct tdt_node *append_node(struct tdt__tree *tree, struct tdt_node *par
 	else
 		parent->last_child->next_sibling = node;
 	parent->last_child = node;
-	if (tree->buckets != 0)
-		into_bucket(tree->bucket, tree->buckets, node);
 	return node;
 }
 
@@ -276,9 +206,9 @@ struct tdt_node *tdt__tree_add(struct tdt__tree *tree, struct tdt_node *parent,
 
 	if (parent == NULL)
 		parent = &tree->root;
-	if (grow_table(tree) != 0)
+	if (tree->n >= SMALL && tree->n_known == 0 && !fill_table(tree))
 		goto no_memory;
-	hash = tree->buckets != 0 ? hash_child(parent, frame) : 0;
+	hash = tree->n_known != 0 ? hash_child(parent, frame) : 0;
 	node = find_child(tree, parent, frame, hash);
 	if (node != NULL) {
 		if (leaves > UINT32_MAX - node->leaves)
@@ -289,14 +219,15 @@ struct tdt_node *tdt__tree_add(struct tdt__tree *tree, struct tdt_node *parent,
 	}
 	if (tree->n == UINT32_MAX)
 		goto overflow;
-	node = allocate_in_tree(tree, sizeof(*node), alignof(struct tdt_node));
+	node = tdt__arena_take(&tree->arena, sizeof *node);
 	if (node == NULL)
 		goto no_memory;
 	memset(node, 0, sizeof(*node));
 	node->frame = *frame;
-	node->hash = hash;
 	node->leaves = leaves;
 	if (copy_strings && keep_strings(tree, &node->frame, &parent->frame) != 0)
+		goto no_memory;
+	if (tree->n_known != 0 && !into_table(tree, node, hash))
 		goto no_memory;
 	return append_node(tree, parent, node);
 

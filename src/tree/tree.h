@@ -5,12 +5,15 @@
  * The nodes of a call tree and their storage, for every kind of trace: captured or built.  One
  * thread makes a tree; after that it is only read, by any thread.
  *
- * Nodes lie in chunks that never move, so a pointer to a node is good until tdt__tree_fini().
+ * Nodes never move: a pointer to a node is good until tdt__tree_fini().
  */
 
 #include <stdbool.h>
 
 #include <tdt/tree.h>
+
+#include "base/arena.h"
+#include "base/array.h"
 
 struct tdt__tree;
 
@@ -21,8 +24,6 @@ struct tdt_node {
 	struct tdt_node *first_child;
 	struct tdt_node *last_child;
 	struct tdt_node *next_sibling;
-	struct tdt_node *next_in_bucket;
-	uint32_t hash; /* of the parent and the frame; 0 without a table */
 	uint32_t id;
 	uint32_t leaves;
 };
@@ -30,12 +31,15 @@ struct tdt_node {
 /* Must not be moved: its nodes point to it. */
 struct tdt__tree {
 	struct tdt_node root;
-	uint32_t n;               /* nodes, the root included */
-	uint32_t unnamed;         /* the nodes that were not named in time */
-	/* All nodes but the root, by hash: many siblings are found as fast as few. */
-	struct tdt_node **bucket;
-	uint32_t buckets;         /* a power of two, or 0: the tree is small, and has no table */
-	struct tdt__chunk *chunk; /* the chunk that is being filled, then the full ones */
+	uint32_t n;       /* nodes, the root included */
+	uint32_t unnamed; /* the nodes that were not named in time */
+	/*
+	 * All nodes but the root, so that many siblings are found as fast as few; or none, if the
+	 * tree is small.
+	 */
+	TDT__TABLE(struct tdt_node *, known, n_known);
+	/* For nodes and strings.  What was taken before a failure stays there, unused. */
+	struct tdt__arena arena;
 };
 
 /* Make a tree of its root alone.  Can't fail. */

@@ -201,24 +201,34 @@ static bool read_fde(struct function_cfi *entry, uintptr_t address)
 	return !reader.failed;
 }
 
-/*
- * Search the table at `head` for the address of the FDE of the function at `pc`; 0: the table has
- * none.  Each entry of the table is a pair: the address of a function, and that of its FDE.
- */
-static uintptr_t search_table(uintptr_t head, uintptr_t pc)
+bool tdt__cfi_table(uintptr_t pc, struct dl_find_object *module, uint32_t *entries)
 {
-	struct cfi_reader reader = { .at = head, .end = head + 12 };
-	uintptr_t table = head + 12;
-	uint32_t low = 0, high;
+	struct cfi_reader reader;
 
-	/* The form that all linkers write: see unwinder.c. */
+	if (_dl_find_object((void *)pc, module) != 0 || module->dlfo_eh_frame == NULL)
+		return false;
+	reader = (struct cfi_reader){ .at = (uintptr_t)module->dlfo_eh_frame };
+	reader.end = reader.at + TDT__CFI_HEAD;
+	/*
+	 * All linkers write version 1, a length of 4 bytes, and a table of pairs of 4-byte numbers
+	 * that are relative to the head.
+	 */
 	if ((read_number(&reader, 8) & 0xffff00ff) != 0x3b030001)
-		return 0;
-	reader.at = head + 8;
-	high = (uint32_t)read_number(&reader, 4);
-	if (reader.failed || high == 0)
-		return 0;
-	reader.end = table + (uintptr_t)high * 8;
+		return false;
+	*entries = (uint32_t)read_number(&reader, 4);
+	return !reader.failed && *entries != 0;
+}
+
+/*
+ * Search the table of `high` entries behind `head` for the address of the FDE of the function at
+ * `pc`; 0: the table has none.  An entry is the address of a function, and that of its FDE.
+ */
+static uintptr_t search_table(uintptr_t head, uint32_t high, uintptr_t pc)
+{
+	uintptr_t table = head + TDT__CFI_HEAD;
+	struct cfi_reader reader = { .end = table + (uintptr_t)high * 8 };
+	uint32_t low = 0;
+
 	while (high - low > 1) {
 		uint32_t middle = low + (high - low) / 2;
 
@@ -235,13 +245,14 @@ static uintptr_t search_table(uintptr_t head, uintptr_t pc)
 
 static int find_entry(struct function_cfi *entry, uintptr_t pc)
 {
-	struct dl_find_object found;
+	struct dl_find_object module;
+	uint32_t entries;
 	uintptr_t fde;
 
 	*entry = (struct function_cfi){ .encoding = 0 };
-	if (_dl_find_object((void *)pc, &found) != 0 || found.dlfo_eh_frame == NULL)
+	if (!tdt__cfi_table(pc, &module, &entries))
 		return -ENOENT;
-	fde = search_table((uintptr_t)found.dlfo_eh_frame, pc);
+	fde = search_table((uintptr_t)module.dlfo_eh_frame, entries, pc);
 	if (fde == 0)
 		return -ENOENT;
 	if (!read_fde(entry, fde))

@@ -9,6 +9,7 @@
  * The caller of each function holds tdt__unwind_lock.  The module is read by pages.h.
  */
 
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -39,6 +40,14 @@ struct tdt__cfi_row {
 	struct tdt__cfi_place place[TDT__CFI_REGISTERS];
 	bool interrupted; /* the caller was interrupted by a signal, and did not make a call */
 };
+
+#define TDT__CFI_HEAD 12 /* bytes of .eh_frame_hdr before its table */
+
+/*
+ * Find the module that has `pc`, and how many entries its .eh_frame_hdr has.  False: there is no
+ * such table, or it is of a kind that is not understood.
+ */
+bool tdt__cfi_table(uintptr_t pc, struct dl_find_object *module, uint32_t *entries);
 
 /*
  * Return where the function (or part of a function) that contains the instruction at `pc` begins;

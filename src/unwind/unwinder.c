@@ -3,9 +3,7 @@
 
 #include "unwind/unwinder.h"
 
-#include <dlfcn.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "host/pages.h"
 #include "unwind/cfi.h"
@@ -22,43 +20,20 @@ int tdt__unwinder_word(uintptr_t address, unw_word_t *value)
 	return tdt__pages_copy(value, address, sizeof *value) == sizeof *value ? 0 : -UNW_EINVAL;
 }
 
-/* The head of .eh_frame_hdr. */
-struct head {
-	uint8_t version;
-	uint8_t pointer; /* the encoding (DW_EH_PE_*) of the pointer to .eh_frame */
-	uint8_t length;  /* the encoding of the table's length */
-	uint8_t table;   /* the encoding of the table */
-};
-
 static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t *info,
 			  int need_unwind_info, void *data)
 {
 	unw_dyn_info_t table = { .format = UNW_INFO_FORMAT_REMOTE_TABLE };
-	struct dl_find_object found;
-	unw_word_t words[2];
-	uint32_t length;
-	uintptr_t start;
-	struct head head;
+	struct dl_find_object module;
+	uint32_t entries;
 
-	if (_dl_find_object((void *)ip, &found) != 0 || found.dlfo_eh_frame == NULL)
+	if (!tdt__cfi_table(ip, &module, &entries))
 		return -UNW_ENOINFO;
-	start = (uintptr_t)found.dlfo_eh_frame;
-	if (tdt__unwinder_word(start, &words[0]) != 0 ||
-	    tdt__unwinder_word(start + 8, &words[1]) != 0)
-		return -UNW_ENOINFO;
-	memcpy(&head, &words[0], sizeof head);
-	memcpy(&length, &words[1], sizeof length);
-	/*
-	 * All linkers write version 1, a length of 4 bytes, and a table of pairs of 4-byte numbers
-	 * that are relative to the head.
-	 */
-	if (head.version != 1 || head.length != 0x03 || head.table != 0x3b)
-		return -UNW_ENOINFO;
-	table.start_ip = (unw_word_t)found.dlfo_map_start;
-	table.end_ip = (unw_word_t)found.dlfo_map_end;
-	table.u.rti.segbase = start;
-	table.u.rti.table_data = start + 12;
-	table.u.rti.table_len = (unw_word_t)length * 8 / sizeof(unw_word_t);
+	table.start_ip = (unw_word_t)module.dlfo_map_start;
+	table.end_ip = (unw_word_t)module.dlfo_map_end;
+	table.u.rti.segbase = (unw_word_t)module.dlfo_eh_frame;
+	table.u.rti.table_data = table.u.rti.segbase + TDT__CFI_HEAD;
+	table.u.rti.table_len = (unw_word_t)entries * 8 / sizeof(unw_word_t);
 	return UNW_OBJ(dwarf_search_unwind_table)(space, ip, &table, info, need_unwind_info, data);
 }
 

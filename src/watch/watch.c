@@ -18,6 +18,7 @@
 #include "base/options.h"
 #include "base/result.h"
 #include "base/service.h"
+#include "base/text.h"
 #include "capture/counted.h"
 #include "host/start.h"
 
@@ -248,27 +249,19 @@ void tdt__watch_forked(void)
 
 int64_t tdt__watch_parse(const char *text)
 {
-	static const struct {
-		const char *name;
-		int64_t ns;
-	} units[] = {
-		{ "", 1000000 }, { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 }
-	};
-	int64_t value = 0;
+	static const struct tdt__unit units[] = { { "", 1000000 },   { "ns", 1 },
+						  { "us", 1000 },    { "ms", 1000000 },
+						  { "s", 1000000000 }, { NULL, 0 } };
+	uint64_t value = 0;
 
-	if (text == NULL || *text < '0' || *text > '9')
-		return text != NULL && *text == '\0' ? 0 : -1;
-	for (; *text >= '0' && *text <= '9'; text++)
-		if (__builtin_mul_overflow(value, 10, &value) ||
-		    __builtin_add_overflow(value, *text - '0', &value))
-			return -1;
-	for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-		if (strcmp(text, units[i].name) == 0)
-			return __builtin_mul_overflow(value, units[i].ns, &value) ? -1 : value;
-	return -1;
+	if (text == NULL)
+		return -1;
+	return *text == '\0' || (tdt__text_number(text, units, &value) && value <= INT64_MAX)
+		       ? (int64_t)value
+		       : -1;
 }
 
-static void watch_by_environment(void)
+void tdt__watch_by_environment(void)
 {
 	int64_t ns = tdt__watch_parse(secure_getenv("TDT_WATCH"));
 	int saved = errno;
@@ -278,11 +271,4 @@ static void watch_by_environment(void)
 		watch(WATCHER_PROGRAM, ns, 0);
 	pthread_mutex_unlock(&tdt__watch_lock);
 	errno = saved;
-}
-
-void tdt__watch_by_environment(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, watch_by_environment);
 }

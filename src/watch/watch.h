@@ -92,7 +92,7 @@ bool tdt__watch_stock_spares(void);
  */
 int tdt__watch_outside(int64_t interval_ns, uint64_t *in_force);
 
-/* Start the watch if the environment requests it, once in a process. */
+/* Start the watch if the environment requests it. */
 void tdt__watch_by_environment(void);
 
 /*

@@ -21,6 +21,16 @@
 #include "unwind/registers.h"
 #include "unwind/unwinder.h"
 
+#ifdef __aarch64__
+#define UNWIND_PC UNW_AARCH64_PC
+#define UNWIND_SP UNW_AARCH64_SP
+#define UNWIND_FP UNW_AARCH64_X29
+#else
+#define UNWIND_PC UNW_X86_64_RIP
+#define UNWIND_SP UNW_X86_64_RSP
+#define UNWIND_FP UNW_X86_64_RBP
+#endif
+
 /* A word at any address: unwind information does not align its words. */
 struct word {
 	unw_word_t value;
@@ -50,13 +60,13 @@ static int access_reg(unw_addr_space_t space, unw_regnum_t number, unw_word_t *v
 	if (write)
 		return -UNW_EREADONLYREG;
 	switch (number) {
-	case TDT__UNW_PC:
+	case UNWIND_PC:
 		*value = walk->from.pc;
 		return 0;
-	case TDT__UNW_SP:
+	case UNWIND_SP:
 		*value = walk->from.sp;
 		return 0;
-	case TDT__UNW_FP:
+	case UNWIND_FP:
 		*value = walk->from.fp;
 		return 0;
 	default:
@@ -225,16 +235,16 @@ static enum tdt__walked step_cursor(struct tdt__walk_step *walk, struct tdt__fra
 	more = unw_step(&walk->cursor);
 	if (more < 0) /* the step needs an unknown register, or a word out of bounds */
 		return cut(walk, more == -UNW_EBADREG ? TDT_CUT_UNSUPPORTED : TDT_CUT_CORRUPT);
-	if (unw_get_reg(&walk->cursor, UNW_REG_SP, &sp) < 0 || sp <= at->sp)
+	if (unw_get_reg(&walk->cursor, UNWIND_SP, &sp) < 0 || sp <= at->sp)
 		return cut(walk, more == 0 ? TDT_CUT_STACK : TDT_CUT_CORRUPT);
 	if (sp > walk->top && !tdt__is_top(sp, walk->top))
 		return cut(walk, TDT_CUT_CORRUPT);
 	frame->cfa = sp;
 	if (tdt__is_top(sp, walk->top))
 		return TDT__WALK_TOP;
-	if (more == 0 || unw_get_reg(&walk->cursor, UNW_REG_IP, &pc) < 0)
+	if (more == 0 || unw_get_reg(&walk->cursor, UNWIND_PC, &pc) < 0)
 		return cut(walk, TDT_CUT_STACK);
-	if (unw_get_reg(&walk->cursor, TDT__UNW_FP, &fp) < 0)
+	if (unw_get_reg(&walk->cursor, UNWIND_FP, &fp) < 0)
 		fp = 0;
 	*at = (struct tdt__registers){ .pc = pc, .sp = sp, .fp = fp };
 	return TDT__WALK_FRAME;

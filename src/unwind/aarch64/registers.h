@@ -21,11 +21,6 @@ enum { TDT__CFI_FP = 29, TDT__CFI_PC = 30, TDT__CFI_SP = 31, TDT__CFI_REGISTERS 
 /* x19 to x30: a function says where it saved them, or does not change them. */
 #define TDT__CFI_CALLEE_SAVED (0xfffu << 19)
 
-/* By those of libunwind. */
-#define TDT__UNW_PC UNW_AARCH64_PC
-#define TDT__UNW_SP UNW_AARCH64_SP
-#define TDT__UNW_FP UNW_AARCH64_X29
-
 /*
  * The frame record, where x29 points to, lies anywhere in a frame.  So it is the mark, and the
  * frame's CFA is above it.

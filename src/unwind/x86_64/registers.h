@@ -18,11 +18,6 @@ enum { TDT__CFI_FP = 6, TDT__CFI_SP = 7, TDT__CFI_PC = 16, TDT__CFI_REGISTERS = 
 /* rbx, rbp, and r12 to r15: a function says where it saved them, or does not change them. */
 #define TDT__CFI_CALLEE_SAVED (1u << 3 | 1u << TDT__CFI_FP | 0xfu << 12)
 
-/* By those of libunwind. */
-#define TDT__UNW_PC UNW_X86_64_RIP
-#define TDT__UNW_SP UNW_X86_64_RSP
-#define TDT__UNW_FP UNW_X86_64_RBP
-
 #define TDT__OWN_CFA() ((uintptr_t)__builtin_frame_address(0) + 16)
 #define TDT__OWN_TOP() TDT__OWN_CFA()
 #define TDT__TOP_RECORD 0

@@ -133,14 +133,15 @@ static const struct tdt_snapshot *take(int64_t timeout_ns)
 		of_deadlocks += snapshot->cycles[i]->n_groups;
 	for (size_t i = 0; i < snapshot->n_groups; i++) {
 		const struct tdt_snapshot_group *group = snapshot->groups[i];
+		const struct tdt_snapshot_group *before = snapshot->groups[i > 0 ? i - 1 : 0];
 
 		ck_assert_uint_ge(group->n, 1);
 		ck_assert_int_eq(group->trace == NULL, group->answer == TDT_ANSWER_NONE);
 		tasks += group->n;
 		for (size_t j = 1; j < group->n; j++)
 			ck_assert(group->tasks[j - 1]->state_ns >= group->tasks[j]->state_ns);
-		if (i > of_deadlocks && group[-1].tasks[0]->state == group->tasks[0]->state)
-			ck_assert(group[-1].tasks[0]->state_ns >= group->tasks[0]->state_ns);
+		if (i > of_deadlocks && before->tasks[0]->state == group->tasks[0]->state)
+			ck_assert(before->tasks[0]->state_ns >= group->tasks[0]->state_ns);
 	}
 	ck_assert_uint_eq(tasks, snapshot->tasks);
 	return snapshot;
