@@ -35,7 +35,7 @@ static struct scrape scrape_of(const struct meter *meter, pid_t pid)
 	return scrape;
 }
 
-/* A piece_fn: write the scrape and its waits, if any, for the parent; or why there is none. */
+/* A piece_fn: write the scrape for the parent; or why there is none. */
 static int scrape_one(FILE *out, void *arg, size_t i)
 {
 	const struct meter *meter = arg;
@@ -46,11 +46,7 @@ static int scrape_one(FILE *out, void *arg, size_t i)
 		status = scrape_process(&scrape, out);
 	if (status != EXIT_SUCCESS)
 		return status;
-	if (fwrite(&scrape, sizeof scrape, 1, out) != 1 ||
-	    (scrape.totals.waits != NULL &&
-	     fwrite(scrape.totals.waits, sizeof *scrape.totals.waits, 1, out) != 1))
-		return -errno;
-	return status;
+	return fwrite(&scrape, sizeof scrape, 1, out) == 1 ? status : -errno;
 }
 
 /* The process, after the page was taken over that a child has written.  NULL: there is none. */
@@ -59,16 +55,14 @@ static struct metered_process *take_page(struct meter *meter, const struct work_
 {
 	struct metered_process *process;
 	struct scrape scrape;
-	bool waited = piece->length == sizeof scrape + sizeof(struct metrics_groups);
 
-	if (piece->length != sizeof scrape && !waited)
+	if (piece->length != sizeof scrape)
 		return NULL;
 	memcpy(&scrape, piece->text, sizeof scrape);
 	process = metered_add(&meter->metered, scrape.pid);
 	if (process != NULL) {
-		metered_take(process, &scrape.totals, waited ? piece->text + sizeof scrape : NULL);
+		process->totals = scrape.totals;
 		*page = scrape.page;
-		page->waits = process->totals.waits;
 	}
 	return process;
 }
