@@ -131,20 +131,15 @@ static uint64_t by_place(const char *symbol, uint64_t offset)
 
 /* --- The table ------------------------------------------------------------- */
 
-static uint32_t hash_keyed(uint64_t key, const struct tdt_node *anchor)
-{
-	return (uint32_t)tdt__mix(key, (uintptr_t)anchor);
-}
+#define NODE_KEY offsetof(struct keyed_node, node)
 
 static const struct tdt_node *look_up_node(const struct joined *joined,
 					   const struct tdt_node *anchor, uint64_t key)
 {
-	uint32_t i;
+	const struct keyed_node wanted = { .key = key, .anchor = anchor };
+	uint32_t i = tdt__table_find(&joined->keyed_table, &wanted, NODE_KEY, sizeof wanted);
 
-	TDT__INDEX_EACH (i, &joined->keyed_table.index, hash_keyed(key, anchor))
-		if (joined->keyed[i].key == key && joined->keyed[i].anchor == anchor)
-			return joined->keyed[i].node;
-	return NULL;
+	return i != TDT__INDEX_NONE ? joined->keyed[i].node : NULL;
 }
 
 /* Enter `node` below `anchor`, unless the table has a node with that key there. */
@@ -153,9 +148,7 @@ static int enter_node(struct joined *joined, const struct tdt_node *anchor, uint
 {
 	const struct keyed_node new = { .key = key, .anchor = anchor, .node = node };
 
-	if (look_up_node(joined, anchor, key) != NULL)
-		return 0;
-	return tdt__table_add(&joined->keyed_table, hash_keyed(key, anchor), &new, sizeof new) !=
+	return tdt__table_note(&joined->keyed_table, &new, NODE_KEY, sizeof new) !=
 			       TDT__INDEX_NONE
 		   ? 0
 		   : -ENOMEM;

@@ -68,10 +68,10 @@ struct task_track {
 
 /* A track of slices of the program's own. */
 struct user_track {
-	uint64_t parent;
-	uint32_t name; /* interned */
-	uint32_t open; /* slices */
-	uint64_t uuid;
+	uint64_t parent; /* the key, with the name */
+	uint32_t name;	 /* interned */
+	uint32_t open;	 /* slices */
+	uint64_t uuid;	 /* 0: the trace does not have the track yet */
 };
 
 /* The time before which events of a thread are lost. */
@@ -593,19 +593,20 @@ static void annotate_arguments(struct exporter *exporter, struct tdt__recorded_u
 static struct user_track *user_track(struct exporter *exporter, uint64_t parent, const char *text,
 				     size_t n)
 {
-	uint32_t name = tdt__packets_intern(&exporter->packets, TDT__EVENT_NAMES, text, n), i;
-	uint32_t hash = (uint32_t)tdt__mix(parent, name);
-	struct user_track track = { .parent = parent, .name = name };
+	const struct user_track new = {
+		.parent = parent,
+		.name = tdt__packets_intern(&exporter->packets, TDT__EVENT_NAMES, text, n),
+	};
+	uint32_t i = tdt__table_note(&exporter->user_table, &new,
+				     offsetof(struct user_track, open), sizeof new);
 
-	TDT__INDEX_EACH (i, &exporter->user_table.index, hash)
-		if (exporter->user[i].parent == parent && exporter->user[i].name == name)
-			return &exporter->user[i];
-	track.uuid = export_track(exporter, parent, text, n);
-	i = tdt__table_add(&exporter->user_table, hash, &track, sizeof track);
-	if (i != TDT__INDEX_NONE)
-		return &exporter->user[i];
-	tdt__packets_fail(&exporter->packets);
-	return NULL;
+	if (i == TDT__INDEX_NONE) {
+		tdt__packets_fail(&exporter->packets);
+		return NULL;
+	}
+	if (exporter->user[i].uuid == 0)
+		exporter->user[i].uuid = export_track(exporter, parent, text, n);
+	return &exporter->user[i];
 }
 
 /* An end without a beginning is a mark: the beginning was overwritten. */
