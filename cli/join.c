@@ -318,22 +318,15 @@ static const struct tdt_node *find_node(struct joined *joined, const struct tdt_
 
 /* --- The tree -------------------------------------------------------------- */
 
-/* Make room for the tally of node `id`.  Returns 0 or -ENOMEM. */
-static int make_tally_room(struct joined *joined, size_t id)
+/* Add the tallies of the nodes that have none, before the node with the id `end`. */
+static int add_tallies(struct joined *joined, size_t end)
 {
-	size_t room = joined->room;
-	struct tally *tally;
-
-	while (room <= id)
-		room = room == 0 ? 64 : 2 * room;
-	if (room == joined->room)
-		return 0;
-	tally = reallocarray(joined->tally, room, sizeof(*tally));
-	if (tally == NULL)
-		return -ENOMEM;
-	memset(tally + joined->room, 0, (room - joined->room) * sizeof(*tally));
-	joined->tally = tally;
-	joined->room = room;
+	while (joined->tallies < end) {
+		if (!tdt__array_grow(&joined->tally, joined->tallies, &joined->room,
+				     sizeof(*joined->tally)))
+			return -ENOMEM;
+		joined->tally[joined->tallies++] = (struct tally){ 0 };
+	}
 	return 0;
 }
 
@@ -349,7 +342,7 @@ static int add_node(struct joined *joined, const struct tdt_node **parent,
 	*parent = node;
 	if (tdt_node_id(node) >= JOINED_NODES_MAX)
 		return -E2BIG;
-	err = make_tally_room(joined, tdt_node_id(node));
+	err = add_tallies(joined, tdt_node_id(node) + (size_t)1);
 	return err == 0 ? index_node(joined, node) : err;
 }
 
@@ -436,7 +429,7 @@ int joined_add(struct joined *joined, const struct ustack *stack)
 int joined_init(struct joined *joined, struct tdt_trace *trace)
 {
 	*joined = (struct joined){ .trace = trace };
-	return make_tally_room(joined, tdt_trace_root(trace)->tree->n);
+	return add_tallies(joined, tdt_trace_root(trace)->tree->n);
 }
 
 void joined_fini(struct joined *joined)

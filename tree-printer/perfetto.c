@@ -507,13 +507,6 @@ static void export_count(struct exporter *exporter, const struct tdt__step *step
 
 /* --- What is not in the recording: slices up to the oldest events, and marks --- */
 
-static int by_time(const void *a, const void *b)
-{
-	const struct loss *x = a, *y = b;
-
-	return (x->until > y->until) - (x->until < y->until);
-}
-
 static void begin_loss(struct exporter *exporter, const struct tdt__recorded_ring *ring)
 {
 	struct loss loss = { .until = ring->from };
@@ -539,7 +532,7 @@ static void begin_losses(struct exporter *exporter)
 	}
 	for (size_t i = 0; i < n; i++)
 		begin_loss(exporter, &rings[i]);
-	qsort(exporter->loss, exporter->n_losses, sizeof(*exporter->loss), by_time);
+	tdt__array_sort(exporter->loss, exporter->n_losses, sizeof(*exporter->loss));
 }
 
 static void export_losses(struct exporter *exporter)
