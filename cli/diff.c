@@ -243,14 +243,6 @@ static int take_moment(struct moment *moment, const struct diff_command *command
 	return status;
 }
 
-static void sleep_ns(uint64_t ns)
-{
-	struct timespec left = tdt__timespec(ns);
-
-	while (nanosleep(&left, &left) != 0 && errno == EINTR)
-		;
-}
-
 static int compare_moments(const struct diff_command *command, FILE *out,
 			   const struct moment *before, const struct moment *after)
 {
@@ -277,6 +269,7 @@ static int compare_twice(FILE *out, void *arg)
 	const struct diff_command *command = arg;
 	/* Requests of the first moment might change what is compared. */
 	struct options unasked = command->options;
+	const struct timespec time = tdt__timespec(command->options.after);
 	int status;
 
 	unasked.max_requests = 0;
@@ -284,7 +277,7 @@ static int compare_twice(FILE *out, void *arg)
 
 	if (status != PROGRAM_GOES_ON)
 		return status;
-	sleep_ns(command->options.after);
+	nanosleep(&time, NULL);
 	status = take_moment(&after, command, &command->options);
 	if (status == PROGRAM_GOES_ON) {
 		status = compare_moments(command, out, &before, &after);

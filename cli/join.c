@@ -131,20 +131,15 @@ static uint64_t by_place(const char *symbol, uint64_t offset)
 
 /* --- The table ------------------------------------------------------------- */
 
-static uint32_t hash_keyed(uint64_t key, const struct tdt_node *anchor)
-{
-	return (uint32_t)tdt__mix(key, (uintptr_t)anchor);
-}
+#define NODE_KEY offsetof(struct keyed_node, node)
 
 static const struct tdt_node *look_up_node(const struct joined *joined,
 					   const struct tdt_node *anchor, uint64_t key)
 {
-	uint32_t i;
+	const struct keyed_node wanted = { .key = key, .anchor = anchor };
+	uint32_t i = tdt__table_find(&joined->keyed_table, &wanted, NODE_KEY, sizeof wanted);
 
-	TDT__INDEX_EACH (i, &joined->keyed_table.index, hash_keyed(key, anchor))
-		if (joined->keyed[i].key == key && joined->keyed[i].anchor == anchor)
-			return joined->keyed[i].node;
-	return NULL;
+	return i != TDT__INDEX_NONE ? joined->keyed[i].node : NULL;
 }
 
 /* Enter `node` below `anchor`, unless the table has a node with that key there. */
@@ -153,9 +148,7 @@ static int enter_node(struct joined *joined, const struct tdt_node *anchor, uint
 {
 	const struct keyed_node new = { .key = key, .anchor = anchor, .node = node };
 
-	if (look_up_node(joined, anchor, key) != NULL)
-		return 0;
-	return tdt__table_add(&joined->keyed_table, hash_keyed(key, anchor), &new, sizeof new) !=
+	return tdt__table_note(&joined->keyed_table, &new, NODE_KEY, sizeof new) !=
 			       TDT__INDEX_NONE
 		   ? 0
 		   : -ENOMEM;
@@ -325,22 +318,15 @@ static const struct tdt_node *find_node(struct joined *joined, const struct tdt_
 
 /* --- The tree -------------------------------------------------------------- */
 
-/* Make room for the tally of node `id`.  Returns 0 or -ENOMEM. */
-static int make_tally_room(struct joined *joined, size_t id)
+/* Add the tallies of the nodes that have none, before the node with the id `end`. */
+static int add_tallies(struct joined *joined, size_t end)
 {
-	size_t room = joined->room;
-	struct tally *tally;
-
-	while (room <= id)
-		room = room == 0 ? 64 : 2 * room;
-	if (room == joined->room)
-		return 0;
-	tally = reallocarray(joined->tally, room, sizeof(*tally));
-	if (tally == NULL)
-		return -ENOMEM;
-	memset(tally + joined->room, 0, (room - joined->room) * sizeof(*tally));
-	joined->tally = tally;
-	joined->room = room;
+	while (joined->tallies < end) {
+		if (!tdt__array_grow(&joined->tally, joined->tallies, &joined->room,
+				     sizeof(*joined->tally)))
+			return -ENOMEM;
+		joined->tally[joined->tallies++] = (struct tally){ 0 };
+	}
 	return 0;
 }
 
@@ -356,7 +342,7 @@ static int add_node(struct joined *joined, const struct tdt_node **parent,
 	*parent = node;
 	if (tdt_node_id(node) >= JOINED_NODES_MAX)
 		return -E2BIG;
-	err = make_tally_room(joined, tdt_node_id(node));
+	err = add_tallies(joined, tdt_node_id(node) + (size_t)1);
 	return err == 0 ? index_node(joined, node) : err;
 }
 
@@ -443,7 +429,7 @@ int joined_add(struct joined *joined, const struct ustack *stack)
 int joined_init(struct joined *joined, struct tdt_trace *trace)
 {
 	*joined = (struct joined){ .trace = trace };
-	return make_tally_room(joined, tdt_trace_root(trace)->tree->n);
+	return add_tallies(joined, tdt_trace_root(trace)->tree->n);
 }
 
 void joined_fini(struct joined *joined)

@@ -30,7 +30,7 @@ struct joined {
 	TDT__TABLE(struct keyed_node, keyed, n_keyed);
 	bool indexed;            /* the tree is, which is done for the first stack */
 	struct tally *tally;     /* of each node, by id */
-	size_t room;             /* of `tally` */
+	size_t tallies, room;
 	struct tally all;        /* of all stacks of the task */
 };
 

@@ -4,7 +4,6 @@
 #include "cli/metered.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 
@@ -28,41 +27,21 @@ struct metered_process *metered_add(struct metered *metered, pid_t pid)
 	return process;
 }
 
-void metered_take(struct metered_process *process, const struct scrape_totals *totals,
-		  const void *waits)
-{
-	struct metrics_groups *own = process->totals.waits;
-
-	if (waits == NULL) {
-		free(own);
-		own = NULL;
-	} else if (own == NULL) {
-		own = malloc(sizeof *own);
-	}
-	if (own != NULL)
-		memcpy(own, waits, sizeof *own);
-	process->totals = *totals;
-	process->totals.waits = own;
-}
-
 void metered_forget_others(struct metered *metered)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < metered->n; i++)
-		if (metered->process[i].seen) {
-			metered->process[n] = metered->process[i];
-			metered->process[n++].seen = false;
-		} else {
-			free(metered->process[i].totals.waits);
-		}
+	for (size_t i = 0; i < metered->n; i++) {
+		if (!metered->process[i].seen)
+			continue;
+		metered->process[n] = metered->process[i];
+		metered->process[n++].seen = false;
+	}
 	metered->n = n;
 }
 
 void metered_fini(struct metered *metered)
 {
-	for (size_t i = 0; i < metered->n; i++)
-		free(metered->process[i].totals.waits);
 	free(metered->process);
 	*metered = (struct metered){ 0 };
 }

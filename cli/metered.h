@@ -23,13 +23,6 @@ struct metered_process *metered_find(const struct metered *metered, pid_t pid);
 /* The same, and adds it if it is unknown.  NULL: no memory. */
 struct metered_process *metered_add(struct metered *metered, pid_t pid);
 
-/*
- * Take over totals that a child has found, and copy their waits: a struct metrics_groups; NULL:
- * there are none.  If there is no memory, they are left out.
- */
-void metered_take(struct metered_process *process, const struct scrape_totals *totals,
-		  const void *waits);
-
 /* Forget those that were not seen.  Those that were have to be seen again. */
 void metered_forget_others(struct metered *metered);
 

@@ -35,7 +35,7 @@ static struct scrape scrape_of(const struct meter *meter, pid_t pid)
 	return scrape;
 }
 
-/* A piece_fn: write the scrape and its waits, if any, for the parent; or why there is none. */
+/* A piece_fn: write the scrape for the parent; or why there is none. */
 static int scrape_one(FILE *out, void *arg, size_t i)
 {
 	const struct meter *meter = arg;
@@ -46,11 +46,7 @@ static int scrape_one(FILE *out, void *arg, size_t i)
 		status = scrape_process(&scrape, out);
 	if (status != EXIT_SUCCESS)
 		return status;
-	if (fwrite(&scrape, sizeof scrape, 1, out) != 1 ||
-	    (scrape.totals.waits != NULL &&
-	     fwrite(scrape.totals.waits, sizeof *scrape.totals.waits, 1, out) != 1))
-		return -errno;
-	return status;
+	return fwrite(&scrape, sizeof scrape, 1, out) == 1 ? status : -errno;
 }
 
 /* The process, after the page was taken over that a child has written.  NULL: there is none. */
@@ -59,16 +55,14 @@ static struct metered_process *take_page(struct meter *meter, const struct work_
 {
 	struct metered_process *process;
 	struct scrape scrape;
-	bool waited = piece->length == sizeof scrape + sizeof(struct metrics_groups);
 
-	if (piece->length != sizeof scrape && !waited)
+	if (piece->length != sizeof scrape)
 		return NULL;
 	memcpy(&scrape, piece->text, sizeof scrape);
 	process = metered_add(&meter->metered, scrape.pid);
 	if (process != NULL) {
-		metered_take(process, &scrape.totals, waited ? piece->text + sizeof scrape : NULL);
+		process->totals = scrape.totals;
 		*page = scrape.page;
-		page->waits = process->totals.waits;
 	}
 	return process;
 }
@@ -120,42 +114,34 @@ static int print_pages(FILE *out, struct meter *meter, const struct work_piece *
 	return error;
 }
 
-/* The pages of all processes that use the library. */
-static int print_all_processes(FILE *out, struct meter *meter)
-{
-	size_t n;
-	pid_t *pids = processes_all(meter->options, &n);
-	struct work_piece *piece = NULL;
-	int error;
-
-	meter->pids = pids;
-	meter->quiet = true;
-	if (pids != NULL)
-		piece = processes_do(n, scrape_one, meter, meter->options,
-				     meter->once ? BOUND_SECONDS : TIMEOUT_OF_ALL);
-	error = print_pages(out, meter, piece, n);
-	pieces_free(piece, n);
-	free(pids);
-	return error;
-}
-
-/* A process that cannot be read may come back: only the first of several failures is reported. */
-static int print_target(FILE *out, struct meter *meter)
+/*
+ * Print the page of the target, or the pages of all processes that use the library.  A target that
+ * cannot be read may come back: only the first of several failures is reported.
+ */
+static int print_read(FILE *out, struct meter *meter)
 {
 	static const pid_t target[1];
 	const uint64_t time = timeout_seconds(meter->options, TIMEOUT_OF_SCRAPE) *
 			      (uint64_t)TDT__SECOND;
 	const struct piece_limits limits = { time, time };
-	struct work_piece *piece;
+	size_t n = 1;
+	pid_t *all = meter->all ? processes_all(meter->options, &n) : NULL;
+	struct work_piece *piece = NULL;
 	int error;
 
-	meter->pids = target;
-	piece = pieces_do(1, scrape_one, meter, &limits);
+	meter->pids = meter->all ? all : target;
+	meter->quiet |= meter->all;
+	if (!meter->all)
+		piece = pieces_do(1, scrape_one, meter, &limits);
+	else if (all != NULL)
+		piece = processes_do(n, scrape_one, meter, meter->options,
+				     meter->once ? BOUND_SECONDS : TIMEOUT_OF_ALL);
 	if (piece != NULL && piece->status == -ECANCELED && !meter->quiet)
 		report_reading(piece->why);
 	meter->quiet = piece == NULL || piece->status != EXIT_SUCCESS;
-	error = print_pages(out, meter, piece, 1);
-	pieces_free(piece, 1);
+	error = print_pages(out, meter, piece, n);
+	pieces_free(piece, n);
+	free(all);
 	return error;
 }
 
@@ -168,7 +154,7 @@ static int make_page(void *arg, bool open_metrics, char **text, size_t *length)
 	if (out == NULL)
 		return -ENOMEM;
 	meter->form = open_metrics ? METRICS_OPENMETRICS : METRICS_PROMETHEUS;
-	error = meter->all ? print_all_processes(out, meter) : print_target(out, meter);
+	error = print_read(out, meter);
 	return fclose(out) == 0 ? error : -ENOMEM;
 }
 
@@ -235,7 +221,7 @@ static int print_once(struct meter *meter)
 	meter->once = true;
 	if (meter->all) {
 		outside_bound(meter->options, 0);
-		status = report_output(NULL, print_all_processes(stdout, meter));
+		status = report_output(NULL, print_read(stdout, meter));
 	} else {
 		status = outside_apart(scrape_and_print, meter, meter->options, false);
 	}

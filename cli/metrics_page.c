@@ -208,9 +208,11 @@ static const struct metrics_groups *groups_of(const struct metrics_pages *pages,
 					      const struct metrics_page *page,
 					      const struct metric *metric)
 {
+	if (!page->up || !page->grouped)
+		return NULL;
 	if (metric->type == COUNTER)
-		return shows_durations(pages, page) ? page->waits : NULL;
-	return page->up && page->grouped ? &page->groups : NULL;
+		return shows_durations(pages, page) ? &page->waits : NULL;
+	return &page->groups;
 }
 
 /* All other groups have no label of what is waited for, as no real group has. */
@@ -413,11 +415,11 @@ static int print_json_page(FILE *file, const struct metrics_page *page)
 		json_durations(&json, "poll", &page->polls);
 		json_durations(&json, "wake_to_poll", &page->latencies);
 	}
-	if (page->recorded && page->waits != NULL) {
-		TDT__JSON_LIST(&json, "waits", page->waits->group, page->waits->n,
+	if (page->recorded && page->grouped) {
+		TDT__JSON_LIST(&json, "waits", page->waits.group, page->waits.n,
 			       metrics_wait_members, &json);
-		tdt__json_u64(&json, "other_waits", page->waits->other.n);
-		tdt__json_u64(&json, "other_waits_ns", page->waits->other.ns);
+		tdt__json_u64(&json, "other_waits", page->waits.other.n);
+		tdt__json_u64(&json, "other_waits_ns", page->waits.other.ns);
 	}
 	tdt__json_end(&json, '}');
 	tdt__json_finish(&json);

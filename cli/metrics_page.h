@@ -38,7 +38,7 @@ struct metrics_page {
 	uint64_t deadlocks, unproven; /* rings of tasks */
 	uint64_t orphans;             /* locks that tasks wait for, and whose owners have ended */
 	uint64_t futurelocks; /* and those whose owners do not take them */
-	bool grouped;         /* there are groups: the largest ones first */
+	bool grouped;         /* there are groups, and waits: the largest ones first */
 	struct metrics_groups groups;
 	uint8_t recorded;	      /* there are durations */
 	/*
@@ -47,7 +47,7 @@ struct metrics_page {
 	 */
 	uint64_t recorded_ns;
 	struct tdt__durations polls, latencies;
-	const struct metrics_groups *waits; /* of the same time; NULL: they were not counted */
+	struct metrics_groups waits; /* of the same time */
 };
 
 /* The metrics of one process, or of all that use the library. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* The commands of tdt share this: the options of the target, opening it, and messages. */
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -16,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "cli/processes.h"
 #include "cli/tdt.h"
 #include "reader/core.h"
 #include "symbolize/debugfile.h"
@@ -205,20 +205,20 @@ void read_command_line(enum command_number command, struct options *options, int
 
 #define COMM_MAX 15 /* the bytes of a name in /proc/PID/comm; the kernel cuts longer ones */
 
-static ssize_t read_of_process(const char *pid, const char *name, char *text, size_t size)
+static ssize_t read_of_process(pid_t pid, const char *name, char *text, size_t size)
 {
-	char path[300];
+	char path[64];
 
-	snprintf(path, sizeof path, "/proc/%s/%s", pid, name);
+	snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
 	return tdt__proc_text(AT_FDCWD, path, text, size);
 }
 
 /* Whether the file that the process runs has this name, even if it was deleted. */
-static bool runs_file(const char *pid, const char *name)
+static bool runs_file(pid_t pid, const char *name)
 {
-	char link[300], path[4096] = "", *deleted;
+	char link[64], path[4096] = "", *deleted;
 
-	snprintf(link, sizeof link, "/proc/%s/exe", pid);
+	snprintf(link, sizeof link, "/proc/%d/exe", pid);
 	if (readlink(link, path, sizeof path - 1) <= 0)
 		return false;
 	deleted = strstr(path, " (deleted)");
@@ -232,13 +232,13 @@ static bool runs_file(const char *pid, const char *name)
  * or the kernel calls it so, as it does with a script.  The kernel cuts a name that is longer than
  * COMM_MAX, and the first argument of a script's interpreter is the script.
  */
-static bool runs_under(const char *pid, const char *name)
+static bool runs_under(pid_t pid, const char *name)
 {
 	char arguments[4096], comm[COMM_MAX + 2];
 	ssize_t n = read_of_process(pid, "cmdline", arguments, sizeof arguments);
 	const char *second = arguments + strlen(arguments) + 1;
 
-	if (n <= 0) /* a thread of the kernel, or a zombie */
+	if (n <= 0) /* it has just ended */
 		return false;
 	if (strcmp(tdt__file_name(arguments), name) == 0 || runs_file(pid, name))
 		return true;
@@ -254,21 +254,18 @@ static bool runs_under(const char *pid, const char *name)
 
 static size_t find_by_name(const char *name, pid_t found[NAMESAKES])
 {
-	DIR *directory = opendir("/proc");
-	const struct dirent *entry;
-	size_t n = 0;
+	const struct options any = { .n_targets = 0 };
+	size_t all, n = 0;
+	pid_t *pids = processes_all(&any, &all);
 
-	while (directory != NULL && (entry = readdir(directory)) != NULL) {
-		pid_t pid = (pid_t)atoi(entry->d_name); /* 0: it is none */
-
-		if (pid == 0 || pid == getpid() || !runs_under(entry->d_name, name))
+	for (size_t i = 0; pids != NULL && i < all; i++) {
+		if (!runs_under(pids[i], name))
 			continue;
 		if (n < NAMESAKES)
-			found[n] = pid;
+			found[n] = pids[i];
 		n++;
 	}
-	if (directory != NULL)
-		closedir(directory);
+	free(pids);
 	return n;
 }
 

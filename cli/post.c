@@ -13,22 +13,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-
-/* Split "[::1]:4318" or "localhost:4318" in place.  `*port` stays if there is none. */
-static char *split_authority(char *authority, const char **port)
-{
-	char *colon = strrchr(authority, ':'), *bracket = strchr(authority, ']');
-
-	if (colon != NULL && (bracket == NULL || colon > bracket)) {
-		*colon = '\0';
-		if (colon[1] != '\0')
-			*port = colon + 1;
-	}
-	if (authority[0] != '[' || bracket == NULL)
-		return authority;
-	*bracket = '\0';
-	return authority + 1;
-}
+#include "cli/program.h"
 
 const char *post_place_init(struct post_place *place, const char *url, const char *port,
 			    const char *path)
@@ -37,7 +22,7 @@ const char *post_place_init(struct post_place *place, const char *url, const cha
 	const char *at = url + strlen("http://");
 	size_t length = strcspn(at, "/");
 	char authority[sizeof place->authority];
-	const char *host;
+	const char *host, *given = "";
 	int error;
 
 	for (const char *c = at; *c != '\0'; c++)
@@ -53,7 +38,9 @@ const char *post_place_init(struct post_place *place, const char *url, const cha
 	snprintf(place->authority, sizeof place->authority, "%.*s", (int)length, at);
 	strcpy(authority, place->authority);
 	place->silence = 10;
-	host = split_authority(authority, &port);
+	host = program_split_host(authority, &given);
+	if (given[0] != '\0')
+		port = given;
 	if (!tdt__is_port(port))
 		return "its port is none";
 	error = getaddrinfo(host, port, &hints, &place->addresses);

@@ -18,6 +18,21 @@ bool program_number(const char *text, uint64_t *number)
 	return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0;
 }
 
+char *program_split_host(char *text, const char **port)
+{
+	char *colon = strrchr(text, ':'), *end = text + strlen(text);
+
+	if (colon != NULL && strchr(colon, ']') == NULL) {
+		*colon = '\0';
+		*port = colon + 1;
+		end = colon;
+	}
+	if (text[0] != '[' || end[-1] != ']')
+		return text;
+	end[-1] = '\0';
+	return text + 1;
+}
+
 void bad_usage(const char *what, const char *value)
 {
 	fprintf(stderr, "%s: %s%s\nTry '%s --help'.\n", program_name, what, value, program_name);

@@ -18,6 +18,9 @@ extern const char *program_name; /* each message begins with it: "tdt", unless m
 /* Read a whole decimal number.  False: it is none, or too large. */
 bool program_number(const char *text, uint64_t *number);
 
+/* Split "[::1]:4318" or "localhost:4318" in place.  `*port` stays if there is none. */
+char *program_split_host(char *text, const char **port);
+
 /* Report wrong usage: `what`, and `value` behind it; and exit with EXIT_BAD_USAGE. */
 _Noreturn void bad_usage(const char *what, const char *value);
 

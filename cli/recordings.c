@@ -15,6 +15,7 @@
 
 #include <tdt/layout/recording.h>
 
+#include "base/array.h"
 #include "base/regular_file.h"
 #include "base/text.h"
 #include "recording/copy.h"
@@ -66,9 +67,10 @@ static bool read_header(const char *path, struct tdt_recording *header, uid_t *o
 /* Look at one file of the directory.  Returns 0 or -ENOMEM. */
 static int add_file(struct recording_files *files, const char *dir, const char *name)
 {
-	struct recording_file file = { 0 }, *more;
+	struct recording_file file = { 0 };
 	struct tdt_recording header;
 	uint64_t start;
+	bool enough;
 	int end = 0;
 
 	if (sscanf(name, "tdt-%" SCNu32 "-%" SCNu64 ".rec%n", &file.pid, &start, &end) != 2 ||
@@ -76,12 +78,10 @@ static int add_file(struct recording_files *files, const char *dir, const char *
 		return 0;
 	if (asprintf(&file.path, "%s/%s", dir, name) < 0)
 		return -ENOMEM;
-	more = realloc(files->file, (files->n + 1) * sizeof(*more));
-	if (more != NULL)
-		files->file = more;
-	if (more == NULL || !read_header(file.path, &header, &file.owner)) {
+	enough = tdt__array_grow(&files->file, files->n, &files->room, sizeof file);
+	if (!enough || !read_header(file.path, &header, &file.owner)) {
 		free(file.path);
-		return more == NULL ? -ENOMEM : 0;
+		return enough ? 0 : -ENOMEM;
 	}
 	memcpy(file.program, header.program, sizeof(file.program) - 1);
 	file.started = header.start_real;

@@ -32,7 +32,7 @@ struct recording_file {
 
 struct recording_files {
 	struct recording_file *file; /* the newest one first */
-	size_t n;
+	size_t n, room;
 	/*
 	 * The newest one of a process that has ended otherwise than by exit(), else of one that has
 	 * ended, else the newest one; not a strange one.

@@ -95,19 +95,13 @@ static int add_durations(struct scrape *scrape, const struct tdt__recording *rec
 {
 	struct scrape_totals *totals = &scrape->totals;
 	struct task_groups waits = { .n = 0 };
-	struct tdt__recorded_durations to = { &totals->polls, &totals->latencies, NULL, &waits };
-	int error;
+	const struct tdt__recorded_durations to = {
+		&totals->polls, &totals->latencies,
+		scrape->options->groups ? task_groups_waited : NULL, &waits
+	};
+	int error = tdt__durations_count(recording, span, &to);
 
-	if (scrape->options->groups) {
-		to.waited = task_groups_waited;
-		if (totals->waits == NULL)
-			totals->waits = calloc(1, sizeof *totals->waits);
-		if (totals->waits == NULL)
-			return -ENOMEM;
-	}
-	error = tdt__durations_count(recording, span, &to);
-	if (totals->waits != NULL)
-		task_groups_add_to(totals->waits, &waits);
+	task_groups_add_to(&totals->waits, &waits);
 	task_groups_fini(&waits);
 	return error;
 }
@@ -190,10 +184,8 @@ static void begin_totals(struct scrape_totals *totals, const struct outside *out
 	for (size_t i = 0; i < outside->n_found; i++)
 		if (outside->found[i].registry.start < start)
 			start = outside->found[i].registry.start;
-	if (totals->start == start)
-		return;
-	free(totals->waits);
-	*totals = (struct scrape_totals){ .start = start };
+	if (totals->start != start)
+		*totals = (struct scrape_totals){ .start = start };
 }
 
 static int read_registries(struct metrics_page *page, struct task_groups *groups,

@@ -18,8 +18,7 @@ struct scrape_totals {
 	uint8_t recorded; /* there are durations */
 	uint64_t until; /* they are those until then */
 	struct tdt__durations polls, latencies;
-	struct metrics_groups *waits; /* on the heap of the process that has the totals; NULL:
-					 they are not counted */
+	struct metrics_groups waits; /* of the same time; none unless names are wanted */
 };
 
 struct scrape {

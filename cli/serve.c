@@ -21,38 +21,13 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "cli/program.h"
 
 #define MOST_CLIENTS 16
 #define MOST_REQUEST 8192 /* bytes */
 #define HEAD_MAX 512      /* bytes of the head of an answer */
 #define MOST_PROFILES 2   /* that are made at a time */
 #define PROFILE_MAX ((off_t)64 << 20) /* bytes */
-
-struct listen_place {
-	char host[64];
-	const char *port;
-};
-
-/* Read `where`.  False: it is not understood. */
-static bool split_place(const char *where, struct listen_place *place)
-{
-	const char *colon = strrchr(where, ':'), *begin = where, *end = colon;
-
-	place->port = colon != NULL ? colon + 1 : where;
-	if (colon == NULL || colon == where) {
-		strcpy(place->host, "127.0.0.1");
-		return true;
-	}
-	if (where[0] == '[' && colon[-1] == ']') {
-		begin++;
-		end--;
-	}
-	if ((size_t)(end - begin) >= sizeof place->host)
-		return false;
-	memcpy(place->host, begin, (size_t)(end - begin));
-	place->host[end - begin] = '\0';
-	return true;
-}
 
 static int open_listener(const struct addrinfo *address)
 {
@@ -75,11 +50,18 @@ int serve_listen(const char *where)
 	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
 					.ai_socktype = SOCK_STREAM };
 	struct addrinfo *address;
-	struct listen_place place;
+	const char *host, *port = NULL;
+	char text[80];
 	int listener;
 
-	if (!split_place(where, &place) || !tdt__is_port(place.port) ||
-	    getaddrinfo(place.host, place.port, &hints, &address) != 0)
+	if (strlen(where) >= sizeof text)
+		return -EINVAL;
+	host = program_split_host(strcpy(text, where), &port);
+	if (port == NULL)
+		port = host;
+	if (port == host || text[0] == '\0')
+		host = "127.0.0.1";
+	if (!tdt__is_port(port) || getaddrinfo(host, port, &hints, &address) != 0)
 		return -EINVAL;
 	listener = open_listener(address);
 	freeaddrinfo(address);

@@ -11,6 +11,7 @@
 #include "tree-printer/schema.h"
 
 #define GROUPS_TRIED 65536 /* that are counted: more names than that tell nothing */
+#define LABELS offsetof(struct metrics_group, n) /* bytes of a group; zeros follow the texts */
 
 /* What a task waits for: a word; "none": it does not wait. */
 static const char *word_of_wait(const struct tdt_task_info *info)
@@ -35,22 +36,18 @@ static void add_n_and_ns(struct metrics_group *sum, const struct metrics_group *
 static void count_in_group(struct task_groups *groups, const char *task, const char *file,
 			   uint32_t line, const char *wait, uint64_t ns)
 {
-	struct metrics_group group = { .n = 1, .ns = ns };
+	const struct metrics_group one = { .n = 1, .ns = ns };
+	struct metrics_group group = { .n = 0 };
 	char name[sizeof group.name];
-	uint32_t hash, i;
+	uint32_t i;
 
 	tdt__family_name(name, sizeof name, task, file, line, '#');
 	metrics_clean(group.name, sizeof group.name, name);
 	snprintf(group.wait, sizeof group.wait, "%s", wait);
-	hash = tdt__hash_text(group.name);
-	TDT__INDEX_EACH (i, &groups->group_table.index, hash)
-		if (has_labels_of(&groups->group[i], &group)) {
-			add_n_and_ns(&groups->group[i], &group);
-			return;
-		}
-	if (groups->n == GROUPS_TRIED ||
-	    tdt__table_add(&groups->group_table, hash, &group, sizeof group) == TDT__INDEX_NONE)
-		add_n_and_ns(&groups->left, &group);
+	i = groups->n < GROUPS_TRIED
+		? tdt__table_note(&groups->group_table, &group, LABELS, sizeof group)
+		: tdt__table_find(&groups->group_table, &group, LABELS, sizeof group);
+	add_n_and_ns(i != TDT__INDEX_NONE ? &groups->group[i] : &groups->left, &one);
 }
 
 void task_groups_count(struct task_groups *groups, const struct tdt__tasks *tasks)

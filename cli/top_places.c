@@ -75,26 +75,13 @@ static uint64_t key_of_record(const struct tdt_task_info *info)
 	return tdt__hash_bytes(key, file, strlen(file));
 }
 
-static uint32_t place_with_key(const struct top_places *places, uint64_t key)
-{
-	uint32_t i;
-
-	TDT__INDEX_EACH (i, &places->place_table.index, tdt__hash_fold(key))
-		if (places->place[i].key == key)
-			break;
-	return i;
-}
-
 /* The number of the place with that key, found or made.  NO_PLACE: no memory. */
 static uint32_t note_place(struct top_places *places, uint64_t key, const struct tdt_trace *trace,
 			   const struct tdt_task_info *task)
 {
 	const struct spot new = { .key = key, .trace = trace, .task = task };
-	uint32_t i = place_with_key(places, key);
 
-	return i != TDT__INDEX_NONE
-		   ? i
-		   : tdt__table_add(&places->place_table, tdt__hash_fold(key), &new, sizeof new);
+	return tdt__table_note(&places->place_table, &new, sizeof new.key, sizeof new);
 }
 
 /* A watched tree of an earlier poll does not show where the task waits now. */
@@ -366,8 +353,10 @@ const char *top_places_text(const struct top_places *places, size_t group,
 			    const struct tdt_task_info *task)
 {
 	uint32_t number = places->of_group[group][has_older_tree(task)];
+	uint64_t key = key_of_record(task);
 
 	if (number == NO_PLACE)
-		number = place_with_key(places, key_of_record(task));
-	return number != TDT__INDEX_NONE ? places->place[number].text : "";
+		number = tdt__table_find(&places->place_table, &key, sizeof key,
+					 sizeof places->place[0]);
+	return number != NO_PLACE ? places->place[number].text : "";
 }

@@ -52,27 +52,18 @@ void tdt__profile_end(struct tdt__profile *profile)
 
 /* --- What is remembered of each task ------------------------------------------------------ */
 
-/* The slab at the address, found or made; NULL: no memory. */
-static struct tdt__profiled_slab *find_slab(struct tdt__profile *profile, uint64_t address)
-{
-	const struct tdt__profiled_slab new = { .address = address };
-	uint32_t hash = tdt__hash_id(address), i;
-
-	TDT__INDEX_EACH (i, &profile->slab_table.index, hash)
-		if (profile->slab[i].address == address)
-			return &profile->slab[i];
-	i = tdt__table_add(&profile->slab_table, hash, &new, sizeof new);
-	return i != TDT__INDEX_NONE ? &profile->slab[i] : NULL;
-}
-
 /* The memory of the first `n` records of a slab; NULL: no memory. */
 static struct tdt__profiled *tasks_of_slab(struct tdt__profile *profile, uint64_t address, size_t n)
 {
-	struct tdt__profiled_slab *slab = find_slab(profile, address);
+	const struct tdt__profiled_slab new = { .address = address };
+	uint32_t i = tdt__table_note(&profile->slab_table, &new, sizeof new.address, sizeof new);
+	struct tdt__profiled_slab *slab = &profile->slab[i];
 	struct tdt__profiled *grown;
 
-	if (slab == NULL || n <= slab->room)
-		return slab != NULL ? slab->task : NULL;
+	if (i == TDT__INDEX_NONE)
+		return NULL;
+	if (n <= slab->room)
+		return slab->task;
 	n = n > 2 * slab->room ? n : 2 * slab->room;
 	grown = realloc(slab->task, n * sizeof *grown);
 	if (grown == NULL)

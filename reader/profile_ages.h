@@ -31,7 +31,7 @@ unsigned tdt__age_cell(const uint64_t looks[TDT__AGE_BINS], unsigned first);
 
 /* The young trees of one shape, of tasks of one name. */
 struct tdt__young_trees {
-	uint32_t name; /* the numbers that the sum of a profile gives them */
+	uint32_t name; /* the key: the numbers that the sum of a profile gives them */
 	uint32_t tree;
 	uint64_t looks[TDT__AGE_BINS]; /* that saw one of this age */
 	double weight[TDT__AGE_BINS];  /* of these */

@@ -9,6 +9,10 @@
 #include "base/array.h"
 #include "recording/timeline.h"
 
+/* The name, the state and the kind. */
+#define PROFILE_TIME_KEY \
+	(offsetof(struct tdt__profile_time, kind) + sizeof(enum tdt_wait_kind))
+
 struct adding {
 	struct tdt__profile_times *times;
 	struct tdt__profile_sum *sum;
@@ -20,19 +24,18 @@ struct adding {
 static void merge_time(struct adding *adding, const struct tdt__profile_time *time)
 {
 	struct tdt__profile_times *times = adding->times;
-	uint32_t hash = (uint32_t)tdt__mix(time->name, (uint64_t)time->state << 8 | time->kind), i;
+	const struct tdt__profile_time none = {
+		.name = time->name, .state = time->state, .kind = time->kind
+	};
+	uint32_t i = tdt__table_note(&times->time_table, &none,
+				     PROFILE_TIME_KEY, sizeof none);
 
-	TDT__INDEX_EACH (i, &times->time_table.index, hash)
-		if (times->time[i].name == time->name && times->time[i].state == time->state &&
-		    times->time[i].kind == time->kind)
-			break;
-	if (i != TDT__INDEX_NONE) {
-		times->time[i].ns += time->ns;
-		times->time[i].n++;
-	} else if (tdt__table_add(&times->time_table, hash, time, sizeof *time) ==
-		   TDT__INDEX_NONE) {
+	if (i == TDT__INDEX_NONE) {
 		adding->failed = true;
+		return;
 	}
+	times->time[i].ns += time->ns;
+	times->time[i].n++;
 }
 
 static void add_phase(struct adding *adding, uint32_t task,
@@ -40,7 +43,7 @@ static void add_phase(struct adding *adding, uint32_t task,
 {
 	const struct tdt__recording *recording = adding->timeline.recording;
 	const struct tdt__recorded_task *of = &recording->task[task];
-	struct tdt__profile_time time = { .state = TDT__PROFILE_WAITING, .n = 1 };
+	struct tdt__profile_time time = { .state = TDT__PROFILE_WAITING };
 	uint64_t since = was->since > adding->from ? was->since : adding->from;
 	uint64_t end = was->until < adding->until ? was->until : adding->until;
 	struct tdt__recorded_waits waits;

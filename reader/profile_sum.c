@@ -33,35 +33,24 @@ void tdt__profile_sum_fini(struct tdt__profile_sum *sum)
 	*sum = (struct tdt__profile_sum){ 0 };
 }
 
-/* Add an entry of `size` bytes.  Returns its number, or TDT__PROFILE_NONE. */
-static uint32_t add_entry(struct tdt__table *table, uint32_t hash, const void *entry, size_t size)
+/* The number of the entry that begins with the key, found or made; or TDT__PROFILE_NONE. */
+static uint32_t note_entry(struct tdt__table *table, const void *entry, size_t key_size,
+			   size_t size)
 {
-	return table->n < TDT__PROFILE_MOST ? tdt__table_add(table, hash, entry, size)
-					    : TDT__PROFILE_NONE;
+	return table->n < TDT__PROFILE_MOST ? tdt__table_note(table, entry, key_size, size)
+					    : tdt__table_find(table, entry, key_size, size);
 }
 
 /* --- Names -------------------------------------------------------------------------------- */
 
-static uint32_t number_of_name(struct tdt__profile_sum *sum, const char *text)
-{
-	size_t n = strnlen(text, TDT__PROFILE_NAME_MAX - 1);
-	char name[TDT__PROFILE_NAME_MAX] = "";
-	uint32_t hash = tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, text, n)), i;
-
-	TDT__INDEX_EACH (i, &sum->name_table.index, hash)
-		if (strncmp(sum->name[i], text, TDT__PROFILE_NAME_MAX - 1) == 0)
-			return i;
-	memcpy(name, text, n);
-	return add_entry(&sum->name_table, hash, name, sizeof name);
-}
-
 uint32_t tdt__profile_name(struct tdt__profile_sum *sum, const char *name, const char *file,
 			   uint32_t line)
 {
-	char text[TDT__PROFILE_NAME_MAX];
+	char text[TDT__PROFILE_NAME_MAX] = "";
 
 	tdt__family_name(text, sizeof text, name, file, line, '*');
-	return number_of_name(sum, text);
+	memset(text + strlen(text), 0, sizeof text - strlen(text));
+	return note_entry(&sum->name_table, text, sizeof text, sizeof text);
 }
 
 const char *tdt__profile_name_of(const struct tdt__profile_sum *sum, uint32_t name)
@@ -81,25 +70,15 @@ uint32_t tdt__profile_tree(struct tdt__profile_sum *sum, const struct tdt__stack
 	return sum->trees.group[tree].trace != NULL ? tree : TDT__PROFILE_NONE;
 }
 
-static bool is_group(const struct tdt__profile_group *a, const struct tdt__profile_group *b)
-{
-	return a->state == b->state && a->kind == b->kind && a->name == b->name &&
-	       a->tree == b->tree;
-}
-
 uint32_t tdt__profile_group(struct tdt__profile_sum *sum, enum tdt__profile_state state,
 			    enum tdt_wait_kind kind, uint32_t name, uint32_t tree)
 {
 	const struct tdt__profile_group group = {
 		.state = state, .kind = kind, .name = name, .tree = tree
 	};
-	uint64_t alike = (uint64_t)state << 8 | (uint64_t)kind;
-	uint32_t hash = (uint32_t)tdt__mix(tdt__mix(alike, name), tree), i;
 
-	TDT__INDEX_EACH (i, &sum->group_table.index, hash)
-		if (is_group(&sum->group[i], &group))
-			return i;
-	return add_entry(&sum->group_table, hash, &group, sizeof group);
+	return note_entry(&sum->group_table, &group,
+			  offsetof(struct tdt__profile_group, fresh), sizeof group);
 }
 
 /* --- Looks -------------------------------------------------------------------------------- */
@@ -109,39 +88,20 @@ static struct tdt__profile_stratum *find_stratum(struct tdt__profile_sum *sum, u
 						 enum tdt_wait_kind kind)
 {
 	const struct tdt__profile_stratum stratum = { .name = name, .kind = kind };
-	uint32_t hash = (uint32_t)tdt__mix(name, (uint64_t)kind), i;
+	uint32_t i = note_entry(&sum->stratum_table, &stratum,
+				offsetof(struct tdt__profile_stratum, fresh_looks),
+				sizeof stratum);
 
-	TDT__INDEX_EACH (i, &sum->stratum_table.index, hash)
-		if (sum->stratum[i].name == name && sum->stratum[i].kind == kind)
-			return &sum->stratum[i];
-	i = add_entry(&sum->stratum_table, hash, &stratum, sizeof stratum);
 	return i != TDT__PROFILE_NONE ? &sum->stratum[i] : NULL;
 }
 
-static struct tdt__young_trees *find_young(const struct tdt__profile_sum *sum, uint32_t name,
-					   uint32_t tree, uint32_t hash)
-{
-	uint32_t i;
-
-	TDT__INDEX_EACH (i, &sum->young_table.index, hash)
-		if (sum->young[i].name == name && sum->young[i].tree == tree)
-			return &sum->young[i];
-	return NULL;
-}
-
-static uint32_t hash_young(uint32_t name, uint32_t tree)
-{
-	return (uint32_t)tdt__mix(tdt__mix(TDT__HASH_START, name), tree);
-}
+#define YOUNG_KEY offsetof(struct tdt__young_trees, looks)
 
 uint32_t tdt__profile_young(struct tdt__profile_sum *sum, uint32_t name, uint32_t tree)
 {
-	uint32_t hash = hash_young(name, tree);
-	const struct tdt__young_trees *found = find_young(sum, name, tree, hash);
-	const struct tdt__young_trees new = { .name = name, .tree = tree };
+	const struct tdt__young_trees young = { .name = name, .tree = tree };
 
-	return found != NULL ? (uint32_t)(found - sum->young)
-			     : add_entry(&sum->young_table, hash, &new, sizeof new);
+	return note_entry(&sum->young_table, &young, YOUNG_KEY, sizeof young);
 }
 
 void tdt__profile_add(struct tdt__profile_sum *sum, uint32_t number, double ns)
@@ -198,14 +158,14 @@ void tdt__profile_add_stale(struct tdt__profile_sum *sum, uint32_t name, enum td
 static void scale_group(struct tdt__profile_sum *sum, struct tdt__profile_group *group)
 {
 	struct tdt__profile_stratum *stratum = find_stratum(sum, group->name, group->kind);
-	const struct tdt__young_trees *young =
-		find_young(sum, group->name, group->tree, hash_young(group->name, group->tree));
+	const uint32_t key[] = { group->name, group->tree };
+	uint32_t young = tdt__table_find(&sum->young_table, key, YOUNG_KEY, sizeof *sum->young);
 	double scale[TDT__AGE_BINS];
 
-	if (young != NULL)
-		tdt__young_scale(young, scale);
+	if (young != TDT__INDEX_NONE)
+		tdt__young_scale(&sum->young[young], scale);
 	for (unsigned i = 0; i < TDT__AGE_BINS; i++) {
-		if (young != NULL)
+		if (young != TDT__INDEX_NONE)
 			group->fresh->young[i] *= scale[i];
 		stratum->fresh[i] += group->fresh->young[i] + group->fresh->old[i];
 	}

@@ -50,10 +50,12 @@ enum tdt__profile_state {
 
 /* What was found alike: the same state, kind of wait, name of the task, and tree. */
 struct tdt__profile_group {
+	/* The key. */
 	enum tdt__profile_state state;
 	enum tdt_wait_kind kind;
 	uint32_t name; /* its number */
 	uint32_t tree; /* its number in `trees`; TDT__PROFILE_NONE: the place is unknown */
+
 	struct tdt__fresh_waits *fresh; /* NULL: none was found */
 	double weight;                  /* of looks that found no fresh wait */
 	uint64_t looks;                 /* that found a task so */
@@ -68,7 +70,7 @@ struct tdt__fresh_waits {
 
 /* Waiting tasks of one name and kind. */
 struct tdt__profile_stratum {
-	uint32_t name;
+	uint32_t name; /* the key, with the kind */
 	enum tdt_wait_kind kind;
 	uint64_t fresh_looks[TDT__AGE_BINS];
 	double waited[TDT__AGE_BINS]; /* ns, by looks with a fresh tree and stale ones */

@@ -144,33 +144,24 @@ static uint32_t callstack(struct tdt__packets *packets, const uint64_t *pcs, siz
 	return iid;
 }
 
-static uint32_t find_callstack(const struct tdt__packets *packets, uint32_t number)
-{
-	uint32_t i;
-
-	TDT__INDEX_EACH (i, &packets->stack_table.index, number)
-		if (packets->stack[i].number == number)
-			break;
-	return i == TDT__INDEX_NONE ? 0 : packets->stack[i].iid;
-}
-
 uint32_t tdt__packets_stack(struct tdt__packets *packets, const struct tdt__recording *recording,
 			    uint32_t number)
 {
-	uint32_t iid = find_callstack(packets, number);
+	uint32_t known = tdt__table_find(&packets->stack_table, &number, sizeof number,
+					 sizeof packets->stack[0]);
 	struct tdt__interned_stack found = { .number = number };
 	const uint64_t *pcs;
 	enum tdt_cut cut;
 	size_t n;
 
-	if (iid != 0)
-		return iid;
+	if (known != TDT__INDEX_NONE)
+		return packets->stack[known].iid;
 	n = tdt__recording_stack(recording, number, &pcs, &cut);
 	if (n == 0)
 		return 0;
-	iid = callstack(packets, pcs, n);
-	found.iid = iid;
-	if (tdt__table_add(&packets->stack_table, number, &found, sizeof found) == TDT__INDEX_NONE)
+	found.iid = callstack(packets, pcs, n);
+	if (tdt__table_note(&packets->stack_table, &found, sizeof number, sizeof found) ==
+	    TDT__INDEX_NONE)
 		tdt__packets_fail(packets);
-	return iid;
+	return found.iid;
 }

@@ -338,50 +338,21 @@ void tdt__packets_annotate_named(struct tdt__string *annotations, uint32_t name,
 	tdt__string_add(annotations, bytes, (size_t)(at - bytes));
 }
 
-/* Returns where the annotation begins, for tdt__proto_wrap(). */
-static size_t begin_annotation(struct tdt__packets *packets, struct tdt__string *annotations,
-			       const char *name)
+void tdt__packets_annotate(struct tdt__packets *packets, struct tdt__string *annotations,
+			   const char *name, const struct tdt__recorded_argument *value)
 {
 	size_t start = annotations->n;
 
 	tdt__proto_add_uint(
 	    annotations, ANNOTATION_NAME,
 	    tdt__packets_intern(packets, TDT__ANNOTATION_NAMES, name, strlen(name)));
-	return start;
-}
-
-void tdt__packets_annotate(struct tdt__packets *packets, struct tdt__string *annotations,
-			   const char *name, uint64_t value)
-{
-	size_t start = begin_annotation(packets, annotations, name);
-
-	tdt__proto_add_uint(annotations, ANNOTATION_UINT, value);
-	tdt__proto_wrap(annotations, start, EVENT_ANNOTATION);
-}
-
-void tdt__packets_annotate_int(struct tdt__packets *packets, struct tdt__string *annotations,
-			       const char *name, int64_t value)
-{
-	size_t start = begin_annotation(packets, annotations, name);
-
-	tdt__proto_add_uint(annotations, ANNOTATION_INT, (uint64_t)value);
-	tdt__proto_wrap(annotations, start, EVENT_ANNOTATION);
-}
-
-void tdt__packets_annotate_double(struct tdt__packets *packets, struct tdt__string *annotations,
-				  const char *name, double value)
-{
-	size_t start = begin_annotation(packets, annotations, name);
-
-	tdt__proto_add_double(annotations, ANNOTATION_DOUBLE, value);
-	tdt__proto_wrap(annotations, start, EVENT_ANNOTATION);
-}
-
-void tdt__packets_annotate_text(struct tdt__packets *packets, struct tdt__string *annotations,
-				const char *name, const char *text)
-{
-	size_t start = begin_annotation(packets, annotations, name);
-
-	tdt__proto_add_escaped(annotations, ANNOTATION_STRING, text);
+	if (value->type == TDT_USER_INT)
+		tdt__proto_add_uint(annotations, ANNOTATION_INT, (uint64_t)value->i);
+	else if (value->type == TDT_USER_UINT)
+		tdt__proto_add_uint(annotations, ANNOTATION_UINT, value->u);
+	else if (value->type == TDT_USER_DOUBLE)
+		tdt__proto_add_double(annotations, ANNOTATION_DOUBLE, value->d);
+	else
+		tdt__proto_add_escaped(annotations, ANNOTATION_STRING, value->text);
 	tdt__proto_wrap(annotations, start, EVENT_ANNOTATION);
 }

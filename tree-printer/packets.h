@@ -122,15 +122,9 @@ uint32_t tdt__packets_stack(struct tdt__packets *packets, const struct tdt__reco
 /* Add an annotation whose name is interned.  Many events have one. */
 void tdt__packets_annotate_named(struct tdt__string *annotations, uint32_t name, uint64_t value);
 
-/* Add an annotation to those of an event.  `text` may have any bytes. */
+/* Add an annotation to those of an event.  A text may have any bytes. */
 void tdt__packets_annotate(struct tdt__packets *packets, struct tdt__string *annotations,
-			   const char *name, uint64_t value);
-void tdt__packets_annotate_int(struct tdt__packets *packets, struct tdt__string *annotations,
-			       const char *name, int64_t value);
-void tdt__packets_annotate_double(struct tdt__packets *packets, struct tdt__string *annotations,
-				  const char *name, double value);
-void tdt__packets_annotate_text(struct tdt__packets *packets, struct tdt__string *annotations,
-				const char *name, const char *text);
+			   const char *name, const struct tdt__recorded_argument *value);
 
 /* There was no memory for something. */
 static inline void tdt__packets_fail(struct tdt__packets *packets)

@@ -68,10 +68,10 @@ struct task_track {
 
 /* A track of slices of the program's own. */
 struct user_track {
-	uint64_t parent;
-	uint32_t name; /* interned */
-	uint32_t open; /* slices */
-	uint64_t uuid;
+	uint64_t parent; /* the key, with the name */
+	uint32_t name;	 /* interned */
+	uint32_t open;	 /* slices */
+	uint64_t uuid;	 /* 0: the trace does not have the track yet */
 };
 
 /* The time before which events of a thread are lost. */
@@ -209,25 +209,36 @@ static uint32_t export_task_name(struct exporter *exporter, uint32_t number, con
 	return *name;
 }
 
+static void annotate_number(struct exporter *exporter, const char *name, uint64_t number)
+{
+	tdt__packets_annotate(
+	    &exporter->packets, &exporter->annotations, name,
+	    &(struct tdt__recorded_argument){ .type = TDT_USER_UINT, .u = number });
+}
+
+static void annotate_text(struct exporter *exporter, const char *name, const char *text)
+{
+	tdt__packets_annotate(
+	    &exporter->packets, &exporter->annotations, name,
+	    &(struct tdt__recorded_argument){ .type = TDT_USER_TEXT, .text = text });
+}
+
 /* The annotations of the first event on a task's track: what the task is. */
 static void annotate_identity(struct exporter *exporter, const struct tdt__recorded_task *task)
 {
-	struct tdt__packets *packets = &exporter->packets;
-	struct tdt__string *to = &exporter->annotations;
-
-	tdt__packets_annotate(packets, to, "task", task->id);
+	annotate_number(exporter, "task", task->id);
 	if (task->parent != 0)
-		tdt__packets_annotate(packets, to, "parent", task->parent);
+		annotate_number(exporter, "parent", task->parent);
 	if (task->file[0] != '\0') {
-		tdt__packets_annotate_text(packets, to, "spawned in", task->file);
-		tdt__packets_annotate(packets, to, "line", task->line);
+		annotate_text(exporter, "spawned in", task->file);
+		annotate_number(exporter, "line", task->line);
 	}
 	exporter->text.n = 0;
 	add_function(exporter,
 		     &(struct tdt__recorded_task){ .poll_function = task->poll_function });
 	tdt__string_add(&exporter->text, "", 1);
 	if (!exporter->text.failed && strcmp(exporter->text.bytes, "task") != 0)
-		tdt__packets_annotate_text(packets, to, "poll function", exporter->text.bytes);
+		annotate_text(exporter, "poll function", exporter->text.bytes);
 }
 
 /* If the track is new, the annotations of the next event say what the task is. */
@@ -263,11 +274,6 @@ static void export_put(struct exporter *exporter, uint64_t ns, enum tdt__packet_
 static void export_mark(struct exporter *exporter, uint64_t ns, uint64_t track, const char *name)
 {
 	export_put(exporter, ns, TDT__PACKET_INSTANT, track, event_name(exporter, name));
-}
-
-static void export_annotate(struct exporter *exporter, const char *name, uint64_t value)
-{
-	tdt__packets_annotate(&exporter->packets, &exporter->annotations, name, value);
 }
 
 static void export_cpu(struct exporter *exporter, const struct tdt_event *event)
@@ -501,13 +507,6 @@ static void export_count(struct exporter *exporter, const struct tdt__step *step
 
 /* --- What is not in the recording: slices up to the oldest events, and marks --- */
 
-static int by_time(const void *a, const void *b)
-{
-	const struct loss *x = a, *y = b;
-
-	return (x->until > y->until) - (x->until < y->until);
-}
-
 static void begin_loss(struct exporter *exporter, const struct tdt__recorded_ring *ring)
 {
 	struct loss loss = { .until = ring->from };
@@ -533,7 +532,7 @@ static void begin_losses(struct exporter *exporter)
 	}
 	for (size_t i = 0; i < n; i++)
 		begin_loss(exporter, &rings[i]);
-	qsort(exporter->loss, exporter->n_losses, sizeof(*exporter->loss), by_time);
+	tdt__array_sort(exporter->loss, exporter->n_losses, sizeof(*exporter->loss));
 }
 
 static void export_losses(struct exporter *exporter)
@@ -543,13 +542,13 @@ static void export_losses(struct exporter *exporter)
 	uint32_t stacks = tdt__recording_stacks_lost(exporter->recording);
 
 	if (header->missed != 0) {
-		export_annotate(exporter, "events", header->missed);
-		export_annotate(exporter, "polls", header->missed_polls);
+		annotate_number(exporter, "events", header->missed);
+		annotate_number(exporter, "polls", header->missed_polls);
 		export_mark(exporter, from, exporter->process,
 			    "events were not recorded: there was no ring for their thread");
 	}
 	if (stacks != 0) {
-		export_annotate(exporter, "stacks", stacks);
+		annotate_number(exporter, "stacks", stacks);
 		export_mark(exporter, from, exporter->process,
 			    "stacks were not recorded: their table was full, or no capture "
 			    "was left");
@@ -574,21 +573,12 @@ static void export_losses_until(struct exporter *exporter, uint64_t ns)
 static void annotate_arguments(struct exporter *exporter, struct tdt__recorded_user *user,
 			       bool ends)
 {
-	struct tdt__packets *packets = &exporter->packets;
-	struct tdt__string *to = &exporter->annotations;
 	struct tdt__recorded_argument argument;
 	char name[32];
 
 	for (unsigned i = 1; tdt__recorded_user_next(user, &argument); i++) {
 		snprintf(name, sizeof(name), ends ? "argument %u of the end" : "argument %u", i);
-		if (argument.type == TDT_USER_INT)
-			tdt__packets_annotate_int(packets, to, name, argument.i);
-		else if (argument.type == TDT_USER_UINT)
-			tdt__packets_annotate(packets, to, name, argument.u);
-		else if (argument.type == TDT_USER_DOUBLE)
-			tdt__packets_annotate_double(packets, to, name, argument.d);
-		else
-			tdt__packets_annotate_text(packets, to, name, argument.text);
+		tdt__packets_annotate(&exporter->packets, &exporter->annotations, name, &argument);
 	}
 }
 
@@ -596,19 +586,20 @@ static void annotate_arguments(struct exporter *exporter, struct tdt__recorded_u
 static struct user_track *user_track(struct exporter *exporter, uint64_t parent, const char *text,
 				     size_t n)
 {
-	uint32_t name = tdt__packets_intern(&exporter->packets, TDT__EVENT_NAMES, text, n), i;
-	uint32_t hash = (uint32_t)tdt__mix(parent, name);
-	struct user_track track = { .parent = parent, .name = name };
+	const struct user_track new = {
+		.parent = parent,
+		.name = tdt__packets_intern(&exporter->packets, TDT__EVENT_NAMES, text, n),
+	};
+	uint32_t i = tdt__table_note(&exporter->user_table, &new,
+				     offsetof(struct user_track, open), sizeof new);
 
-	TDT__INDEX_EACH (i, &exporter->user_table.index, hash)
-		if (exporter->user[i].parent == parent && exporter->user[i].name == name)
-			return &exporter->user[i];
-	track.uuid = export_track(exporter, parent, text, n);
-	i = tdt__table_add(&exporter->user_table, hash, &track, sizeof track);
-	if (i != TDT__INDEX_NONE)
-		return &exporter->user[i];
-	tdt__packets_fail(&exporter->packets);
-	return NULL;
+	if (i == TDT__INDEX_NONE) {
+		tdt__packets_fail(&exporter->packets);
+		return NULL;
+	}
+	if (exporter->user[i].uuid == 0)
+		exporter->user[i].uuid = export_track(exporter, parent, text, n);
+	return &exporter->user[i];
 }
 
 /* An end without a beginning is a mark: the beginning was overwritten. */
@@ -721,8 +712,7 @@ static void put_poll_end(struct exporter *exporter, const struct tdt__step *step
 {
 	export_cpu(exporter, &step->item.event);
 	if ((step->item.event.detail & 3) == TDT_PANICKED)
-		tdt__packets_annotate_text(&exporter->packets, &exporter->annotations, "result",
-					   "panicked");
+		annotate_text(exporter, "result", "panicked");
 	export_put(exporter, step->item.ns, TDT__PACKET_END,
 		   export_thread(exporter, step->item.thread), 0);
 }
@@ -746,7 +736,7 @@ static void put_end(struct exporter *exporter, const struct tdt__step *step)
 	bool aborted = (event->detail & TDT_EVENT_END_ABORTED) != 0;
 
 	if (aborted)
-		export_annotate(exporter, "by task", event->a | (uint64_t)event->b << 32);
+		annotate_number(exporter, "by task", event->a | (uint64_t)event->b << 32);
 	export_mark(exporter, step->item.ns, export_task(exporter, step->task),
 		    outcome == TDT_PANICKED  ? "panicked"
 		    : aborted		     ? "aborted"
@@ -785,7 +775,7 @@ static void put_remark(struct exporter *exporter, const struct tdt__recorded_ite
 
 	if (task == TDT__RECORDED_NONE)
 		return;
-	export_annotate(exporter, "ns", item->event.c);
+	annotate_number(exporter, "ns", item->event.c);
 	export_mark(exporter, item->ns, export_task(exporter, task), words);
 }
 

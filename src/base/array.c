@@ -68,6 +68,40 @@ uint32_t tdt__table_add(struct tdt__table *table, uint32_t hash, const void *ent
 	return (uint32_t)table->n++;
 }
 
+/* Most keys are a few numbers. */
+static uint32_t hash_of_key(const void *key, size_t size)
+{
+	uint64_t hash = TDT__HASH_START;
+	uint32_t word;
+	size_t at = 0;
+
+	for (; size - at >= sizeof word; at += sizeof word) {
+		memcpy(&word, (const char *)key + at, sizeof word);
+		hash = tdt__mix(hash, word);
+	}
+	return tdt__hash_fold(tdt__hash_bytes(hash, (const char *)key + at, size - at));
+}
+
+uint32_t tdt__table_find(const struct tdt__table *table, const void *key, size_t key_size,
+			 size_t size)
+{
+	uint32_t i;
+
+	TDT__INDEX_EACH (i, &table->index, hash_of_key(key, key_size))
+		if (memcmp((const char *)table->entry + i * size, key, key_size) == 0)
+			break;
+	return i;
+}
+
+uint32_t tdt__table_note(struct tdt__table *table, const void *entry, size_t key_size, size_t size)
+{
+	uint32_t i = tdt__table_find(table, entry, key_size, size);
+
+	return i != TDT__INDEX_NONE
+		   ? i
+		   : tdt__table_add(table, hash_of_key(entry, key_size), entry, size);
+}
+
 void tdt__table_fini(struct tdt__table *table)
 {
 	free(table->entry);

@@ -49,4 +49,16 @@ struct tdt__table {
  * TDT__INDEX_NONE: there is no memory, and the table is as it was.
  */
 uint32_t tdt__table_add(struct tdt__table *table, uint32_t hash, const void *entry, size_t size);
+
+/*
+ * In a table whose entries of `size` bytes begin with their keys, which are `key_size` bytes
+ * without padding, and of which no two are the same: the number of the entry with that key.
+ * TDT__INDEX_NONE: there is none.
+ */
+uint32_t tdt__table_find(const struct tdt__table *table, const void *key, size_t key_size,
+			 size_t size);
+
+/* The same, and add a copy of the entry that begins with the key, if there is none. */
+uint32_t tdt__table_note(struct tdt__table *table, const void *entry, size_t key_size, size_t size);
+
 void tdt__table_fini(struct tdt__table *table);

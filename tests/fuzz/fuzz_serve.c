@@ -67,14 +67,14 @@ static void take_request(const uint8_t *data, size_t size)
 static void take_place(const uint8_t *data, size_t size)
 {
 	size_t n = size < 100 ? size : 100;
-	struct listen_place place;
+	const char *host, *port = NULL;
 	char where[101];
 
 	memcpy(where, data + size - n, n);
 	where[n] = '\0';
-	if (split_place(where, &place))
-		CLAIM(strlen(place.host) < sizeof place.host &&
-		      (!tdt__is_port(place.port) || atoi(place.port) <= 65535));
+	host = program_split_host(where, &port);
+	CLAIM(strlen(host) <= n);
+	CLAIM(port == NULL || !tdt__is_port(port) || atoi(port) <= 65535);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -40,6 +40,25 @@ TEST(entries_stay_as_they_were)
 		ck_assert_uint_eq(table.entries[i], i);
 }
 
+/* Keys of all lengths, of which the entries are the first bytes. */
+TEST(an_entry_is_noted_once_under_its_key)
+{
+	unsigned char keys[4] = "abc";
+	static TDT__TABLE(unsigned char[4], noted, n) noted;
+
+	for (size_t size = 1; size <= sizeof keys; size++) {
+		keys[size - 1] ^= 0x80;
+		ck_assert_uint_eq(tdt__table_find(&noted.noted_table, keys, size, sizeof keys),
+				  TDT__INDEX_NONE);
+		for (int i = 0; i < 2; i++)
+			ck_assert_uint_eq(
+				tdt__table_note(&noted.noted_table, keys, size, sizeof keys), 0);
+		ck_assert_uint_eq(tdt__table_find(&noted.noted_table, keys, size, sizeof keys), 0);
+		ck_assert_uint_eq(noted.n, 1);
+		tdt__table_fini(&noted.noted_table);
+	}
+}
+
 TEST(entries_in_order_are_found_by_what_they_begin_with)
 {
 	static const struct {

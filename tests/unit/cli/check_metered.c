@@ -61,33 +61,3 @@ TEST(without_memory_none_is_added)
 	NEEDS_FAILING_MEMORY();
 	no_memory_each(add_one, NULL, 1);
 }
-
-TEST(waits_go_with_the_totals_that_they_are_of)
-{
-	const struct scrape_totals totals = { .start = 1 };
-	const struct metrics_groups one = { .other = { .n = 1 } }, two = { .other = { .n = 2 } };
-	struct metered_process *process = metered_add(&metered, 7);
-
-	metered_take(process, &totals, &one);
-	ck_assert_uint_eq(process->totals.waits->other.n, 1);
-	metered_take(process, &totals, &two);
-	ck_assert_uint_eq(process->totals.waits->other.n, 2);
-	metered_take(process, &totals, NULL);
-	ck_assert_ptr_null(process->totals.waits);
-	metered_take(process, &totals, &one);
-	metered_forget_others(&metered); /* it was not seen: the waits are freed */
-}
-
-TEST(without_memory_only_the_waits_are_left_out)
-{
-	const struct scrape_totals totals = { .counts = { .polls = 3 } };
-	const struct metrics_groups one = { .other = { .n = 1 } };
-	struct metered_process *process = metered_add(&metered, 7);
-
-	NEEDS_FAILING_MEMORY();
-	no_memory_begin(0);
-	metered_take(process, &totals, &one);
-	no_memory_end();
-	ck_assert_ptr_null(process->totals.waits);
-	ck_assert_uint_eq(process->totals.counts.polls, 3);
-}

@@ -235,7 +235,8 @@ TEST(waits_are_counters_where_they_only_grow_and_otherwise_gauges)
 	};
 
 	set_durations();
-	page.waits = &waits;
+	page.grouped = true;
+	page.waits = waits;
 	prints_lines_with("tdt_task_wait", WAITS("", "_total", "counter", WAITS_UNIT));
 	pages.form = METRICS_PROMETHEUS;
 	prints_lines_with("tdt_task_wait", WAITS("_total", "_total", "counter", ""));
