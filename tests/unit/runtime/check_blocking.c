@@ -10,6 +10,7 @@
 
 #include "lib/leaf.h"
 #include "lib/no_threads.h"
+#include "lib/options.h"
 #include "lib/request_waiting.h"
 #include "lib/requester.h"
 #include "lib/rt.h"
@@ -211,7 +212,7 @@ TEST(who_awaits_it_waits_for_its_task_which_runs)
 	ck_assert_uint_eq(info->waits[0]->owner, work[0].id);
 	tdt_trace_free(trace);
 	if (!in_valgrind() && !is_emulated()) { /* there threads are not where the kernel says */
-		trace = tdt_backtrace(task);
+		trace = backtrace_timed(task, INT64_C(30000000000));
 		ck_assert_ptr_nonnull(trace);
 		ck_assert_int_eq(tdt_trace_info(trace)->state, TDT_TASK_RUNNING);
 		expect_blocking(trace);
