@@ -63,7 +63,9 @@ static inline const struct tdt_task_info *tdt__group_task(const struct tdt_snaps
 	return room;
 }
 
-/* A copy of it.  If the group's trace has its names, the counts of leaves are those of the trace. */
+/*
+ * A copy of it.  If the group's trace has its names, the counts of leaves are those of the trace.
+ */
 struct tdt_task_info tdt__dump_task(const struct tdt_snapshot_group *group, size_t i);
 
 /* `5 "a"`: the id and the name of a task.  The name is escaped; NULL: the task has none. */

@@ -9,8 +9,8 @@
 #include "tree/waits.h"
 
 /* It is filled in where it lies: a copy of a struct of that size costs more than all of this. */
-void tdt__task_by_record(struct tdt_task_info *info, const struct tdt__task_said *said, uint64_t now,
-			 struct tdt_wait *wait, const struct tdt_wait **list)
+void tdt__task_by_record(struct tdt_task_info *info, const struct tdt__task_said *said,
+			 uint64_t now, struct tdt_wait *wait, const struct tdt_wait **list)
 {
 	const struct tdt_task_record *record = said->record;
 

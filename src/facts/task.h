@@ -24,8 +24,8 @@ struct tdt__task_said {
  * Set `*info` to what the record says of its task as of `now`.  If it waits, `*wait` becomes what
  * for, without a name, and `*list` points to it.
  */
-void tdt__task_by_record(struct tdt_task_info *info, const struct tdt__task_said *said, uint64_t now,
-			 struct tdt_wait *wait, const struct tdt_wait **list);
+void tdt__task_by_record(struct tdt_task_info *info, const struct tdt__task_said *said,
+			 uint64_t now, struct tdt_wait *wait, const struct tdt_wait **list);
 
 /*
  * The function after which a fiber, or a task of tdt_task_new(), is named that has no name itself;

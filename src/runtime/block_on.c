@@ -56,7 +56,7 @@ int tdt_rt_block_on(struct tdt_rt *rt, struct tdt_future fut)
 	if (blocker == NULL)
 		return -ENOMEM;
 	handle = tdt__task_trace(&fut, &attr); /* NULL: it is not traced */
-	tdt__task_init(&blocker->task, rt, fut, handle);
+	tdt__task_init(&blocker->task, rt, &fut, handle);
 	sem_init(&blocker->wake, 0, 0);
 	blocker->task.sleeper = &blocker->wake;
 	tdt__current = (struct tdt__current){ .rt = rt, .driver = rt->driver };

@@ -111,7 +111,7 @@ int tdt_join_set_go(struct tdt_join_set *set, struct tdt_future fut,
 
 	if (member != NULL) {
 		member->set = set;
-		handle = tdt__task_spawn(set->rt, fut, attr, member);
+		handle = tdt__task_spawn(set->rt, &fut, attr, member);
 		error = handle != NULL ? 0 : -errno;
 	}
 	if (error != 0) {

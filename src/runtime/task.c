@@ -171,11 +171,11 @@ void tdt__task_run(struct tdt__task *task)
 
 _Static_assert(sizeof(struct tdt__task) <= TDT_HANDLE_ROOM, "a task lies beside its record");
 
-void tdt__task_init(struct tdt__task *task, struct tdt_rt *rt, struct tdt_future fut,
+void tdt__task_init(struct tdt__task *task, struct tdt_rt *rt, const struct tdt_future *fut,
 		    struct tdt_handle *handle)
 {
 	*task = (struct tdt__task){
-		.waker = { &waker_vtable }, .future = fut, .handle = handle, .rt = rt
+		.waker = { &waker_vtable }, .future = *fut, .handle = handle, .rt = rt
 	};
 	atomic_init(&task->refs, 1);
 	atomic_init(&task->state, TDT__SCHEDULED);
@@ -183,17 +183,17 @@ void tdt__task_init(struct tdt__task *task, struct tdt_rt *rt, struct tdt_future
 
 struct tdt_handle *tdt__task_trace(struct tdt_future *fut, const struct tdt_task_attr *attr)
 {
-	struct tdt_traced traced = { *fut, tdt_future_handle(fut) };
+	struct tdt_handle *handle = tdt_future_handle(fut);
+	struct tdt_traced traced;
 
-	if (traced.handle != NULL)
-		tdt_handle_ref(traced.handle);
-	else
-		traced = tdt_traced_with(*fut, attr);
+	if (handle != NULL)
+		return tdt_handle_ref(handle);
+	traced = tdt_traced_with(*fut, attr);
 	*fut = traced.future;
 	return traced.handle;
 }
 
-struct tdt_handle *tdt__task_spawn(struct tdt_rt *rt, struct tdt_future fut,
+struct tdt_handle *tdt__task_spawn(struct tdt_rt *rt, struct tdt_future *fut,
 				   const struct tdt_task_attr *attr, struct tdt__set_member *member)
 {
 	struct tdt_handle *handle;
@@ -207,9 +207,9 @@ struct tdt_handle *tdt__task_spawn(struct tdt_rt *rt, struct tdt_future fut,
 	 */
 	if (!tdt__rt_is_here(rt) || atomic_load_explicit(&rt->closing, memory_order_relaxed))
 		return tdt__nothing(-ESHUTDOWN);
-	if (fut.drop == NULL)
+	if (fut->drop == NULL)
 		return tdt__nothing(-EINVAL);
-	handle = tdt__task_trace(&fut, attr);
+	handle = tdt__task_trace(fut, attr);
 	if (handle == NULL)
 		return NULL;
 	task = tdt_handle_room(handle);
@@ -229,12 +229,12 @@ struct tdt_handle *tdt__task_spawn(struct tdt_rt *rt, struct tdt_future fut,
 struct tdt_handle *tdt_rt_spawn(struct tdt_rt *rt, struct tdt_future fut,
 				const struct tdt_task_attr *attr)
 {
-	return tdt__task_spawn(rt, fut, attr, NULL);
+	return tdt__task_spawn(rt, &fut, attr, NULL);
 }
 
 int tdt_rt_go(struct tdt_rt *rt, struct tdt_future fut, const struct tdt_task_attr *attr)
 {
-	struct tdt_handle *handle = tdt_rt_spawn(rt, fut, attr);
+	struct tdt_handle *handle = tdt__task_spawn(rt, &fut, attr, NULL);
 	int error = handle != NULL ? 0 : -errno;
 
 	if (error != 0)

@@ -72,7 +72,7 @@ struct tdt__task {
 bool tdt__task_has_waker(const struct tdt_waker *waker);
 
 /* A task that is SCHEDULED, and whose one reference is the caller's. */
-void tdt__task_init(struct tdt__task *task, struct tdt_rt *rt, struct tdt_future fut,
+void tdt__task_init(struct tdt__task *task, struct tdt_rt *rt, const struct tdt_future *fut,
 		    struct tdt_handle *handle);
 
 static inline tdt_poll_t tdt__task_poll(struct tdt__task *task)
@@ -124,9 +124,9 @@ struct tdt_handle *tdt__task_trace(struct tdt_future *fut, const struct tdt_task
 
 /*
  * Spawn a task, as tdt_rt_spawn() does, into the set of `member` (may be NULL), which the task then
- * takes over.
+ * takes over.  NULL: `*fut` is as before.
  */
-struct tdt_handle *tdt__task_spawn(struct tdt_rt *rt, struct tdt_future fut,
+struct tdt_handle *tdt__task_spawn(struct tdt_rt *rt, struct tdt_future *fut,
 				   const struct tdt_task_attr *attr,
 				   struct tdt__set_member *member);
 
