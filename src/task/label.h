@@ -55,9 +55,7 @@ static inline void tdt__label_begin(struct tdt__label *label, const struct tdt__
 		pointer = tdt__label_find();
 	if (*pointer != tdt__thread.label)
 		return;
-	label->context.valid = 0;
-	if (TDT__PEEK(task->record.context) != 0)
-		tdt__context_read(task, &task->record, &label->context);
+	tdt__context_copy(task, &label->context);
 	label->poll = poll;
 	label->outer = tdt__thread.poll != NULL ? tdt__thread.label : NULL;
 	tdt__thread.label = label;
