@@ -297,14 +297,25 @@ static void do_request_leaves(int n)
 	request(tdt_join_all(all, LEAVES), n);
 }
 
+static const struct tdt_trace_context context = { .trace_id = { 1 }, .span_id = { 1 } };
+
 static void do_poll(int n)
 {
 	struct tdt_context cx = { &by_hand };
 	struct tdt_traced task = traced((struct tdt_future){ NULL, forever_poll, nothing });
 
+	if (tdt_task_context(task.handle, &context) != 0)
+		die("tdt_task_context");
 	tdt_worker_now(1);
 	for (int i = 0; i < n; i++)
 		tdt_future_poll(&task.future, &cx);
+}
+
+static void do_poll_labelled(int n)
+{
+	if (tdt_context_labels(true) != 0)
+		die("tdt_context_labels");
+	do_poll(n);
 }
 
 static void record(void)
@@ -375,6 +386,7 @@ int main(int argc, char **argv)
 		{ "request", do_request },
 		{ "request-leaves", do_request_leaves },
 		{ "poll", do_poll },
+		{ "poll-labelled", do_poll_labelled },
 		{ "poll-recorded", do_poll_recorded },
 		{ "switch", do_switch },
 		{ "switch-fiber", do_switch_fiber },

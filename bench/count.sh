@@ -31,6 +31,7 @@ one read 40000
 one request 2000
 one request-leaves 500
 one poll 50000
+one poll-labelled 50000
 one poll-recorded 50000
 one switch 50000
 one switch-fiber 50000

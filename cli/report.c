@@ -206,7 +206,7 @@ struct process_info {
 #define INFO_EXIT 8
 #define GET_INFO _IOWR(0xff, 11, struct process_info)
 
-static void note_end(struct report *report)
+static void note_process_end(struct report *report)
 {
 	struct process_info info = { .mask = INFO_EXIT };
 	int code;
@@ -228,7 +228,7 @@ static void look_for_end(struct report *report, bool may_have_ended)
 	struct pollfd end = { .fd = report->process, .events = POLLIN };
 
 	if (report->process >= 0 && poll(&end, 1, may_have_ended ? 1000 : 0) > 0)
-		note_end(report);
+		note_process_end(report);
 }
 
 /*

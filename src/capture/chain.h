@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <tdt/context.h>
+
 #include "host/thread.h"
 
 struct tdt_handle;
@@ -38,6 +40,13 @@ struct tdt__record_poll {
 	bool is_recorded;
 	/* What the thread polled when this poll began. */
 	uint64_t outer_task, outer_since, outer_own;
+};
+
+/* What profilers find of such a poll (task/label.h). */
+struct tdt__label {
+	struct tdt_trace_context context; /* the first field, because the pointer points to it */
+	const struct tdt__poll *poll;	  /* whose label it is */
+	struct tdt__label *outer;	  /* of the poll that this one is inside of; NULL: none */
 };
 
 /* The poll of `task` that is in progress on this thread; NULL: there is none. */

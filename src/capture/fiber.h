@@ -36,6 +36,8 @@ struct tdt_fiber {
 	 */
 	struct tdt__poll *inner;
 	struct tdt__record_poll record; /* of the run, from resume to suspend */
+	struct tdt__label label;	/* the same */
+	bool noted;			/* the run may have one of the two */
 	bool own;            /* the task is the fiber, and not a future that runs on it */
 	bool has_record;     /* nobody has the fiber, and `task` is a free record for the next */
 	_Atomic uint8_t link; /* enum tdt__fiber_link */

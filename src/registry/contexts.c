@@ -9,22 +9,10 @@
 #include "registry/contexts.h"
 
 #include <stdatomic.h>
-#include <string.h>
 
 #include "base/pool.h"
 #include "base/refs.h"
 #include "registry/handle.h"
-
-/* A context as the words that are read and written at once. */
-struct context_words {
-	uint64_t trace[2], span;
-	uint32_t rest;
-} __attribute__((may_alias));
-
-static inline struct context_words *words_of(const struct tdt_registry_context *context)
-{
-	return (struct context_words *)(uintptr_t)&context->context;
-}
 
 _Static_assert(sizeof(struct tdt_trace_context) == 28, "the layout is public");
 _Static_assert(sizeof(struct tdt_registry_context) == 48, "the layout is public");
@@ -53,17 +41,17 @@ static struct tdt_registry_context *take_context(void)
 struct tdt_registry_context *tdt__context_new(const struct tdt_trace_context *from)
 {
 	struct tdt_registry_context *context = take_context();
-	struct context_words words;
+	struct tdt__context_words words;
 
 	if (context == NULL)
 		return NULL;
 	memcpy(&words, from, sizeof *from);
 	TDT__POKE(context->seq, context->seq + 1);
 	atomic_thread_fence(memory_order_release);
-	TDT__POKE(words_of(context)->trace[0], words.trace[0]);
-	TDT__POKE(words_of(context)->trace[1], words.trace[1]);
-	TDT__POKE(words_of(context)->span, words.span);
-	TDT__POKE(words_of(context)->rest, words.rest);
+	TDT__POKE(tdt__words_of(context)->trace[0], words.trace[0]);
+	TDT__POKE(tdt__words_of(context)->trace[1], words.trace[1]);
+	TDT__POKE(tdt__words_of(context)->span, words.span);
+	TDT__POKE(tdt__words_of(context)->rest, words.rest);
 	__atomic_store_n(&context->seq, context->seq + 1, __ATOMIC_RELEASE);
 	TDT__POKE(context->own_refs, 1);
 	return context;
@@ -77,13 +65,7 @@ static void unref_context(struct tdt_registry_context *context)
 		tdt__pool_give(&contexts, (struct tdt__pool_item *)(void *)context);
 }
 
-/* Acquire what is in it.  Pairs with tdt__context_set(). */
-static struct tdt_registry_context *context_of(const struct tdt_handle *task)
-{
-	return (void *)(uintptr_t)__atomic_load_n(&task->record.context, __ATOMIC_ACQUIRE);
-}
-
-/* Release the new one; acquire the old one.  Pairs with itself and with context_of(). */
+/* Release the new one; acquire the old one.  Pairs with itself and with tdt__context_of(). */
 void tdt__context_set(struct tdt_handle *task, struct tdt_registry_context *context)
 {
 	unref_context((void *)(uintptr_t)__atomic_exchange_n(
@@ -107,10 +89,10 @@ void tdt__context_inherit(struct tdt_handle *task, const struct tdt_handle *from
 {
 	struct tdt_registry_context *context;
 
-	while ((context = context_of(from)) != NULL) {
+	while ((context = tdt__context_of(from)) != NULL) {
 		if (!ref_context(context))
 			continue;
-		if (context_of(from) == context)
+		if (tdt__context_of(from) == context)
 			break;
 		unref_context(context); /* another task may have it by now */
 	}
@@ -121,27 +103,9 @@ void tdt__context_inherit(struct tdt_handle *task, const struct tdt_handle *from
 bool tdt__context_read(const struct tdt_handle *task, const struct tdt_task_record *record,
 		       struct tdt_trace_context *copy)
 {
-	const struct tdt_registry_context *context;
-	uint64_t trace[2] = { 0 }, span = 0;
-	uint32_t rest = 0, seq;
-
-	while ((context = context_of(task)) != NULL) {
-		seq = __atomic_load_n(&context->seq, __ATOMIC_ACQUIRE);
-		trace[0] = __atomic_load_n(&words_of(context)->trace[0], __ATOMIC_ACQUIRE);
-		trace[1] = __atomic_load_n(&words_of(context)->trace[1], __ATOMIC_ACQUIRE);
-		span = __atomic_load_n(&words_of(context)->span, __ATOMIC_ACQUIRE);
-		rest = __atomic_load_n(&words_of(context)->rest, __ATOMIC_ACQUIRE);
-		if (seq % 2 == 0 && context_of(task) == context && TDT__PEEK(context->seq) == seq)
-			break;
-	}
-	if (context == NULL || TDT__PEEK(task->record.seq) != record->seq) {
-		*copy = (struct tdt_trace_context){ .valid = 0 };
-		return false;
-	}
-	/* Word by word: what was stored so cannot be loaded at once without a delay. */
-	memcpy(copy->trace_id, &trace[0], 8);
-	memcpy(copy->trace_id + 8, &trace[1], 8);
-	memcpy(copy->span_id, &span, 8);
-	memcpy(&copy->valid, &rest, 4);
-	return true;
+	tdt__context_copy(task, copy);
+	if (copy->valid != 0 && TDT__PEEK(task->record.seq) == record->seq)
+		return true;
+	*copy = (struct tdt_trace_context){ .valid = 0 };
+	return false;
 }

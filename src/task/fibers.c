@@ -83,6 +83,8 @@ static void reset_fiber(struct tdt_fiber *fiber, const void *low, size_t size)
 	fiber->inner = NULL;
 	fiber->own = false;
 	fiber->record.is_recorded = false;
+	fiber->noted = false;
+	tdt__label_init(&fiber->label);
 	atomic_init(&fiber->link, TDT__LINK_NONE);
 }
 
@@ -270,6 +272,7 @@ static __attribute__((noinline, cold)) void drop_stale_links(void)
 
 	while (fiber != NULL && is_left_behind(fiber)) {
 		tdt__thread.poll = fiber->poll.outer;
+		tdt__label_end(&fiber->label);
 		/*
 		 * Release the link to the thread on which the fiber runs (pairs with link_fiber()),
 		 * and acquire what the end of the fiber did (pairs with tdt_fiber_end()).
@@ -325,16 +328,28 @@ static inline void link_fiber(struct tdt_fiber *fiber)
 	tdt__put_link(fiber, head, tdt__thread.poll);
 }
 
-/* --- Recording --------------------------------------------------------------------- */
+/* --- Recording, and labels --------------------------------------------------------- */
 
-static __attribute__((noinline)) void begin_recording(struct tdt_fiber *fiber)
+/*
+ * The run has begun.  A poll inside it whose label went when the fiber was suspended has none from
+ * then on, and the fiber's would be that of another task.
+ */
+static __attribute__((noinline)) void begin_noted(struct tdt_fiber *fiber)
 {
-	tdt__record_begin(&fiber->record, fiber->task);
+	fiber->noted = true;
+	if (tdt__recording() && !fiber->record.is_recorded)
+		tdt__record_begin(&fiber->record, fiber->task);
+	tdt__label_end(&fiber->label); /* that of a run whose end was not reported */
+	if (tdt__labels_on() && tdt__thread.poll == &fiber->poll && tdt__is_fiber(fiber->task))
+		tdt__label_begin(&fiber->label, &fiber->poll, fiber->task);
 }
 
-static __attribute__((noinline)) void end_recording(struct tdt_fiber *fiber, tdt_poll_t result)
+static __attribute__((noinline)) void end_noted(struct tdt_fiber *fiber, tdt_poll_t result)
 {
-	tdt__record_end(&fiber->record, fiber->task->record.id, result);
+	fiber->noted = false;
+	if (fiber->record.is_recorded)
+		tdt__record_end(&fiber->record, fiber->task->record.id, result);
+	tdt__label_end(&fiber->label);
 }
 
 /* --- Running and standing ----------------------------------------------------------- */
@@ -349,9 +364,9 @@ static inline __attribute__((always_inline)) void begin_run(struct tdt_fiber *fi
 {
 	tdt__note_run(&fiber->task->record, tdt__now(), tdt__thread_id());
 	TDT__PROBE_TASK(task__poll__start, fiber->task);
-	if (tdt__recording() && !fiber->record.is_recorded)
-		begin_recording(fiber);
 	link_fiber(fiber);
+	if (RARELY((tdt__epoch_word() & TDT__EPOCH_FLAGS) != 0))
+		begin_noted(fiber);
 }
 
 __attribute__((noinline)) void tdt_fiber_resume(struct tdt_fiber *fiber)
@@ -428,8 +443,8 @@ __attribute__((noinline)) void tdt_fiber_suspend(struct tdt_fiber *fiber)
 	}
 	if (RARELY(!unlink_fiber(fiber)))
 		tdt__misuse(TDT_MISUSE_FIBER_SUSPEND, task);
-	if (RARELY(fiber->record.is_recorded))
-		end_recording(fiber, TDT_PENDING);
+	if (RARELY(fiber->noted))
+		end_noted(fiber, TDT_PENDING);
 	store_registers(fiber, at);
 	/*
 	 * Release the registers, and the stack as it is now.  Pairs with look() in suspended.c, and
@@ -498,8 +513,8 @@ static void end_task(struct tdt_fiber *fiber, enum tdt__outcome outcome)
 	bool runs = TDT__PEEK(task->record.state) == TDT_TASK_RECORD_POLLING;
 
 	unlink_fiber(fiber);
-	if (runs && fiber->record.is_recorded)
-		end_recording(fiber, TDT_READY);
+	if (runs && fiber->noted)
+		end_noted(fiber, TDT_READY);
 	tdt__task_end(task, runs ? TDT__OUTCOME_READY : outcome, NULL);
 	if (runs)
 		TDT__PROBE_TASK(task__poll__end, task);
@@ -607,8 +622,8 @@ static __attribute__((noinline)) void leave_noting(struct tdt_handle *task, bool
 	struct tdt_fiber *fiber = fiber_of_task(task);
 
 	tdt__leaf_waits(task, tdt__leaf_of(task), again, fiber->record.is_recorded);
-	if (fiber->record.is_recorded)
-		end_recording(fiber, TDT_PENDING);
+	if (fiber->noted)
+		end_noted(fiber, TDT_PENDING);
 	tdt__store_idle(task);
 	tdt__barrier_light();
 	answer_left(task);

@@ -6,8 +6,9 @@
  * that has interrupted a thread finds the trace context of the task that the thread polls.
  *
  * While labels are on (TDT__EPOCH_LABELS), each poll has a copy of its task's context on the stack,
- * and the pointer points to the innermost one.  So what the profiler reads belongs to the thread
- * alone, whoever sets the context meanwhile.  A pointer that somebody else has set is left alone.
+ * and each run of a fiber has one in the fiber; the pointer points to the innermost one.  So what
+ * the profiler reads belongs to the thread alone, whoever sets the context meanwhile.  A pointer
+ * that somebody else has set is left alone.
  */
 
 #include <stdatomic.h>
@@ -15,16 +16,11 @@
 
 #include <tdt/context.h>
 
+#include "capture/chain.h"
 #include "host/thread.h"
 #include "registry/contexts.h"
 #include "registry/handle.h"
 #include "watch/epoch.h"
-
-struct tdt__label {
-	struct tdt_trace_context context; /* the first field, because the pointer points to it */
-	const struct tdt__poll *poll;	  /* whose label it is */
-	struct tdt__label *outer;	  /* of the poll that this one is inside of; NULL: none */
-};
 
 static inline bool tdt__labels_on(void)
 {
@@ -55,11 +51,9 @@ static inline void tdt__label_begin(struct tdt__label *label, const struct tdt__
 		pointer = tdt__label_find();
 	if (*pointer != tdt__thread.label)
 		return;
-	label->context.valid = 0;
-	if (TDT__PEEK(task->record.context) != 0)
-		tdt__context_read(task, &task->record, &label->context);
+	tdt__context_copy(task, &label->context);
 	label->poll = poll;
-	label->outer = tdt__thread.poll != NULL ? tdt__thread.label : NULL;
+	label->outer = poll->outer != NULL ? tdt__thread.label : NULL;
 	tdt__thread.label = label;
 	atomic_signal_fence(memory_order_release);
 	*pointer = label;

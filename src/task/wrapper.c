@@ -277,15 +277,19 @@ static inline struct tdt__poll *init_recorded(struct recorded *recorded)
 	return &recorded->poll;
 }
 
-/*
- * Before finish_poll(): from then on, another thread may poll the task.  Never inlined, as
- * note_end().
- */
-static __attribute__((noinline)) void end_record(struct recorded *recorded,
-						 const struct tdt_handle *task, tdt_poll_t result)
+/* Never inlined, as note_end(). */
+static __attribute__((noinline)) void
+finish_record(struct recorded *recorded, const struct tdt_handle *task, tdt_poll_t result)
+{
+	tdt__record_end(&recorded->record, task->record.id, result);
+}
+
+/* Before finish_poll(): from then on, another thread may poll the task. */
+static inline void end_record(struct recorded *recorded, const struct tdt_handle *task,
+			      tdt_poll_t result)
 {
 	if (recorded->record.is_recorded)
-		tdt__record_end(&recorded->record, task->record.id, result);
+		finish_record(recorded, task, result);
 }
 
 /* Never inlined, as note_end(). */
@@ -567,9 +571,10 @@ tdt_poll_t tdt__traced_poll(void *state, struct tdt_context *cx)
 	tdt__barrier_light();
 	if (LIKELY(!is_observed(task)))
 		return plain_poll(task, cx);
-	result = tdt__record_aborted(&task->record) ? tdt__abort_poll(task)
-		 : is_only_recorded(task)	    ? tdt__recorded_poll(task, cx)
-						    : tdt__observed_poll(task, cx, since);
+	/* An abort is a request, so a poll that is only recorded is not aborted. */
+	result = is_only_recorded(task)		      ? tdt__recorded_poll(task, cx)
+		 : tdt__record_aborted(&task->record) ? tdt__abort_poll(task)
+						      : tdt__observed_poll(task, cx, since);
 	TDT_KEEP_FRAME();
 	return result;
 }

@@ -265,6 +265,77 @@ TEST(a_suspended_fiber_leaves_no_label_behind)
 	ck_assert(!look().there);
 }
 
+TEST(a_fiber_has_the_context_of_its_task_while_it_runs)
+{
+	fiber = tdt_fiber_new(NULL, 0, TDT_TASK_ATTR(.name = "f"));
+	ck_assert_ptr_nonnull(fiber);
+	set_trace(tdt_fiber_handle(fiber), 15);
+	ck_assert(!look().there);
+	for (int i = 0; i < 2; i++) {
+		tdt_fiber_resume(fiber);
+		first = look();
+		expect_label(&first, (uint8_t)(15 + 2 * i));
+		test_task_poll(&task);
+		expect_label(&seen, 5);
+		set_trace(NULL, 17);
+		first = look();
+		expect_label(&first, 17);
+		tdt_fiber_suspend(fiber);
+		ck_assert(!look().there);
+	}
+	tdt_fiber_resume(fiber);
+	tdt_fiber_end(fiber);
+	ck_assert(!look().there);
+}
+
+TEST(of_two_fibers_the_inner_one_counts)
+{
+	struct tdt_fiber *inner = tdt_fiber_new(NULL, 0, TDT_TASK_ATTR(.name = "i"));
+
+	fiber = tdt_fiber_new(NULL, 0, TDT_TASK_ATTR(.name = "f"));
+	ck_assert(inner != NULL && fiber != NULL);
+	set_trace(tdt_fiber_handle(fiber), 15);
+	set_trace(tdt_fiber_handle(inner), 21);
+	tdt_fiber_resume(fiber);
+	tdt_fiber_resume(inner);
+	first = look();
+	expect_label(&first, 21);
+	tdt_fiber_suspend(inner);
+	first = look();
+	expect_label(&first, 15);
+	tdt_fiber_resume(inner);
+	tdt_fiber_suspend(fiber); /* the inner one goes with it */
+	ck_assert(!look().there);
+	tdt_fiber_end(inner);
+	tdt_fiber_end(fiber);
+	ck_assert(!look().there);
+}
+
+static void *resume_and_suspend(void *argument)
+{
+	tdt_fiber_resume(fiber);
+	first = look();
+	tdt_fiber_suspend(fiber);
+	second = look();
+	return NULL;
+}
+
+TEST(the_context_of_a_fiber_goes_with_it_to_another_thread)
+{
+	pthread_t thread;
+
+	fiber = tdt_fiber_new(NULL, 0, TDT_TASK_ATTR(.name = "f"));
+	ck_assert_ptr_nonnull(fiber);
+	set_trace(tdt_fiber_handle(fiber), 15);
+	tdt_fiber_resume(fiber);
+	tdt_fiber_suspend(fiber);
+	MUST(pthread_create(&thread, NULL, resume_and_suspend, NULL) == 0);
+	pthread_join(thread, NULL);
+	expect_label(&first, 15);
+	ck_assert(!second.there);
+	tdt_fiber_end(fiber);
+}
+
 /* --- An SDK ------------------------------------------------------------------------- */
 
 static const uint8_t of_sdk[28] = { [0] = 99, [24] = 1 };
