@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/proc_text.h"
 #include "base/text.h"
 #include "cli/tdt.h"
 #include "reader/core.h"
