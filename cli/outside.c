@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/proc_text.h"
 #include "base/text.h"
 #include "cli/processes.h"
 #include "cli/tdt.h"

@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/proc_text.h"
 #include "base/text.h"
 #include "cli/ps.h"
 #include "cli/text_table.h"
@@ -41,16 +43,11 @@ static bool runs_program(const struct dirent *entry, const struct options *optio
 {
 	char path[300], stat[512], state, *name, *name_end;
 	unsigned flags;
-	FILE *file;
 
 	if (!tdt__is_digit(entry->d_name[0]) || atoi(entry->d_name) == getpid())
 		return false;
 	snprintf(path, sizeof path, "/proc/%s/stat", entry->d_name);
-	file = fopen(path, "re");
-	if (file == NULL)
-		return false;
-	stat[fread(stat, 1, sizeof stat - 1, file)] = '\0';
-	fclose(file);
+	tdt__proc_text(AT_FDCWD, path, stat, sizeof stat);
 	name = strchr(stat, '(');
 	name_end = strrchr(stat, ')');
 	if (name == NULL || name_end == NULL)

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/proc_text.h"
 #include "base/text.h"
 #include "reader/target.h"
 

@@ -9,7 +9,6 @@
 #include "reader/target.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -186,23 +185,6 @@ bool tdt__target_string(const struct tdt__target *target, uint64_t address, char
 	}
 	string[n] = '\0';
 	return n > 0;
-}
-
-ssize_t tdt__proc_text(int directory, const char *name, char *text, size_t size)
-{
-	int file = openat(directory, name, O_RDONLY | O_CLOEXEC);
-	size_t length = 0;
-	ssize_t n = 0;
-
-	text[0] = '\0';
-	if (file < 0)
-		return -errno;
-	while (length < size - 1 && (n = read(file, text + length, size - 1 - length)) > 0)
-		length += (size_t)n;
-	n = n < 0 ? -errno : (ssize_t)length;
-	close(file);
-	text[length] = '\0';
-	return n;
 }
 
 ssize_t tdt__thread_proc_text(const struct tdt__target *target, uint32_t here, const char *name,

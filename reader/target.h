@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/proc_text.h"
+
 /*
  * Why a target cannot be read, as sentences for the user: what is wrong, and what helps against it.
  * The text may contain names that come from the target, so whoever prints it escapes it.
@@ -108,13 +110,7 @@ bool tdt__target_string(const struct tdt__target *target, uint64_t address, char
 /* The mapping that contains `address`; NULL: none. */
 struct tdt__mapping *tdt__target_mapping(const struct tdt__target *target, uint64_t address);
 
-/*
- * Read a file of the directory (openat(2)), for example "status" of /proc/PID, to its end or until
- * `size` - 1 bytes, and end the text with NUL.  Returns the length or a negative errno; then the
- * text is "", unless a part was read.
- */
-ssize_t tdt__proc_text(int directory, const char *name, char *text, size_t size);
-
+/* Read a file of /proc/PID by tdt__proc_text(). */
 static inline ssize_t tdt__target_proc_text(const struct tdt__target *target, const char *name,
 					    char *text, size_t room)
 {

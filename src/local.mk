@@ -80,6 +80,8 @@ libtdt_core_la_SOURCES = \
 	src/base/pool.h \
 	src/base/refs.h \
 	src/base/proc_syscall.h \
+	src/base/proc_text.c \
+	src/base/proc_text.h \
 	src/base/regular_file.c \
 	src/base/regular_file.h \
 	src/base/sanitized.h \

@@ -20,7 +20,7 @@ struct tdt__arena_chunk {
 	alignas(max_align_t) unsigned char bytes[];
 };
 
-static void *take(struct tdt__arena *arena, size_t size, size_t align)
+static void *take_aligned(struct tdt__arena *arena, size_t size, size_t align)
 {
 	struct tdt__arena_chunk *chunk = arena->chunk;
 	size_t at = chunk == NULL ? 0 : (chunk->used + align - 1) & ~(align - 1);
@@ -45,12 +45,12 @@ static void *take(struct tdt__arena *arena, size_t size, size_t align)
 
 void *tdt__arena_take(struct tdt__arena *arena, size_t size)
 {
-	return take(arena, size, alignof(max_align_t));
+	return take_aligned(arena, size, alignof(max_align_t));
 }
 
 char *tdt__arena_text(struct tdt__arena *arena, const void *bytes, size_t n)
 {
-	char *copy = take(arena, n + 1, 1);
+	char *copy = take_aligned(arena, n + 1, 1);
 
 	if (copy == NULL)
 		return NULL;

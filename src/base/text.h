@@ -70,13 +70,14 @@ static inline void tdt__text_without_numbers(char *to, size_t room, const char *
 	to[n] = '\0';
 }
 
-struct tdt__unit {
+struct tdt__text_unit {
 	const char *name; /* NULL: the end of an array of units */
 	uint64_t worth;
 };
 
 /* Read digits and the name of a unit behind them.  False: they are not that, or too many. */
-static inline bool tdt__text_number(const char *text, const struct tdt__unit *unit, uint64_t *value)
+static inline bool tdt__text_number(const char *text, const struct tdt__text_unit *unit,
+				    uint64_t *value)
 {
 	bool good = tdt__is_digit(*text);
 
@@ -91,7 +92,7 @@ static inline bool tdt__text_number(const char *text, const struct tdt__unit *un
 /* Read a number of bytes, such as 16M.  False: it is none. */
 static inline bool tdt__text_bytes(const char *text, uint64_t *bytes)
 {
-	static const struct tdt__unit units[] = {
+	static const struct tdt__text_unit units[] = {
 		{ "", 1 }, { "K", 1 << 10 }, { "M", 1 << 20 }, { "G", 1 << 30 }, { NULL, 0 }
 	};
 

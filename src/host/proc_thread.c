@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/proc_syscall.h"
+#include "base/proc_text.h"
 
 #define PATH_SIZE 64
 
@@ -28,35 +29,22 @@ static void make_path(char path[PATH_SIZE], uint32_t thread, const char *name)
 	strcpy(end, name);
 }
 
-/*
- * Read as much of the file as has room into `text`, and append a NUL.  Returns 0 or a negative
- * errno.
- */
-static int read_whole(uint32_t thread, const char *name, char *text, size_t size)
+/* Read as much of the file as has room into `text`.  Returns 0 or a negative errno. */
+static int read_thread(uint32_t thread, const char *name, char *text, size_t size)
 {
 	char path[PATH_SIZE];
-	size_t length = 0;
 	ssize_t n;
-	int file;
 
 	make_path(path, thread, name);
-	file = open(path, O_RDONLY | O_CLOEXEC);
-	if (file < 0)
-		return errno == ENOENT && access("/proc/self/task", F_OK) == 0 ? -ESRCH : -errno;
-	do {
-		n = read(file, text + length, size - 1 - length);
-		if (n > 0)
-			length += (size_t)n;
-	} while ((n > 0 && length < size - 1) || (n < 0 && errno == EINTR));
-	n = n < 0 ? -errno : 0;
-	close(file);
-	text[length] = '\0';
-	return (int)n;
+	n = tdt__proc_text(AT_FDCWD, path, text, size);
+	if (n == -ENOENT && access("/proc/self/task", F_OK) == 0)
+		return -ESRCH;
+	return n < 0 ? (int)n : 0;
 }
 
 int tdt__proc_blocked(uint32_t thread, struct tdt__blocked *blocked)
 {
-	int error = read_whole(thread, "syscall", blocked->text, sizeof blocked->text);
+	int error = read_thread(thread, "syscall", blocked->text, sizeof blocked->text);
 	struct tdt__proc_syscall parsed;
 
 	if (error != 0)
@@ -75,7 +63,7 @@ int tdt__proc_blocked(uint32_t thread, struct tdt__blocked *blocked)
 int tdt__proc_signals_blocked(uint32_t thread, uint64_t *mask)
 {
 	char text[4096];
-	int error = read_whole(thread, "status", text, sizeof text);
+	int error = read_thread(thread, "status", text, sizeof text);
 	const char *line;
 
 	if (error != 0)

@@ -7,12 +7,12 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
-#include <unistd.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
+#include "base/proc_text.h"
 #include "recorder/cpu.h"
 
 struct tdt__record_options tdt__record_options;
@@ -34,13 +34,10 @@ static bool is_invariant(void)
 /* Whether the kernel itself tells the time by it, so that all CPUs agree. */
 static bool is_clock_source(void)
 {
-	char name[16] = "";
-	int file = open(CLOCK_SOURCE, O_RDONLY | O_CLOEXEC);
-	ssize_t n = file >= 0 ? read(file, name, sizeof name - 1) : -1;
+	char name[16];
 
-	if (file >= 0)
-		close(file);
-	return n > 0 && strcmp(name, "tsc\n") == 0;
+	tdt__proc_text(AT_FDCWD, CLOCK_SOURCE, name, sizeof name);
+	return strcmp(name, "tsc\n") == 0;
 }
 
 static uint32_t best_clock(void)

@@ -12,24 +12,17 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/proc_text.h"
 
 /* The name of the program, in parentheses, may contain anything. */
 uint64_t tdt__process_start(uint64_t pid)
 {
 	char text[1024], path[32], *at;
-	ssize_t n;
-	int file;
 
 	snprintf(path, sizeof path, "/proc/%" PRIu64 "/stat", pid);
-	file = open(path, O_RDONLY | O_CLOEXEC);
-	if (file < 0)
-		return 0;
-	n = read(file, text, sizeof text - 1);
-	close(file);
-	text[n > 0 ? n : 0] = '\0';
+	tdt__proc_text(AT_FDCWD, path, text, sizeof text);
 	at = strrchr(text, ')');
 	for (int field = 2; at != NULL && field < 22; field++)
 		at = strchr(at + 1, ' ');

@@ -249,9 +249,9 @@ void tdt__watch_forked(void)
 
 int64_t tdt__watch_parse(const char *text)
 {
-	static const struct tdt__unit units[] = { { "", 1000000 },   { "ns", 1 },
-						  { "us", 1000 },    { "ms", 1000000 },
-						  { "s", 1000000000 }, { NULL, 0 } };
+	static const struct tdt__text_unit units[] = { { "", 1000000 },	    { "ns", 1 },
+						       { "us", 1000 },	    { "ms", 1000000 },
+						       { "s", 1000000000 }, { NULL, 0 } };
 	uint64_t value = 0;
 
 	if (text == NULL)

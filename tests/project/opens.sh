@@ -13,13 +13,10 @@ cli/outside.c: DIR *directory = opendir("/proc");
 cli/program.c: file = fopen(*name, "re"); [named by the user]
 cli/recordings.c: DIR *dir = opendir(path); [named by the user]
 cli/processes.c: DIR *directory = opendir("/proc");
-cli/processes.c: file = fopen(path, "re"); [/proc/PID]
 reader/images.c: int root = openat(at, directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 reader/process.c: int opened = openat(target->proc, "maps", O_RDONLY | O_CLOEXEC), error = 0;
 reader/process.c: target->proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-reader/target.c: int file = openat(directory, name, O_RDONLY | O_CLOEXEC); [/proc]
 reader/threads.c: fd = openat(target->proc, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-src/recording/process.c: file = open(path, O_RDONLY | O_CLOEXEC); [/proc/PID]
 src/symbolize/debugfile.c: fd = dwfl_standard_find_debuginfo(elf, &none, "", 0, path, ".", 0, found); [debuginfod]
 src/symbolize/debugfile.c: fd = dwfl_standard_find_debuginfo(elf, info, name, base, path, ".", crc, found); [debuginfod]
 src/symbolize/debuginfo.c: fd[i] = open("/", O_PATH | O_CLOEXEC);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Covers capture/running, capture/interrupt, host/proc_thread, base/syscall_name.  Tasks in the
- * middle of a poll: their stacks are read while they are stuck, and what they are stuck in is not
- * disturbed.  The code is compiled in several ways (stuck.c).
+ * Covers capture/running, capture/interrupt, host/proc_thread, base/proc_text, base/syscall_name.
+ * Tasks in the middle of a poll: their stacks are read while they are stuck, and what they are
+ * stuck in is not disturbed.  The code is compiled in several ways (stuck.c).
  */
 
 #include <config.h>
