@@ -101,7 +101,7 @@ static uint32_t place_number(struct comparing *comparing, const struct tdt_trace
 	i = tdt__texts_number(&comparing->places, key->bytes, key->n);
 	if (i == result->n_places)
 		result->place[result->n_places++] =
-		    (struct compare_place){ .trace = trace, .example = info };
+		    (struct compare_place){ .trace = trace, .example = info, .number = i };
 	return i;
 }
 
@@ -359,17 +359,11 @@ static int group_all(struct comparing *comparing)
 
 /* --- Growth ------------------------------------------------------------------------- */
 
-/* A place as it is sorted, with its number before. */
-struct ranked {
-	struct compare_place place;
-	uint32_t number;
-};
-
 static int by_growth(const void *a, const void *b)
 {
-	const struct ranked *x = a, *y = b;
-	int64_t grown_x = (int64_t)x->place.after - (int64_t)x->place.before;
-	int64_t grown_y = (int64_t)y->place.after - (int64_t)y->place.before;
+	const struct compare_place *x = a, *y = b;
+	int64_t grown_x = (int64_t)x->after - (int64_t)x->before;
+	int64_t grown_y = (int64_t)y->after - (int64_t)y->before;
 	int order = ORDER(grown_y, grown_x);
 
 	return order != 0 ? order : ORDER(x->number, y->number);
@@ -388,24 +382,18 @@ static void count_places(struct comparing *comparing)
 static int sort_places(struct comparison *result)
 {
 	size_t n = result->n_places;
-	struct ranked *ranked = calloc(n + 1, sizeof *ranked);
-	uint32_t *number = calloc(n + 1, sizeof *number);
-	int error = ranked != NULL && number != NULL ? 0 : -ENOMEM;
+	uint32_t *number = calloc(n + 1, sizeof *number); /* by the number before */
 
-	if (error == 0) {
-		for (size_t i = 0; i < n; i++)
-			ranked[i] = (struct ranked){ result->place[i], (uint32_t)i };
-		qsort(ranked, n, sizeof *ranked, by_growth);
-		for (size_t i = 0; i < n; i++) {
-			result->place[i] = ranked[i].place;
-			number[ranked[i].number] = (uint32_t)i;
-		}
-		for (size_t i = 0; i < result->n_groups; i++)
-			result->group[i].place = number[result->group[i].place];
-	}
-	free(ranked);
+	if (number == NULL)
+		return -ENOMEM;
+	if (n > 0)
+		qsort(result->place, n, sizeof *result->place, by_growth);
+	for (uint32_t i = 0; i < n; i++)
+		number[result->place[i].number] = i;
+	for (size_t i = 0; i < result->n_groups; i++)
+		result->group[i].place = number[result->group[i].place];
 	free(number);
-	return error;
+	return 0;
 }
 
 /* --- All ---------------------------------------------------------------------------- */
@@ -436,10 +424,9 @@ int compare(struct comparison *comparison, const struct tdt_snapshot *before,
 				       .after.snapshot = after };
 	int error;
 
-	*comparison =
-	    (struct comparison){ .before = before,
-				 .after = after,
-				 .same_process = is_same_process(before->process, after->process) };
+	*comparison = (struct comparison){
+		.after = after, .same_process = is_same_process(before->process, after->process)
+	};
 	if (comparison->same_process && after->process->now_ns < before->process->now_ns)
 		return -EINVAL;
 	if (comparison->same_process)

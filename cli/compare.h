@@ -33,6 +33,7 @@ struct compare_place {
 	const struct tdt_trace *trace;        /* NULL: the tasks have no tree */
 	const struct tdt_task_info *example; /* a task that is there */
 	size_t before, after;                 /* the numbers of tasks */
+	uint32_t number;                      /* private to compare.c: before it was sorted */
 };
 
 /* Tasks with one fate, one state, and one place.  The task that has been so longest comes first. */
@@ -47,7 +48,7 @@ struct compare_group {
 };
 
 struct comparison {
-	const struct tdt_snapshot *before, *after;
+	const struct tdt_snapshot *after;
 	bool same_process; /* otherwise there are places, and no groups */
 	/* Places can be compared: both snapshots have trees of tasks that wait, or none has. */
 	bool has_grown;

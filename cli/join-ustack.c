@@ -24,8 +24,7 @@
 #include "tree-printer/view.h"
 
 struct tasks {
-	struct joined *task; /* sorted by id as soon as all traces are read */
-	size_t n, room;
+	TDT__TABLE(struct joined, task, n); /* by id */
 	size_t replaced; /* traces that are left out, because a later one is of the same task */
 
 	uint64_t strangers; /* how many stacks are of tasks without a trace */
@@ -38,19 +37,25 @@ static int no_memory(void)
 	return EXIT_BAD_INPUT;
 }
 
-/* Take over `trace`.  False: no memory, and the trace is freed. */
+/*
+ * Take over `trace`, which replaces an earlier one of the task.  False: no memory, and the trace is
+ * freed.
+ */
 static bool add_task(struct tasks *tasks, struct tdt_trace *trace)
 {
+	const struct joined new = { .id = trace != NULL ? tdt_trace_info(trace)->id : 0 };
+	uint32_t i;
+
 	if (trace == NULL)
 		return false;
-	if (!tdt__array_grow(&tasks->task, tasks->n, &tasks->room, sizeof(*tasks->task)) ||
-	    joined_init(&tasks->task[tasks->n], trace) != 0) {
+	i = tdt__table_note(&tasks->task_table, &new, sizeof(new.id), sizeof(new));
+	if (i == TDT__INDEX_NONE) {
 		tdt_trace_free(trace);
 		return false;
 	}
-	tasks->task[tasks->n].number = tasks->n;
-	tasks->n++;
-	return true;
+	tasks->replaced += tasks->task[i].trace != NULL;
+	joined_fini(&tasks->task[i]);
+	return joined_init(&tasks->task[i], trace) == 0;
 }
 
 /* Copy the tree of a group (NULL: it has none) for one of its tasks.  NULL: no memory. */
@@ -101,37 +106,6 @@ static bool add_dump(struct tasks *tasks, struct dump *dump)
 	return added;
 }
 
-static uint64_t id_of(const struct joined *joined)
-{
-	return tdt_trace_info(joined->trace)->id;
-}
-
-static int compare_by_id(const void *a, const void *b)
-{
-	const struct joined *first = a, *second = b;
-
-	if (id_of(first) != id_of(second))
-		return id_of(first) < id_of(second) ? -1 : 1;
-	return (first->number > second->number) - (first->number < second->number);
-}
-
-/* Sort the tasks by id, and keep the last trace of each task. */
-static void sort_tasks(struct tasks *tasks)
-{
-	size_t n = 0;
-
-	if (tasks->n != 0)
-		qsort(tasks->task, tasks->n, sizeof(*tasks->task), compare_by_id);
-	for (size_t i = 0; i < tasks->n; i++) {
-		if (n > 0 && id_of(&tasks->task[n - 1]) == id_of(&tasks->task[i])) {
-			joined_fini(&tasks->task[--n]);
-			tasks->replaced++;
-		}
-		tasks->task[n++] = tasks->task[i];
-	}
-	tasks->n = n;
-}
-
 static int read_traces(struct tasks *tasks, const char *name)
 {
 	struct reader reader = { .file = program_open(&name) };
@@ -152,25 +126,16 @@ static int read_traces(struct tasks *tasks, const char *name)
 		return program_input_failed(name, reader.line,
 					    reader.column != 0 ? (long)reader.column : -1,
 					    reader.message);
-	sort_tasks(tasks);
 	return 0;
-}
-
-static int compare_id(const void *id, const void *joined)
-{
-	uint64_t a = *(const uint64_t *)id, b = id_of(joined);
-
-	return (a > b) - (a < b);
 }
 
 static int join_stack(struct tasks *tasks, const struct ustack *stack)
 {
-	struct joined *task = tasks->n == 0 ? NULL
-					    : bsearch(&stack->task, tasks->task, tasks->n,
-						      sizeof(*tasks->task), compare_id);
+	uint32_t i = tdt__table_find(&tasks->task_table, &stack->task, sizeof(stack->task),
+				     sizeof(*tasks->task));
 
-	if (task != NULL)
-		return joined_add(task, stack);
+	if (i != TDT__INDEX_NONE)
+		return joined_add(&tasks->task[i], stack);
 	tasks->strangers += stack->count;
 	tasks->stranger = stack->task;
 	return 0;
@@ -235,6 +200,7 @@ static int join(struct tasks *tasks, char **names, const struct tdt_print_option
 
 	for (; status == 0 && *names != NULL; names++)
 		status = read_stacks(tasks, *names);
+	tdt__array_sort(tasks->task, tasks->n, sizeof(*tasks->task));
 	if (status == 0)
 		status = print_tasks(tasks, print);
 	if (status == 0)
@@ -257,6 +223,6 @@ int main(int argc, char **argv)
 	status = join(&tasks, argv, &options.print);
 	for (size_t i = 0; i < tasks.n; i++)
 		joined_fini(&tasks.task[i]);
-	free(tasks.task);
+	tdt__table_fini(&tasks.task_table);
 	return status;
 }

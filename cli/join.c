@@ -428,7 +428,7 @@ int joined_add(struct joined *joined, const struct ustack *stack)
 
 int joined_init(struct joined *joined, struct tdt_trace *trace)
 {
-	*joined = (struct joined){ .trace = trace };
+	*joined = (struct joined){ .id = tdt_trace_info(trace)->id, .trace = trace };
 	return add_tallies(joined, tdt_trace_root(trace)->tree->n);
 }
 

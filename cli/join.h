@@ -25,8 +25,8 @@ struct tally {
 };
 
 struct joined {
+	uint64_t id; /* of the task */
 	struct tdt_trace *trace;
-	size_t number; /* the caller's */
 	TDT__TABLE(struct keyed_node, keyed, n_keyed);
 	bool indexed;            /* the tree is, which is done for the first stack */
 	struct tally *tally;     /* of each node, by id */
@@ -39,8 +39,8 @@ enum {
 };
 
 /*
- * Begin with `trace`, which was built, not captured.  Returns 0, and takes over the trace; or
- * -ENOMEM, and the trace remains the caller's.
+ * Begin with `trace`, which was built, not captured, and take it over: the caller calls
+ * joined_fini() in any case.  Returns 0 or -ENOMEM.
  */
 int joined_init(struct joined *joined, struct tdt_trace *trace);
 

@@ -101,7 +101,7 @@ struct options {
 	unsigned view, sort; /* of tdt top: enum top_view, enum top_sort (top_round.h) */
 	uint64_t interval, rounds;
 
-	uint64_t after, duration, last, watch; /* times */
+	uint64_t after, duration, last; /* times */
 	uint64_t frequency, rows, depth, since;
 	const char *output, *listen, *perfetto, *otlp;
 	bool all_processes, groups;

@@ -12,7 +12,7 @@
 size_t top_sequence(const char *text, size_t n)
 {
 	static const char *const known[] = { TDT__BOLD,	  TDT__DIM,  TDT__RED,	 TDT__GREEN,
-					     TDT__YELLOW, TDT__CYAN, TDT__PLAIN, TOP_REVERSE };
+					     TDT__YELLOW, TDT__PLAIN, TOP_REVERSE };
 
 	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
 		if (n >= strlen(known[i]) && memcmp(text, known[i], strlen(known[i])) == 0)

@@ -515,7 +515,6 @@ int top_look(FILE *out, void *arg)
 {
 	const struct top_look *look = arg;
 	struct round_look looking = { .look = look, .round = look->round };
-	uint64_t start = tdt__clock();
 	int status;
 
 	dup2(fileno(out), STDERR_FILENO);
@@ -526,7 +525,6 @@ int top_look(FILE *out, void *arg)
 	status = look_at_tasks(&looking);
 	tdt__answers_fini(&looking.answers);
 	outside_close(&looking.outside);
-	look->round->took_ns = tdt__clock() - start;
 	return status;
 }
 

@@ -108,7 +108,6 @@ struct top_times {
 
 struct top_round {
 	uint64_t when; /* of this process's CLOCK_MONOTONIC */
-	uint64_t took_ns;
 	uint32_t pid;
 	uint32_t copies; /* of the library in the process; the first is shown */
 	char state;      /* of the process, as /proc/PID/stat has it */

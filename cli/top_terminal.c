@@ -24,9 +24,8 @@ static const struct {
 	attr_t attribute;
 } looks[] = {
 	{ TDT__RED, COLOR_RED, 0 },	  { TDT__GREEN, COLOR_GREEN, 0 },
-	{ TDT__YELLOW, COLOR_YELLOW, 0 }, { TDT__CYAN, COLOR_CYAN, 0 },
-	{ TDT__BOLD, -1, A_BOLD },	  { TDT__DIM, -1, A_DIM },
-	{ TOP_REVERSE, -1, A_REVERSE },
+	{ TDT__YELLOW, COLOR_YELLOW, 0 }, { TDT__BOLD, -1, A_BOLD },
+	{ TDT__DIM, -1, A_DIM },	  { TOP_REVERSE, -1, A_REVERSE },
 };
 #define COLOR_LOOKS (sizeof looks / sizeof looks[0])
 

@@ -56,7 +56,6 @@ bool tdt__elf_facts(struct tdt__elf_facts *facts, tdt__image_read_fn *read, void
 	    !read(image, elf.e_phoff, header, elf.e_phnum * sizeof header[0]) ||
 	    !read_extent(facts, header, elf.e_phnum))
 		return false;
-	facts->entry = elf.e_entry;
 	for (size_t i = 0; i < elf.e_phnum; i++)
 		if (header[i].p_type == PT_NOTE)
 			read_note_segment(facts, &header[i], read, image, loaded);

@@ -25,7 +25,6 @@ typedef bool tdt__image_read_fn(void *image, uint64_t offset, void *buffer, size
 struct tdt__elf_facts {
 	uint64_t start; /* the address of the first segment in the file's terms, a page's begin */
 	uint64_t end;   /* behind the last segment */
-	uint64_t entry;
 	char build_id[2 * TDT__BUILD_ID_MAX + 1]; /* in hexadecimal; "": none */
 };
 

@@ -11,7 +11,6 @@
 
 struct last_trees {
 	const struct tdt__last_states *states;
-	struct tdt__modules *modules;
 	struct tdt__stacks *stacks; /* the tree at hand, with room for TDT__TREE_FRAMES_MAX */
 };
 
@@ -133,7 +132,6 @@ struct tdt__findings *tdt__last_dump(struct tdt__last_states *states,
 				     struct tdt__modules *modules)
 {
 	struct last_trees trees = { .states = states,
-				    .modules = modules,
 				    .stacks = tdt__stacks_new(TDT__TREE_FRAMES_MAX) };
 	struct tdt__findings *findings = tdt__findings_new();
 	bool done = findings != NULL && trees.stacks != NULL;

@@ -27,5 +27,3 @@ struct tdt__stacks *tdt__live_poll(struct tdt__live_stacks *live, struct tdt__se
  */
 struct tdt__stacks *tdt__live_suspended(struct tdt__live_stacks *live,
 					const struct tdt__seen_task *task);
-
-void tdt__live_stacks_fini(struct tdt__live_stacks *live);

@@ -33,24 +33,35 @@ void tdt__profile_sum_fini(struct tdt__profile_sum *sum)
 	*sum = (struct tdt__profile_sum){ 0 };
 }
 
-/* The number of the entry that begins with the key, found or made; or TDT__PROFILE_NONE. */
-static uint32_t note_entry(struct tdt__table *table, const void *entry, size_t key_size,
-			   size_t size)
+/* Add an entry of `size` bytes.  Returns its number, or TDT__PROFILE_NONE. */
+static uint32_t add_entry(struct tdt__table *table, uint32_t hash, const void *entry, size_t size)
 {
-	return table->n < TDT__PROFILE_MOST ? tdt__table_note(table, entry, key_size, size)
-					    : tdt__table_find(table, entry, key_size, size);
+	return table->n < TDT__PROFILE_MOST ? tdt__table_add(table, hash, entry, size)
+					    : TDT__PROFILE_NONE;
 }
 
 /* --- Names -------------------------------------------------------------------------------- */
 
+static uint32_t number_of_name(struct tdt__profile_sum *sum, const char *text)
+{
+	size_t n = strnlen(text, TDT__PROFILE_NAME_MAX - 1);
+	char name[TDT__PROFILE_NAME_MAX] = "";
+	uint32_t hash = tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, text, n)), i;
+
+	TDT__INDEX_EACH (i, &sum->name_table.index, hash)
+		if (strncmp(sum->name[i], text, TDT__PROFILE_NAME_MAX - 1) == 0)
+			return i;
+	memcpy(name, text, n);
+	return add_entry(&sum->name_table, hash, name, sizeof name);
+}
+
 uint32_t tdt__profile_name(struct tdt__profile_sum *sum, const char *name, const char *file,
 			   uint32_t line)
 {
-	char text[TDT__PROFILE_NAME_MAX] = "";
+	char text[TDT__PROFILE_NAME_MAX];
 
 	tdt__family_name(text, sizeof text, name, file, line, '*');
-	memset(text + strlen(text), 0, sizeof text - strlen(text));
-	return note_entry(&sum->name_table, text, sizeof text, sizeof text);
+	return number_of_name(sum, text);
 }
 
 const char *tdt__profile_name_of(const struct tdt__profile_sum *sum, uint32_t name)
@@ -68,6 +79,14 @@ uint32_t tdt__profile_tree(struct tdt__profile_sum *sum, const struct tdt__stack
 		return TDT__PROFILE_NONE;
 	tree = tdt__groups_add(&sum->trees, TDT_ANSWER_LAST, TDT_TASK_WAITING, 0, stacks);
 	return sum->trees.group[tree].trace != NULL ? tree : TDT__PROFILE_NONE;
+}
+
+/* The number of the entry that begins with the key, found or made; or TDT__PROFILE_NONE. */
+static uint32_t note_entry(struct tdt__table *table, const void *entry, size_t key_size,
+			   size_t size)
+{
+	return table->n < TDT__PROFILE_MOST ? tdt__table_note(table, entry, key_size, size)
+					    : tdt__table_find(table, entry, key_size, size);
 }
 
 uint32_t tdt__profile_group(struct tdt__profile_sum *sum, enum tdt__profile_state state,

@@ -8,8 +8,6 @@
  * Sample output: a table of the same counts as those of count-spawns.bt.
  *
  * Limits: tasks spawned before the script started are counted as ended only.
- *
- * Last run: November 2026, DTrace 2.0.1, Linux 6.18.
  */
 
 tdt$target:::task-spawn

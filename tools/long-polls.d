@@ -8,8 +8,6 @@
  *
  * long-polls.bt has a sample of its output, and its limits.  Here the stack comes when MS have
  * passed, and the duration on a line of its own.
- *
- * Last run: November 2026, DTrace 2.0.1, Linux 6.18.
  */
 
 #pragma D option defaultargs

@@ -7,8 +7,6 @@
  *	sudo tools/oncpu-by-task.d -p PID       # until Ctrl-C
  *
  * oncpu-by-task.bt has a sample of its output, and its limits.
- *
- * Last run: November 2026, DTrace 2.0.1, Linux 6.18.
  */
 
 tdt$target:::task-poll-start

@@ -8,8 +8,6 @@
  * Sample output: like that of print-all.bt.
  *
  * Limits: lines of different processors may be out of order: sort them by the first column.
- *
- * Last run: November 2026, DTrace 2.0.1, Linux 6.18.
  */
 
 dtrace:::BEGIN

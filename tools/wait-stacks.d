@@ -8,8 +8,6 @@
  *
  * wait-stacks.bt, which has the stacks of the last poll only, has a sample of its output, and its
  * limits.
- *
- * Last run: November 2026, DTrace 2.0.1, Linux 6.18.
  */
 
 tdt$target:::task-waker-clone

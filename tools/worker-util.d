@@ -7,8 +7,6 @@
  *	sudo tools/worker-util.d -p PID         # until Ctrl-C
  *
  * worker-util.bt has a sample of its output, and its limits.
- *
- * Last run: November 2026, DTrace 2.0.1, Linux 6.18.
  */
 
 tdt$target:::worker-thread-start,

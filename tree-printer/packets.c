@@ -338,8 +338,8 @@ void tdt__packets_annotate_named(struct tdt__string *annotations, uint32_t name,
 	tdt__string_add(annotations, bytes, (size_t)(at - bytes));
 }
 
-void tdt__packets_annotate(struct tdt__packets *packets, struct tdt__string *annotations,
-			   const char *name, const struct tdt__recorded_argument *value)
+void tdt__packets_annotate_value(struct tdt__packets *packets, struct tdt__string *annotations,
+				 const char *name, const struct tdt__recorded_argument *value)
 {
 	size_t start = annotations->n;
 

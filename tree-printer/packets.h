@@ -123,8 +123,26 @@ uint32_t tdt__packets_stack(struct tdt__packets *packets, const struct tdt__reco
 void tdt__packets_annotate_named(struct tdt__string *annotations, uint32_t name, uint64_t value);
 
 /* Add an annotation to those of an event.  A text may have any bytes. */
-void tdt__packets_annotate(struct tdt__packets *packets, struct tdt__string *annotations,
-			   const char *name, const struct tdt__recorded_argument *value);
+void tdt__packets_annotate_value(struct tdt__packets *packets, struct tdt__string *annotations,
+				 const char *name, const struct tdt__recorded_argument *value);
+
+static inline void tdt__packets_annotate(struct tdt__packets *packets,
+					 struct tdt__string *annotations, const char *name,
+					 uint64_t number)
+{
+	tdt__packets_annotate_value(
+	    packets, annotations, name,
+	    &(struct tdt__recorded_argument){ .type = TDT_USER_UINT, .u = number });
+}
+
+static inline void tdt__packets_annotate_text(struct tdt__packets *packets,
+					      struct tdt__string *annotations, const char *name,
+					      const char *text)
+{
+	tdt__packets_annotate_value(
+	    packets, annotations, name,
+	    &(struct tdt__recorded_argument){ .type = TDT_USER_TEXT, .text = text });
+}
 
 /* There was no memory for something. */
 static inline void tdt__packets_fail(struct tdt__packets *packets)

@@ -209,36 +209,25 @@ static uint32_t export_task_name(struct exporter *exporter, uint32_t number, con
 	return *name;
 }
 
-static void annotate_number(struct exporter *exporter, const char *name, uint64_t number)
-{
-	tdt__packets_annotate(
-	    &exporter->packets, &exporter->annotations, name,
-	    &(struct tdt__recorded_argument){ .type = TDT_USER_UINT, .u = number });
-}
-
-static void annotate_text(struct exporter *exporter, const char *name, const char *text)
-{
-	tdt__packets_annotate(
-	    &exporter->packets, &exporter->annotations, name,
-	    &(struct tdt__recorded_argument){ .type = TDT_USER_TEXT, .text = text });
-}
-
 /* The annotations of the first event on a task's track: what the task is. */
 static void annotate_identity(struct exporter *exporter, const struct tdt__recorded_task *task)
 {
-	annotate_number(exporter, "task", task->id);
+	struct tdt__packets *packets = &exporter->packets;
+	struct tdt__string *to = &exporter->annotations;
+
+	tdt__packets_annotate(packets, to, "task", task->id);
 	if (task->parent != 0)
-		annotate_number(exporter, "parent", task->parent);
+		tdt__packets_annotate(packets, to, "parent", task->parent);
 	if (task->file[0] != '\0') {
-		annotate_text(exporter, "spawned in", task->file);
-		annotate_number(exporter, "line", task->line);
+		tdt__packets_annotate_text(packets, to, "spawned in", task->file);
+		tdt__packets_annotate(packets, to, "line", task->line);
 	}
 	exporter->text.n = 0;
 	add_function(exporter,
 		     &(struct tdt__recorded_task){ .poll_function = task->poll_function });
 	tdt__string_add(&exporter->text, "", 1);
 	if (!exporter->text.failed && strcmp(exporter->text.bytes, "task") != 0)
-		annotate_text(exporter, "poll function", exporter->text.bytes);
+		tdt__packets_annotate_text(packets, to, "poll function", exporter->text.bytes);
 }
 
 /* If the track is new, the annotations of the next event say what the task is. */
@@ -274,6 +263,11 @@ static void export_put(struct exporter *exporter, uint64_t ns, enum tdt__packet_
 static void export_mark(struct exporter *exporter, uint64_t ns, uint64_t track, const char *name)
 {
 	export_put(exporter, ns, TDT__PACKET_INSTANT, track, event_name(exporter, name));
+}
+
+static void export_annotate(struct exporter *exporter, const char *name, uint64_t value)
+{
+	tdt__packets_annotate(&exporter->packets, &exporter->annotations, name, value);
 }
 
 static void export_cpu(struct exporter *exporter, const struct tdt_event *event)
@@ -542,13 +536,13 @@ static void export_losses(struct exporter *exporter)
 	uint32_t stacks = tdt__recording_stacks_lost(exporter->recording);
 
 	if (header->missed != 0) {
-		annotate_number(exporter, "events", header->missed);
-		annotate_number(exporter, "polls", header->missed_polls);
+		export_annotate(exporter, "events", header->missed);
+		export_annotate(exporter, "polls", header->missed_polls);
 		export_mark(exporter, from, exporter->process,
 			    "events were not recorded: there was no ring for their thread");
 	}
 	if (stacks != 0) {
-		annotate_number(exporter, "stacks", stacks);
+		export_annotate(exporter, "stacks", stacks);
 		export_mark(exporter, from, exporter->process,
 			    "stacks were not recorded: their table was full, or no capture "
 			    "was left");
@@ -578,7 +572,8 @@ static void annotate_arguments(struct exporter *exporter, struct tdt__recorded_u
 
 	for (unsigned i = 1; tdt__recorded_user_next(user, &argument); i++) {
 		snprintf(name, sizeof(name), ends ? "argument %u of the end" : "argument %u", i);
-		tdt__packets_annotate(&exporter->packets, &exporter->annotations, name, &argument);
+		tdt__packets_annotate_value(&exporter->packets, &exporter->annotations, name,
+					    &argument);
 	}
 }
 
@@ -712,7 +707,8 @@ static void put_poll_end(struct exporter *exporter, const struct tdt__step *step
 {
 	export_cpu(exporter, &step->item.event);
 	if ((step->item.event.detail & 3) == TDT_PANICKED)
-		annotate_text(exporter, "result", "panicked");
+		tdt__packets_annotate_text(&exporter->packets, &exporter->annotations, "result",
+					   "panicked");
 	export_put(exporter, step->item.ns, TDT__PACKET_END,
 		   export_thread(exporter, step->item.thread), 0);
 }
@@ -736,7 +732,7 @@ static void put_end(struct exporter *exporter, const struct tdt__step *step)
 	bool aborted = (event->detail & TDT_EVENT_END_ABORTED) != 0;
 
 	if (aborted)
-		annotate_number(exporter, "by task", event->a | (uint64_t)event->b << 32);
+		export_annotate(exporter, "by task", event->a | (uint64_t)event->b << 32);
 	export_mark(exporter, step->item.ns, export_task(exporter, step->task),
 		    outcome == TDT_PANICKED  ? "panicked"
 		    : aborted		     ? "aborted"
@@ -775,7 +771,7 @@ static void put_remark(struct exporter *exporter, const struct tdt__recorded_ite
 
 	if (task == TDT__RECORDED_NONE)
 		return;
-	annotate_number(exporter, "ns", item->event.c);
+	export_annotate(exporter, "ns", item->event.c);
 	export_mark(exporter, item->ns, export_task(exporter, task), words);
 }
 

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <unistd.h>
 
 #include <zlib.h>
 
@@ -292,24 +293,16 @@ static void make_message(struct writing *writing)
 
 static int write_gzip(const struct tdt__string *message, FILE *out)
 {
-	z_stream stream = { .next_in = (unsigned char *)message->bytes,
-			    .avail_in = (unsigned)message->n };
-	unsigned char bytes[16384];
-	int result = Z_OK;
+	int copy = fflush(out) == 0 ? dup(fileno(out)) : -1;
+	gzFile file = copy >= 0 ? gzdopen(copy, "w") : NULL;
+	size_t written;
 
-	/* The last bits of the window's size ask for gzip's frame. */
-	if (message->n > UINT32_MAX ||
-	    deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
-			 Z_DEFAULT_STRATEGY) != Z_OK)
-		return -ENOMEM;
-	while (result == Z_OK) {
-		stream.next_out = bytes;
-		stream.avail_out = sizeof bytes;
-		result = deflate(&stream, Z_FINISH);
-		fwrite(bytes, 1, sizeof bytes - stream.avail_out, out);
-	}
-	deflateEnd(&stream);
-	return ferror(out) ? -EIO : 0;
+	if (file == NULL && copy >= 0)
+		close(copy);
+	if (file == NULL)
+		return copy >= 0 ? -ENOMEM : -errno;
+	written = gzfwrite(message->bytes, 1, message->n, file);
+	return gzclose(file) == Z_OK && written == message->n ? 0 : -EIO;
 }
 
 int tdt__pprof_write(const struct tdt__pprof *profile, FILE *out)

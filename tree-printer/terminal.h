@@ -22,7 +22,6 @@ void tdt__terminal_choose(struct tdt_print_options *options, FILE *out);
 #define TDT__RED "\033[31m"
 #define TDT__GREEN "\033[32m"
 #define TDT__YELLOW "\033[33m"
-#define TDT__CYAN "\033[36m"
 #define TDT__PLAIN "\033[0m"
 
 /* Add `sequence`, unless the options of the string want no colours; and a text in that colour;

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "frame.h"
+#include "schema.h"
 #include "terminal.h"
 
 /* The leaves of a trace whose names are known. */
@@ -150,16 +151,11 @@ const char *tdt__task_color(const struct tdt_task_info *info, bool deadlock)
 
 void tdt__task_state(struct tdt__string *string, const struct tdt_task_info *info, bool deadlock)
 {
-	static const char *const words[] = { [TDT_TASK_WAITING] = "pending",
-					     [TDT_TASK_RUNNING] = "running",
-					     [TDT_TASK_READY] = "ready",
-					     [TDT_TASK_PANICKED] = "panicked",
-					     [TDT_TASK_RUNNABLE] = "runnable",
-					     [TDT_TASK_UNKNOWN] = "unknown" };
+	const char *word = info->state == TDT_TASK_WAITING ? "pending" : state_words[info->state];
 	const char *color = tdt__task_color(info, deadlock);
 
 	tdt__string_puts(string, " ");
-	tdt__colored(string, color, info->moved != 0 ? "waited" : words[info->state]);
+	tdt__colored(string, color, info->moved != 0 ? "waited" : word);
 }
 
 void tdt__ring_kind(struct tdt__string *string, const struct tdt_snapshot_cycle *cycle)
