@@ -41,6 +41,7 @@ struct file_names {
 	struct tdt__tasks *tasks;
 	TDT__TABLE(struct file_name, entry, n);
 	size_t bytes; /* that the names take */
+	uint64_t deadline; /* of functions */
 	bool failed; /* there was no memory */
 };
 
@@ -301,12 +302,12 @@ static const char *function_name_at(struct file_names *names, uint64_t address)
 	struct tdt__images *images = names->tasks->images;
 
 	tdt__images_open(images, address);
-	return tdt__namer_function(images->table, address, tdt__clock() + TDT__SECOND);
+	return tdt__namer_function(images->table, address, names->deadline);
 }
 
-void tdt__tasks_name(struct tdt__tasks *tasks)
+void tdt__tasks_name(struct tdt__tasks *tasks, uint64_t deadline)
 {
-	struct file_names names = { .tasks = tasks };
+	struct file_names names = { .tasks = tasks, .deadline = deadline };
 	const struct tdt__lock_places view = tdt__tasks_locks(tasks);
 	bool has_entries = tasks->registry.fiber_size >= sizeof(struct tdt_registry_fiber);
 

@@ -76,12 +76,18 @@ static bool read_own(void *arg, uint64_t address, void *to, size_t size)
 	return tdt__peek(to, address, size) == size;
 }
 
-const char *tdt__entry_name(const struct tdt_task_record *record, struct tdt__modules **modules,
-			    uint64_t deadline)
+uint64_t tdt__entry_of(const struct tdt_task_record *record)
 {
 	/* The kernel reads it: the record may have been given to another task meanwhile. */
 	const struct tdt__lock_places view = { .read = read_own };
-	uint64_t entry = tdt__task_entry(&view, record, (uintptr_t)tdt__callback_poll);
+
+	return tdt__task_entry(&view, record, (uintptr_t)tdt__callback_poll);
+}
+
+const char *tdt__entry_name(const struct tdt_task_record *record, struct tdt__modules **modules,
+			    uint64_t deadline)
+{
+	uint64_t entry = tdt__entry_of(record);
 	bool met;
 
 	if (entry == 0)
