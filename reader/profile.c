@@ -18,7 +18,6 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "facts/record.h"
-#include "facts/task.h"
 #include "reader/lists.h"
 #include "symbolize/modules.h"
 #include "tree/stacks.h"
@@ -86,7 +85,6 @@ static struct tdt__profiled *tasks_of_slab(struct tdt__profile *profile, uint64_
 
 static uint32_t name_task(struct tdt__profile *profile, const struct tdt_task_record *record)
 {
-	const struct tdt__lock_places view = tdt__tasks_locks(&profile->tasks);
 	char file[TDT__PROFILE_NAME_MAX - 32] = "", name[TDT_TASK_RECORD_NAME_SIZE];
 	uint64_t entry = 0;
 
@@ -96,7 +94,7 @@ static uint32_t name_task(struct tdt__profile *profile, const struct tdt_task_re
 	    !tdt__images_string(profile->tasks.images, record->file, file, sizeof file))
 		file[0] = '\0';
 	if (name[0] == '\0')
-		entry = tdt__task_entry(&view, record, profile->tasks.registry.callback_poll);
+		entry = tdt__seen_entry(&profile->tasks, record);
 	return tdt__profile_name(&profile->sum, name, entry, file, record->line);
 }
 

@@ -16,7 +16,6 @@
 #include <tdt/layout/recording.h>
 
 #include "base/clock.h"
-#include "facts/task.h"
 #include "reader/core.h"
 #include "reader/records.h"
 #include "reader/tasks.h"
@@ -165,7 +164,7 @@ static void add_tasks(struct tdt__supplement *supplement, const struct tdt__reco
 			tdt__supplement_add(supplement, &event, (const char *)&listed,
 					    sizeof listed);
 		add_live_task(supplement, &records->seen[i], images,
-			      tdt__task_entry(&locks, record, tasks.registry.callback_poll), now);
+			      tdt__seen_entry(&tasks, record), now);
 	}
 }
 
