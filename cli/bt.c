@@ -28,7 +28,7 @@ static int print_snapshot(FILE *file, void *arg)
 	int error;
 
 	if (printing->tasks != NULL)
-		tdt__tasks_name(printing->tasks);
+		tdt__tasks_name(printing->tasks, naming_until());
 	if (printing->last != NULL && printing->print->format == TDT_PRINT_TEXT) {
 		last_title(&title, printing->last);
 		tdt__string_puts(&title, "\n");

@@ -18,6 +18,7 @@ static int open_last(struct last *last, const struct options *options)
 		return TDT_TROUBLE;
 	report_time(options, "reading the recording", start);
 	start = tdt__clock();
+	recording_name_tasks(&last->read, options);
 	if (tdt__last_states_read(&last->states, last->read.recording) != 0) {
 		recording_read_free(&last->read);
 		return report_no_memory();

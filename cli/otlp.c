@@ -60,9 +60,11 @@ static int save_message(void *arg, const void *message, size_t n, uint64_t spans
 static int put_spans(FILE *out, void *arg)
 {
 	struct otlp_sending *sending = arg;
-	int error = tdt__otlp_write(sending->read->recording, sending->options->longer,
-				    save_message, out, &sending->counts);
+	int error;
 
+	recording_name_tasks(sending->read, sending->options);
+	error = tdt__otlp_write(sending->read->recording, sending->options->longer, save_message,
+				out, &sending->counts);
 	if (error == 0 && fflush(out) != 0)
 		error = -errno;
 	if (error == 0)
@@ -167,6 +169,7 @@ static int send_spans(struct otlp_sending *sending)
 
 	if (wrong != NULL)
 		return report_trouble("%s: %s", sending->options->otlp, wrong);
+	recording_name_tasks(sending->read, sending->options);
 	error = tdt__otlp_write(sending->read->recording, sending->options->longer, post_message,
 				sending, &sending->counts);
 	post_place_fini(&sending->place);

@@ -213,8 +213,11 @@ static int print_profile(FILE *out, void *arg)
 {
 	struct profile_result *result = arg;
 	struct tdt__profile_places places;
-	int error = tdt__profile_places_find(&places, &result->profile->sum, naming_until());
+	int error;
 
+	tdt__profile_name_entries(&result->profile->sum, result->outside->images.table,
+				  naming_until());
+	error = tdt__profile_places_find(&places, &result->profile->sum, naming_until());
 	if (error != 0)
 		return error;
 	result->places = &places;

@@ -13,7 +13,7 @@
 
 struct profile_result {
 	const struct outside *outside;
-	const struct tdt__profile *profile;
+	struct tdt__profile *profile;
 	const struct tdt__profile_places *places;
 	const struct tdt_print_options *print; /* without TDT_PRINT_AUTO */
 	unsigned states;   /* which ones are printed: bits by enum tdt__profile_state */

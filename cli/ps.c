@@ -387,7 +387,7 @@ int ps_registry(void *arg, struct outside *outside, size_t registry)
 
 	if (status != PROGRAM_GOES_ON)
 		return status;
-	tdt__tasks_name(&tasks);
+	tdt__tasks_name(&tasks, naming_until());
 	status = list_these(options, &listing, &tasks);
 	report_recording(outside, registry);
 	tdt__tasks_fini(&tasks);

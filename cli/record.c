@@ -100,8 +100,10 @@ static int write_wanted(struct recording_read *read, const struct options *optio
 		status = write_otlp(read, options);
 	if (status == EXIT_SUCCESS && options->summary)
 		status = write_summary(read, options);
-	if (status == EXIT_SUCCESS && options->for_page)
+	if (status == EXIT_SUCCESS && options->for_page) {
+		recording_name_tasks(read, options);
 		status = report_output(NULL, report_timeline(read->recording, stdout));
+	}
 	tdt__recording_close(read->recording);
 	read->recording = NULL;
 	return status;

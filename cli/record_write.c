@@ -53,9 +53,11 @@ static int put_summary(FILE *out, void *arg)
 					   : TDT__SUMMARY_ROWS,
 		.since = options->since
 	};
-	struct tdt__summary *summary = tdt__summary_new(writing->read->recording, &limits);
+	struct tdt__summary *summary;
 	int error = -ENOMEM;
 
+	recording_name_tasks(writing->read, options);
+	summary = tdt__summary_new(writing->read->recording, &limits);
 	if (summary != NULL)
 		error = tdt__summary_print(summary, out, writing->print, options->print.full,
 					   writing->read->modules, naming_until());

@@ -18,6 +18,7 @@
 #include "base/array.h"
 #include "base/regular_file.h"
 #include "base/text.h"
+#include "cli/tdt.h"
 #include "recording/copy.h"
 #include "recording/module_table.h"
 #include "recording/process.h"
@@ -329,6 +330,12 @@ int recording_read_chosen(const char *path, struct recording_read *read)
 	}
 	recordings_free(&files);
 	return status;
+}
+
+void recording_name_tasks(const struct recording_read *read, const struct options *options)
+{
+	if (!options->no_symbols)
+		tdt__recorded_tasks_name(read->recording, read->modules, naming_until());
 }
 
 void recording_read_free(struct recording_read *read)

@@ -76,6 +76,9 @@ void recording_read_free(struct recording_read *read);
 
 struct options;
 
+/* Look up the names of tasks without one, for a command that prints or sends them. */
+void recording_name_tasks(const struct recording_read *read, const struct options *options);
+
 /* Take and print what the options want, as tdt record does.  Returns an exit status. */
 int record_take(struct options *options);
 

@@ -12,6 +12,7 @@
 #include "reader/dump.h"
 #include "reader/history.h"
 #include "reader/recorded.h"
+#include "recording/module_table.h"
 #include "recording/read.h"
 #include "tree-printer/stuck_locks.h"
 
@@ -53,6 +54,7 @@ static int count_findings(struct metrics_page *page, struct tdt__tasks *tasks)
 }
 
 #define LOOKS 3
+#define NAMES_TIME TDT__SECOND /* for names of functions: a scrape has little more */
 
 /*
  * Count the tasks and polls of one registry.  The polls of a task that ends during a look may be
@@ -75,8 +77,10 @@ static int count_registry(struct metrics_page *page, struct task_groups *groups,
 		tdt__history_counts(&tasks, &counts);
 		if (i == 0) {
 			page->counts = counts;
-			if (options->groups)
+			if (options->groups) {
+				tdt__tasks_name(&tasks, tdt__clock() + NAMES_TIME);
 				task_groups_count(groups, &tasks);
+			}
 			error = count_findings(page, &tasks);
 		}
 		keep_most(&page->counts, &counts);
@@ -87,6 +91,15 @@ static int count_registry(struct metrics_page *page, struct task_groups *groups,
 			return report_no_memory();
 	}
 	return PROGRAM_GOES_ON;
+}
+
+/* As tdt__tasks_name() does, so that tasks and waits have the same labels. */
+static void name_recorded_tasks(struct tdt__recording *recording, struct tdt__images *images)
+{
+	for (uint32_t i = 0; i < recording->n_tasks; i++)
+		if (recording->task[i].has_entry)
+			tdt__images_open(images, recording->task[i].poll_function);
+	tdt__recorded_tasks_name(recording, images->table, tdt__clock() + NAMES_TIME);
 }
 
 /* With the waits by name and kind, if names are wanted.  Returns 0 or -ENOMEM. */
@@ -141,6 +154,8 @@ static int read_durations(struct metrics_page *page, struct scrape *scrape,
 	if (tdt__recorded_open(&outside->target, &outside->images, &outside->found[registry], &copy,
 			       &recording, &trouble) != 0)
 		return report_trouble("%s", trouble.text);
+	if (scrape->options->groups)
+		name_recorded_tasks(recording, &outside->images);
 	status = count_durations(page, scrape, recording);
 	tdt__recording_close(recording);
 	free(copy);

@@ -470,7 +470,7 @@ static int fill_round(struct round_look *looking)
 	struct tdt__sampling sampling = { 0 };
 	int error;
 
-	tdt__tasks_name(&looking->tasks);
+	tdt__tasks_name(&looking->tasks, tdt__clock() + TDT__SECOND);
 	looking->findings = tdt__outside_dump(&looking->tasks, &all, &looking->answers, &sampling);
 	if (looking->findings == NULL)
 		return -ENOMEM;

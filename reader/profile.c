@@ -77,13 +77,16 @@ static struct tdt__profiled *tasks_of_slab(struct tdt__profile *profile, uint64_
 static uint32_t name_task(struct tdt__profile *profile, const struct tdt_task_record *record)
 {
 	char file[TDT__PROFILE_NAME_MAX - 32] = "", name[TDT_TASK_RECORD_NAME_SIZE];
+	uint64_t entry = 0;
 
 	memcpy(name, record->name, sizeof name);
 	name[sizeof name - 1] = '\0';
 	if (name[0] == '\0' && record->file != 0 &&
 	    !tdt__images_string(profile->tasks.images, record->file, file, sizeof file))
 		file[0] = '\0';
-	return tdt__profile_name(&profile->sum, name, file, record->line);
+	if (name[0] == '\0')
+		entry = tdt__seen_entry(&profile->tasks, record);
+	return tdt__profile_name(&profile->sum, name, entry, file, record->line);
 }
 
 static void begin_profiled(struct tdt__profile *profile, struct tdt__profiled *task,

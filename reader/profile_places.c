@@ -9,7 +9,9 @@
 
 #include "base/array.h"
 #include "base/text.h"
+#include "facts/family.h"
 #include "reader/trees.h"
+#include "symbolize/namer.h"
 #include "tree/stacks.h"
 #include "tree/trace.h"
 
@@ -147,8 +149,25 @@ void tdt__profile_places_fini(struct tdt__profile_places *places)
 	tdt__table_fini(&places->place_table);
 }
 
+void tdt__profile_name_entries(struct tdt__profile_sum *sum, struct tdt__modules *modules,
+			       uint64_t deadline)
+{
+	for (uint32_t i = 0; i < sum->n_names; i++) {
+		struct tdt__profile_name *name = &sum->name[i];
+		const char *function = name->entry != 0
+					       ? tdt__namer_function(modules, name->entry, deadline)
+					       : NULL;
+
+		if (function != NULL)
+			tdt__family_name(name->text, sizeof name->text, function, NULL, 0, '*');
+	}
+}
+
 void tdt__profile_open_images(const struct tdt__profile_sum *sum, struct tdt__images *images)
 {
+	for (uint32_t i = 0; i < sum->n_names; i++)
+		if (sum->name[i].entry != 0)
+			tdt__images_open(images, sum->name[i].entry);
 	for (size_t i = 0; i < sum->trees.n; i++)
 		tdt__trace_open_images(sum->trees.group[i].trace, images);
 }

@@ -20,6 +20,10 @@ struct tdt__profile_places {
 	TDT__TABLE(struct tdt__profile_place, place, n); /* the one with the most time first */
 };
 
+/* Name tasks by their entries, as tdt__tasks_name() does, after tdt__profile_open_images(). */
+void tdt__profile_name_entries(struct tdt__profile_sum *sum, struct tdt__modules *modules,
+			       uint64_t deadline);
+
 /*
  * Find the places of a profile that was concluded, with the names that are found by `deadline`
  * (tdt__clock()).  Places that read the same are one.  The places point to the trees of `sum`.

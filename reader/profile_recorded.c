@@ -59,7 +59,8 @@ static void add_phase(struct adding *adding, uint32_t task,
 		time.kind = waits.main.kind;
 	}
 	time.ns = tdt__recording_time(recording, since, end);
-	time.name = tdt__profile_name(adding->sum, of->name, of->file, of->line);
+	time.name = tdt__profile_name(adding->sum, of->name,
+				      of->has_entry ? of->poll_function : 0, of->file, of->line);
 	merge_time(adding, &time);
 }
 

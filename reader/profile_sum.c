@@ -42,31 +42,24 @@ static uint32_t add_entry(struct tdt__table *table, uint32_t hash, const void *e
 
 /* --- Names -------------------------------------------------------------------------------- */
 
-static uint32_t number_of_name(struct tdt__profile_sum *sum, const char *text)
+uint32_t tdt__profile_name(struct tdt__profile_sum *sum, const char *name, uint64_t entry,
+			   const char *file, uint32_t line)
 {
-	size_t n = strnlen(text, TDT__PROFILE_NAME_MAX - 1);
-	char name[TDT__PROFILE_NAME_MAX] = "";
-	uint32_t hash = tdt__hash_fold(tdt__hash_bytes(TDT__HASH_START, text, n)), i;
+	struct tdt__profile_name new = { .entry = name[0] == '\0' ? entry : 0 };
+	uint32_t hash, i;
 
+	tdt__family_name(new.text, sizeof new.text, name, file, line, '*');
+	hash = new.entry != 0 ? tdt__hash_id(new.entry) : tdt__hash_text(new.text);
 	TDT__INDEX_EACH (i, &sum->name_table.index, hash)
-		if (strncmp(sum->name[i], text, TDT__PROFILE_NAME_MAX - 1) == 0)
+		if (sum->name[i].entry == new.entry &&
+		    (new.entry != 0 || strcmp(sum->name[i].text, new.text) == 0))
 			return i;
-	memcpy(name, text, n);
-	return add_entry(&sum->name_table, hash, name, sizeof name);
-}
-
-uint32_t tdt__profile_name(struct tdt__profile_sum *sum, const char *name, const char *file,
-			   uint32_t line)
-{
-	char text[TDT__PROFILE_NAME_MAX];
-
-	tdt__family_name(text, sizeof text, name, file, line, '*');
-	return number_of_name(sum, text);
+	return add_entry(&sum->name_table, hash, &new, sizeof new);
 }
 
 const char *tdt__profile_name_of(const struct tdt__profile_sum *sum, uint32_t name)
 {
-	return name < sum->n_names ? sum->name[name] : "";
+	return name < sum->n_names ? sum->name[name].text : "";
 }
 
 /* --- Trees and groups --------------------------------------------------------------------- */

@@ -48,6 +48,12 @@ enum tdt__profile_state {
 /* The most trees, groups and names that are kept; what comes later has no place, or no name. */
 #define TDT__PROFILE_MOST 65536
 
+/* The name of a task's family (facts/family.h), as "conn *". */
+struct tdt__profile_name {
+	char text[TDT__PROFILE_NAME_MAX];
+	uint64_t entry; /* the function that gives tasks without a name theirs; 0: there is none */
+};
+
 /* What was found alike: the same state, kind of wait, name of the task, and tree. */
 struct tdt__profile_group {
 	/* The key. */
@@ -88,7 +94,7 @@ struct tdt__profile_sum {
 	TDT__TABLE(struct tdt__profile_group, group, n);
 	TDT__TABLE(struct tdt__profile_stratum, stratum, n_strata);
 	TDT__TABLE(struct tdt__young_trees, young, n_young);
-	TDT__TABLE(char[TDT__PROFILE_NAME_MAX], name, n_names);
+	TDT__TABLE(struct tdt__profile_name, name, n_names);
 	uint64_t look; /* the number of the look at hand, from 1 on */
 
 	/* The results of tdt__profile_conclude(), in nanoseconds of all tasks together. */
@@ -107,11 +113,11 @@ int tdt__profile_sum_init(struct tdt__profile_sum *sum);
 void tdt__profile_sum_fini(struct tdt__profile_sum *sum);
 
 /*
- * The number of the name of a task's family (facts/family.h), as "conn *".  TDT__PROFILE_NONE: no
- * memory, or too many names.
+ * The number of the name of a task's family.  `entry`: that of the task; 0: none, or unknown.
+ * TDT__PROFILE_NONE: no memory, or too many names.
  */
-uint32_t tdt__profile_name(struct tdt__profile_sum *sum, const char *name, const char *file,
-			   uint32_t line);
+uint32_t tdt__profile_name(struct tdt__profile_sum *sum, const char *name, uint64_t entry,
+			   const char *file, uint32_t line);
 
 /* The name with this number; "" for TDT__PROFILE_NONE. */
 const char *tdt__profile_name_of(const struct tdt__profile_sum *sum, uint32_t name);

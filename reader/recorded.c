@@ -130,18 +130,19 @@ static int copy_current(struct tdt__target *target, const struct tdt__found *fou
 /* --- What is added ------------------------------------------------------------------------ */
 
 static void add_live_task(struct tdt__supplement *supplement, const struct tdt__seen *seen,
-			  struct tdt__images *images, uint64_t now)
+			  struct tdt__images *images, uint64_t entry, uint64_t now)
 {
 	const struct tdt_task_record *record = &seen->record;
-	const struct tdt_event event = tdt__identity_event(record, TDT_EVENT_TASK, now);
+	struct tdt_event event = { .kind = TDT_EVENT_TASK, .time = now };
 	char file[512], payload[TDT__IDENTITY_MAX];
-	struct tdt_trace_context context;
+	struct tdt__identified identified = { .record = record, .entry = entry, .file = file };
+	size_t size;
 
 	if (record->file == 0 || !tdt__images_string(images, record->file, file, sizeof file))
 		file[0] = '\0';
-	tdt__seen_context(images->target, seen, &context);
-	tdt__supplement_add(supplement, &event, payload,
-			    tdt__describe_task(record, file, &context, payload));
+	tdt__seen_context(images->target, seen, &identified.context);
+	size = tdt__describe_task(&event, &identified, payload);
+	tdt__supplement_add(supplement, &event, payload, size);
 }
 
 /*
@@ -163,7 +164,8 @@ static void add_tasks(struct tdt__supplement *supplement, const struct tdt__reco
 			continue;
 		event = tdt__describe_state(record, &locks, now, &listed);
 		tdt__supplement_add(supplement, &event, (const char *)&listed, sizeof listed);
-		add_live_task(supplement, &records->seen[i], images, now);
+		add_live_task(supplement, &records->seen[i], images,
+			      tdt__seen_entry(&tasks, record), now);
 	}
 }
 

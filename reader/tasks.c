@@ -41,6 +41,7 @@ struct file_names {
 	struct tdt__tasks *tasks;
 	TDT__TABLE(struct file_name, entry, n);
 	size_t bytes; /* that the names take */
+	uint64_t deadline; /* of functions */
 	bool failed; /* there was no memory */
 };
 
@@ -301,20 +302,26 @@ static const char *function_name_at(struct file_names *names, uint64_t address)
 	struct tdt__images *images = names->tasks->images;
 
 	tdt__images_open(images, address);
-	return tdt__namer_function(images->table, address, tdt__clock() + TDT__SECOND);
+	return tdt__namer_function(images->table, address, names->deadline);
 }
 
-void tdt__tasks_name(struct tdt__tasks *tasks)
+uint64_t tdt__seen_entry(struct tdt__tasks *tasks, const struct tdt_task_record *record)
 {
-	struct file_names names = { .tasks = tasks };
 	const struct tdt__lock_places view = tdt__tasks_locks(tasks);
-	bool has_entries = tasks->registry.fiber_size >= sizeof(struct tdt_registry_fiber);
 
-	for (size_t i = 0; i < tasks->n && has_entries; i++) {
+	return tasks->registry.fiber_size >= sizeof(struct tdt_registry_fiber)
+		       ? tdt__task_entry(&view, record, tasks->registry.callback_poll)
+		       : 0;
+}
+
+void tdt__tasks_name(struct tdt__tasks *tasks, uint64_t deadline)
+{
+	struct file_names names = { .tasks = tasks, .deadline = deadline };
+
+	for (size_t i = 0; i < tasks->n; i++) {
 		struct tdt_task_info *info = &tasks->task[i].member.info;
 		uint64_t entry = info->name == NULL
-				     ? tdt__task_entry(&view, &tasks->task[i].seen->record,
-						       tasks->registry.callback_poll)
+				     ? tdt__seen_entry(tasks, &tasks->task[i].seen->record)
 				     : 0;
 
 		if (entry != 0)

@@ -67,10 +67,16 @@ int tdt__tasks_read(struct tdt__tasks *tasks, struct tdt__target *target,
 void tdt__tasks_fini(struct tdt__tasks *tasks);
 
 /*
- * Give tasks without a name that of the function that they run: see tdt__task_entry().  Called by
- * the process that prints, since it looks up names (cli/apart.h).
+ * See tdt__task_entry(); 0 also if the library of the target is too old.  Of `tasks`, only the
+ * target and the registry.
  */
-void tdt__tasks_name(struct tdt__tasks *tasks);
+uint64_t tdt__seen_entry(struct tdt__tasks *tasks, const struct tdt_task_record *record);
+
+/*
+ * Give tasks without a name that of the function that they run, if it is found by `deadline`: see
+ * tdt__task_entry().  Called by the process that prints, since it looks up names (cli/apart.h).
+ */
+void tdt__tasks_name(struct tdt__tasks *tasks, uint64_t deadline);
 
 /*
  * Read the record of a task again, which was not as it was listed when its stack was read.  Returns

@@ -23,6 +23,8 @@
 #include <tdt/future.h>
 
 #include "base/array.h"
+#include "base/text.h"
+#include "base/text.h"
 #include "packets.h"
 #include "recording/recording.h"
 #include "recording/timeline.h"
@@ -154,7 +156,10 @@ static uint64_t export_track(struct exporter *exporter, uint64_t parent, const c
 	return tdt__packets_track(&exporter->packets, &exporter->track);
 }
 
-/* The name of a task's poll function; "task" if that is unknown. */
+/*
+ * The name of a task's poll function, or of the function that it began with; "task" if that is
+ * unknown, or the library's own, which all tasks of callbacks have.
+ */
 static void add_function(struct exporter *exporter, const struct tdt__recorded_task *task)
 {
 	struct tdt_frame frames[TDT__PERFETTO_INLINED_MAX];
@@ -163,7 +168,8 @@ static void add_function(struct exporter *exporter, const struct tdt__recorded_t
 	/* The address is that of the function's first instruction, not a return address. */
 	if (task->poll_function != 0)
 		n = tdt__packets_frames(&exporter->packets, task->poll_function + 1, frames);
-	if (n != 0 && frames[n - 1].function != NULL)
+	if (n != 0 && frames[n - 1].function != NULL &&
+	    !tdt__starts_with(frames[n - 1].function, "tdt__"))
 		tdt__string_escape(&exporter->text, frames[n - 1].function, true, '\0');
 	else
 		tdt__string_puts(&exporter->text, "task");
@@ -227,7 +233,9 @@ static void annotate_identity(struct exporter *exporter, const struct tdt__recor
 		     &(struct tdt__recorded_task){ .poll_function = task->poll_function });
 	tdt__string_add(&exporter->text, "", 1);
 	if (!exporter->text.failed && strcmp(exporter->text.bytes, "task") != 0)
-		tdt__packets_annotate_text(packets, to, "poll function", exporter->text.bytes);
+		tdt__packets_annotate_text(packets, to,
+					   task->has_entry ? "began with" : "poll function",
+					   exporter->text.bytes);
 }
 
 /* If the track is new, the annotations of the next event say what the task is. */

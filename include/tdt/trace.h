@@ -87,8 +87,7 @@ struct tdt_task_attr {
 	uint64_t parent;  /* with TDT_ATTR_PARENT: the id of the task on whose behalf this one is
 			     spawned; 0: none.  Without: the task that spawns it */
 	uint64_t entry;   /* the address of the function that a fiber or a task of tdt_task_new()
-			     runs: readers outside the process show its name if the task has none.
-			     0: unknown */
+			     runs: views show its name if the task has none.  0: unknown */
 };
 
 #define TDT_ATTR_PARENT 1u

@@ -26,20 +26,25 @@ static size_t rows_wanted(const struct tdt_summary_options *options)
 	return options->full || json ? TDT__SUMMARY_ROWS_FULL : TDT__SUMMARY_ROWS;
 }
 
-static int print_summary_of(const struct tdt__recording *recording, FILE *out,
+static int print_summary_of(struct tdt__recording *recording, FILE *out,
 			    const struct tdt_summary_options *options)
 {
 	const struct tdt__summary_limits limits = { .rows = rows_wanted(options),
 						    .since = options->since_ns };
-	struct tdt__summary *summary = tdt__summary_new(recording, &limits);
 	struct tdt__modules *modules = tdt__recorded_module_table(recording);
+	uint64_t deadline = tdt__clock() + TDT__NAMER_TIME;
+	struct tdt__summary *summary;
 	int err = -ENOMEM;
 
-	if (summary != NULL && modules != NULL)
+	if (modules == NULL)
+		return err;
+	tdt__recorded_tasks_name(recording, modules, deadline);
+	summary = tdt__summary_new(recording, &limits);
+	if (summary != NULL)
 		err = tdt__summary_print(summary, out, options->print, options->full != 0, modules,
-					 tdt__clock() + TDT__NAMER_TIME);
-	tdt__modules_unref(modules);
+					 deadline);
 	tdt__summary_free(summary);
+	tdt__modules_unref(modules);
 	return err;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/name.h"
+#include "facts/task.h"
 #include "recorder/block.h"
 #include "recorder/trigger.h"
 #include "recording/describe.h"
@@ -145,13 +146,27 @@ static void copy_leaves(struct tdt_recording_ring *ring, uint64_t id)
 
 /* --- Tasks ----------------------------------------------------------------- */
 
-static size_t describe(const struct tdt_handle *task, char payload[TDT__IDENTITY_MAX])
+/* This thread runs the task, or makes it: what its record names is there. */
+static bool read_mine(void *arg, uint64_t address, void *to, size_t size)
 {
-	const char *file = (const char *)(uintptr_t)task->record.file;
-	struct tdt_trace_context context;
+	(void)arg;
+	memcpy(to, (const void *)(uintptr_t)address, size);
+	return true;
+}
 
-	tdt__context_read(task, &task->record, &context);
-	return tdt__describe_task(&task->record, file != NULL ? file : "", &context, payload);
+static size_t describe(struct tdt_event *event, const struct tdt_handle *task,
+		       char payload[TDT__IDENTITY_MAX])
+{
+	const struct tdt__lock_places view = { .read = read_mine };
+	const char *file = (const char *)(uintptr_t)task->record.file;
+	struct tdt__identified identified = {
+		.record = &task->record,
+		.entry = tdt__task_entry(&view, &task->record, (uintptr_t)tdt__callback_poll),
+		.file = file != NULL ? file : "",
+	};
+
+	tdt__context_read(task, &task->record, &identified.context);
+	return tdt__describe_task(event, &identified, payload);
 }
 
 /*
@@ -162,14 +177,14 @@ static void copy_identity(struct tdt_recording_ring *ring)
 {
 	const struct tdt_handle *task =
 	    (void *)(uintptr_t)(TDT__PEEK(ring->own) & ~(uint64_t)TDT__RING_STATES);
-	struct tdt_event event;
+	struct tdt_event event = { .kind = TDT_EVENT_TASK, .time = tdt__ticks() };
 	char payload[TDT__IDENTITY_MAX];
+	size_t size;
 
 	if (task == NULL)
 		return;
-	event = tdt__identity_event(&task->record, TDT_EVENT_TASK, tdt__ticks());
-	tdt__ring_put_long(ring + 1, remarkable_slots(ring), &event, payload,
-			   describe(task, payload));
+	size = describe(&event, task, payload);
+	tdt__ring_put_long(ring + 1, remarkable_slots(ring), &event, payload, size);
 }
 
 void tdt__record_remarkable(struct tdt_recording_ring *ring, const struct tdt_event *poll)
@@ -180,29 +195,40 @@ void tdt__record_remarkable(struct tdt_recording_ring *ring, const struct tdt_ev
 	tdt__trigger_poll(poll->time, (uint64_t)poll->a << (poll->detail >> 4) * 4, false);
 }
 
+/* Returns the size of the payload. */
+static size_t put_identity(struct tdt_event *event, const struct tdt_handle *task,
+			   char payload[TDT__IDENTITY_MAX])
+{
+	size_t size = describe(event, task, payload);
+
+	event->time = tdt__ticks();
+	tdt__record_long(event, payload, size);
+	return size;
+}
+
 void tdt__record_spawn(const struct tdt_handle *task)
 {
+	struct tdt_event event = { .kind = TDT_EVENT_SPAWN };
 	char payload[TDT__IDENTITY_MAX];
-	size_t size = describe(task, payload);
-	struct tdt_event event = tdt__identity_event(&task->record, TDT_EVENT_SPAWN, tdt__ticks());
 
-	tdt__record_long(&event, payload, size);
+	put_identity(&event, task, payload);
 }
 
 /* A panic is remarkable: the same event goes to both rings, if the thread has both. */
 void tdt__record_ended(const struct tdt_handle *task, uint8_t outcome)
 {
+	struct tdt_event event = { .kind = TDT_EVENT_END, .detail = outcome };
 	bool aborted = outcome == TDT_PENDING && tdt__record_aborted(&task->record);
 	uint64_t by = aborted ? TDT__PEEK(task->record.woken_by) : 0;
-	char payload[TDT__IDENTITY_MAX];
-	size_t size = describe(task, payload);
-	struct tdt_event event = tdt__identity_event(&task->record, TDT_EVENT_END, tdt__ticks());
 	struct tdt_recording_ring *ring;
+	char payload[TDT__IDENTITY_MAX];
+	size_t size;
 
-	event.detail |= outcome | (aborted ? TDT_EVENT_END_ABORTED : 0);
+	if (aborted)
+		event.detail |= TDT_EVENT_END_ABORTED;
 	event.a = (uint32_t)by;
 	event.b = (uint16_t)(by >> 32);
-	tdt__record_long(&event, payload, size);
+	size = put_identity(&event, task, payload);
 	if (outcome != TDT_PANICKED)
 		return;
 	tdt__ring_enter();

@@ -20,6 +20,7 @@
 #include "recorder/rings.h"
 #include "recorder/stacks.h"
 #include "recorder/trigger.h"
+#include "recording/describe.h"
 #include "recording/read.h"
 #include "registry/contexts.h"
 #include "registry/handle.h"
@@ -430,13 +431,16 @@ static void meet_new_code(struct tdt_recording *block)
 size_t tdt__service_task(const struct tdt_handle *task, const struct tdt_task_record *record,
 			 struct tdt_event *event, char payload[TDT__DESCRIPTION_MAX])
 {
-	struct tdt_trace_context context;
+	uint64_t entry = tdt__entry_of(&task->record);
 	char file[512];
+	struct tdt__identified identified = { .record = record, .file = file };
 
 	file[tdt__peek(file, record->file, sizeof file - 1)] = '\0';
-	*event = tdt__identity_event(record, TDT_EVENT_TASK, tdt__ticks());
-	tdt__context_read(task, record, &context);
-	return tdt__describe_task(record, file, &context, payload);
+	*event = (struct tdt_event){ .kind = TDT_EVENT_TASK, .time = tdt__ticks() };
+	tdt__context_read(task, record, &identified.context);
+	if (TDT__PEEK(task->record.seq) == record->seq)
+		identified.entry = entry;
+	return tdt__describe_task(event, &identified, payload);
 }
 
 /* Have room for another event about a task, as long as the ring may become larger. */
@@ -459,6 +463,7 @@ static void write_task(struct tdt_recording *block, const struct tdt_handle *tas
 	struct tdt_event event;
 	size_t size = tdt__service_task(task, record, &event, payload);
 
+	meet_code(block, (uintptr_t)event.c);
 	put_locked_event(block, TDT__RING_TASKS, &event, payload, size);
 }
 
@@ -489,7 +494,6 @@ static uint64_t put_tasks(struct tdt__block *block, uint64_t spawned_since)
 		if (TDT__PEEK(task->record.spawned) < spawned_since ||
 		    !tdt__registry_read(task, &record) || !tdt__record_is_live(&record))
 			continue;
-		meet_code(block->base, (uintptr_t)record.poll);
 		extend_tasks(block);
 		/* In the order of their times: readers merge the rings by them. */
 		write_state(block->base, &record, before);

@@ -24,20 +24,28 @@ static char *append_text(char *to, const char *text, size_t size)
 	return to + size + 1;
 }
 
-size_t tdt__describe_task(const struct tdt_task_record *record, const char *file,
-			  const struct tdt_trace_context *context, char payload[TDT__IDENTITY_MAX])
+size_t tdt__describe_task(struct tdt_event *event, const struct tdt__identified *task,
+			  char payload[TDT__IDENTITY_MAX])
 {
-	size_t length = strlen(file), kept = length < FILE_KEPT ? length : FILE_KEPT;
+	const struct tdt_task_record *record = task->record;
+	size_t length = strlen(task->file), kept = length < FILE_KEPT ? length : FILE_KEPT;
 	char *at = payload;
 
+	event->task = record->id;
+	event->c = task->entry != 0 ? task->entry : record->poll;
+	if (task->entry != 0)
+		event->detail |= TDT_EVENT_ENTRY;
+	/* A thread that lives writes other bits of it. */
+	if ((__atomic_load_n(&record->own_hint, __ATOMIC_RELAXED) & TDT__HINT_BLOCKING) != 0)
+		event->detail |= TDT_EVENT_TASK_BLOCKING;
 	memcpy(at, &record->parent, 8);
 	memcpy(at + 8, &record->line, 4);
 	memcpy(at + 12, &record->column, 4);
 	at = append_text(at + 16, record->name, strnlen(record->name, TASK_NAME_MAX));
-	at = append_text(at, file + (length - kept), kept);
-	if (context->valid == 1) {
-		memcpy(at, context, sizeof *context);
-		at += sizeof *context;
+	at = append_text(at, task->file + (length - kept), kept);
+	if (task->context.valid == 1) {
+		memcpy(at, &task->context, sizeof task->context);
+		at += sizeof task->context;
 	}
 	return (size_t)(at - payload);
 }

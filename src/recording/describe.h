@@ -11,36 +11,26 @@
 
 #include <tdt/layout/registry.h>
 
-#include "facts/record.h"
 #include "recording/read.h"
 #include "tree/futurelocks.h"
 
 /* A payload of either kind has at most so many bytes. */
 #define TDT__DESCRIPTION_MAX 512
 
-/* An event that has the identity of the task of `record`. */
-static inline struct tdt_event tdt__identity_event(const struct tdt_task_record *record,
-						   enum tdt_event_kind kind, uint64_t time)
-{
-	const unsigned hint = __atomic_load_n(&record->own_hint, __ATOMIC_RELAXED);
-
-	return (struct tdt_event){
-		.kind = (uint8_t)kind,
-		.detail = (hint & TDT__HINT_BLOCKING) != 0 ? TDT_EVENT_TASK_BLOCKING : 0,
-		.time = time,
-		.task = record->id,
-		.c = record->poll,
-	};
-}
+/* A task whose identity is written. */
+struct tdt__identified {
+	const struct tdt_task_record *record;
+	uint64_t entry;	  /* by tdt__task_entry() */
+	const char *file; /* where it was spawned; of a long name, the last bytes are kept */
+	struct tdt_trace_context context; /* if `valid` is not 1, it has none */
+};
 
 /*
- * Write the identity of the task of `record`, which was spawned in `file`.  Of a long name of a
- * file, the last bytes are kept.  If `valid` of the context is not 1, the task has none.  Returns
- * the size, which is at most TDT__IDENTITY_MAX.
+ * Have the event be about the task, and write its identity.  Returns the size, which is at most
+ * TDT__IDENTITY_MAX.
  */
 #define TDT__IDENTITY_MAX 304
-size_t tdt__describe_task(const struct tdt_task_record *record, const char *file,
-			  const struct tdt_trace_context *context,
+size_t tdt__describe_task(struct tdt_event *event, const struct tdt__identified *task,
 			  char payload[TDT__IDENTITY_MAX]);
 
 /*

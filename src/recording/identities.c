@@ -181,8 +181,10 @@ static int collect_task(struct tdt__recording *recording, const struct tdt__reco
 		return 0;
 	task->blocking |= (event->detail & TDT_EVENT_TASK_BLOCKING) != 0;
 	task->identified |= ring->kind != TDT_RING_REMARKABLE;
-	if (event->c != 0)
+	if (event->c != 0) {
 		task->poll_function = event->c;
+		task->has_entry = (event->detail & TDT_EVENT_ENTRY) != 0;
+	}
 	if (event->kind == TDT_EVENT_SPAWN && ns > task->spawned)
 		task->spawned = ns;
 	if (event->kind == TDT_EVENT_END && ns > task->ended)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The table of modules of a recording. */
+/* The table of modules of a recording, and the names of tasks by it. */
 
 #include "recording/module_table.h"
 
@@ -9,6 +9,7 @@
 
 #include "recording/read.h"
 #include "symbolize/modules.h"
+#include "symbolize/namer.h"
 
 enum {
 	MODULES_MAX = 4096 /* adding one takes time in proportion to all */
@@ -48,4 +49,25 @@ struct tdt__modules *tdt__recorded_module_table(const struct tdt__recording *rec
 		return table;
 	tdt__modules_unref(table);
 	return NULL;
+}
+
+/* Most tasks began with the same function as the one before: the namer is not asked again. */
+void tdt__recorded_tasks_name(struct tdt__recording *recording, struct tdt__modules *modules,
+			      uint64_t deadline)
+{
+	const char *name = NULL;
+	uint64_t named = 0;
+
+	for (uint32_t i = 0; i < recording->n_tasks; i++) {
+		struct tdt__recorded_task *task = &recording->task[i];
+
+		if (!task->has_entry || task->name[0] != '\0')
+			continue;
+		if (task->poll_function != named)
+			name = tdt__namer_function(modules, (uintptr_t)task->poll_function,
+						   deadline);
+		named = task->poll_function;
+		if (name != NULL)
+			task->name = name;
+	}
 }

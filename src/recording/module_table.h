@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #pragma once
 
+#include <stdint.h>
+
 struct tdt__modules;
 struct tdt__recording;
 
@@ -10,3 +12,10 @@ struct tdt__recording;
  * reference up.  NULL: no memory.
  */
 struct tdt__modules *tdt__recorded_module_table(const struct tdt__recording *recording);
+
+/*
+ * Give tasks without a name that of the function that they began with, by `deadline`: as
+ * tdt__tasks_name() does to those of a process.
+ */
+void tdt__recorded_tasks_name(struct tdt__recording *recording, struct tdt__modules *modules,
+			      uint64_t deadline);

@@ -64,7 +64,8 @@ struct tdt__recorded_thread {
 struct tdt__recorded_task {
 	uint64_t id;
 	uint64_t parent;	/* 0: none, or unknown */
-	uint64_t poll_function; /* an address; 0: unknown */
+	uint64_t poll_function; /* an address, or that of its entry; 0: unknown */
+	bool has_entry;		/* without a name it is called by that: module_table.h */
 	const char *name;
 	const char *file; /* where the task was spawned */
 	uint32_t line;

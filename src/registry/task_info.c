@@ -64,7 +64,7 @@ void tdt__task_info(struct tdt__task_info *ours, const struct tdt_handle *task,
 					     .still = true };
 
 	memcpy(ours->name, record->name, sizeof ours->name);
-	tdt__task_by_record(&ours->info, &said, now, &ours->wait, &ours->main_wait);
+	ours->info = tdt__task_by_record(&said, now, &ours->wait, &ours->main_wait);
 	tdt__context_read(task, record, &ours->info.context);
 	if (ours->info.n_waits != 0)
 		tdt__wait_name_read(ours->wait.name, task, record);
@@ -76,12 +76,18 @@ static bool read_own(void *arg, uint64_t address, void *to, size_t size)
 	return tdt__peek(to, address, size) == size;
 }
 
-const char *tdt__entry_name(const struct tdt_task_record *record, struct tdt__modules **modules,
-			    uint64_t deadline)
+uint64_t tdt__entry_of(const struct tdt_task_record *record)
 {
 	/* The kernel reads it: the record may have been given to another task meanwhile. */
 	static const struct tdt__lock_places view = { .read = read_own };
-	uint64_t entry = tdt__task_entry(&view, record, (uintptr_t)tdt__callback_poll);
+
+	return tdt__task_entry(&view, record, (uintptr_t)tdt__callback_poll);
+}
+
+const char *tdt__entry_name(const struct tdt_task_record *record, struct tdt__modules **modules,
+			    uint64_t deadline)
+{
+	uint64_t entry = tdt__entry_of(record);
 	bool met;
 
 	if (entry == 0)

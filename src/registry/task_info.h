@@ -32,14 +32,19 @@ void tdt__task_info(struct tdt__task_info *info, const struct tdt_handle *task,
 void tdt__wait_name_read(char copy[TDT_WAIT_NAME_MAX + 1], const struct tdt_handle *task,
 			 const struct tdt_task_record *record);
 
+/*
+ * See tdt__task_entry().  `record` is the task's own: tdt__registry_read() does not copy all of it.
+ */
+uint64_t tdt__entry_of(const struct tdt_task_record *record);
+
 /* How long a view of tasks waits for names of functions; a later view has those that come later. */
 #define TDT__ENTRY_TIME (TDT__SECOND / 10)
 
 /*
  * A fiber, or a task of tdt_task_new(), without a name is called by the function that it runs.  The
  * name lives as long as the process; NULL: it is unknown, by `deadline`, or there is none.
- * `record` is the task's own: tdt__registry_read() does not copy all of it.
- * `*modules`, at first NULL, belongs to the caller, who may use it again.
+ * `record` is the task's own.  `*modules`, at first NULL, belongs to the caller, who may use it
+ * again.
  */
 const char *tdt__entry_name(const struct tdt_task_record *record, struct tdt__modules **modules,
 			    uint64_t deadline);

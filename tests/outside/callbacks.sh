@@ -47,6 +47,10 @@ ask()
 		"$(grep -o '"name":"begin"' "$tmp/ps" | wc -l)" -eq 10000
 	"$tdt" top -n1 --json --no-request "$pid" >"$tmp/top"
 	claim "so has tdt top" grep -q '"name":"begin"' "$tmp/top"
+	"$tdt" metrics --names "$pid" >"$tmp/metrics"
+	claim "so have metrics" grep -q '^tdt_task_group{name="begin",wait=' "$tmp/metrics"
+	"$tdt" profile --duration 100ms -o "$tmp/profile.json" "$pid"
+	claim "so has tdt profile" grep -q '"task":"begin"' "$tmp/profile.json"
 	if ! command -v gdb >/dev/null; then
 		skip "the core file has the truth of each" "there is no gdb"
 	elif test "${SANITIZERS:?}" != no; then
@@ -68,6 +72,7 @@ record()
 		start "$top_builddir/tests/outside/callbacks" "$1" 4
 	"$tdt" ps --json --dir "$tmp/recording" >"$tmp/recorded"
 	compare "what a recording says of $1 is true" "$2" recorded
+	claim "and has the names" grep -q '"name":"begin"' "$tmp/recorded"
 }
 
 listed()

@@ -195,6 +195,7 @@ enum tdt_event_kind {
 #define TDT_EVENT_POLL_REQUESTED 8 /* a bit of `detail` */
 #define TDT_EVENT_END_ABORTED 4    /* a bit of `detail` */
 #define TDT_EVENT_TASK_BLOCKING 8  /* a bit of `detail` */
+#define TDT_EVENT_ENTRY 16         /* a bit of `detail` */
 
 enum tdt_recorded_state {
 	TDT_STATE_IDLE = 0,  /* not polled, and not woken since its last poll */
@@ -214,9 +215,10 @@ enum tdt_recorded_state {
  *         woke this one; 0: none, or unknown.
  * WAKE    `task` was woken.  `c`: the task that was being polled on this thread; 0: none.
  *         `b`: the CPU.
- * SPAWN   `task` was made.  `c`: the address of its poll function.  Payload: an identity (see
- *         below).  detail & TDT_EVENT_TASK_BLOCKING: it is a call that may block (TDT_ATTR_BLOCKING
- *         in tdt/trace.h).
+ * SPAWN   `task` was made.  `c`: the address of its poll function, or, detail & TDT_EVENT_ENTRY, of
+ *         the `entry` of a task without a future (tdt/trace.h).  Payload: an identity (see below).
+ *         detail & TDT_EVENT_TASK_BLOCKING: it is a call that may block (TDT_ATTR_BLOCKING in
+ *         tdt/trace.h).
  * END     `task` has ended.  detail & 3: its outcome, TDT_READY, TDT_PANICKED, or TDT_PENDING if it
  *         was dropped.  detail & TDT_EVENT_END_ABORTED: it was aborted, by the task whose id is a +
  *         ((uint64_t)b << 32); 0: not by a task.  The rest as with SPAWN.

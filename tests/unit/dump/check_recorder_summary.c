@@ -98,6 +98,27 @@ TEST(polls_are_summed_up_whether_the_recorder_runs_or_has_stopped)
 	free(text);
 }
 
+static __attribute__((noinline)) void serve_client(void)
+{
+	TDT_KEEP_FRAME();
+}
+
+TEST(a_task_without_a_name_is_called_by_the_function_that_it_began_with)
+{
+	struct tdt_handle *task;
+	char *text;
+
+	start();
+	task = tdt_task_new(TDT_TASK_ATTR(.entry = (uintptr_t)serve_client));
+	MUST(task != NULL);
+	tdt_task_enter(task);
+	tdt_task_leave(task);
+	text = printed(NULL);
+	ck_assert_msg(strstr(text, "\"serve_client\"") != NULL, "%s", text);
+	free(text);
+	tdt_task_end(task);
+}
+
 TEST(what_is_older_is_left_out)
 {
 	char *text;

@@ -404,6 +404,22 @@ TEST(a_task_without_a_name_is_known_by_its_place)
 	ck_assert_str_eq(tdt__profile_name_of(&profile->sum, 0), "spawned at main.rs:88");
 }
 
+TEST(or_by_the_function_that_it_began_with)
+{
+	static const struct tdt_registry_fiber fiber = { .entry = (uintptr_t)shop };
+	static const char file[] = "src/main.rs";
+
+	make_task(0, "")->file = (uintptr_t)file;
+	made.record[0].child_state = (uintptr_t)&fiber;
+	made.record[0].poll = 0;
+	made.registry.fiber_size = sizeof fiber;
+	open_profile();
+	look(MS);
+	tdt__profile_open_images(&profile->sum, &images);
+	tdt__profile_name_entries(&profile->sum, images.table, tdt__clock() + 60 * TDT__SECOND);
+	ck_assert_str_eq(tdt__profile_name_of(&profile->sum, 0), "shop");
+}
+
 static void two_tasks(void)
 {
 	make_registry();

@@ -190,6 +190,30 @@ TEST(the_copy_names_live_tasks_and_all_modules)
 	end_traced(&traced);
 }
 
+/* In the event that the recorder has written, and in the one that is added to the copy. */
+TEST(the_function_that_a_task_began_with_is_known, .to = 2)
+{
+	const struct tdt_task_attr *attr = TDT_TASK_ATTR(.entry = (uintptr_t)record_pair);
+	struct tdt_handle *task = _i == 0 ? tdt_task_new(attr) : NULL;
+	const struct tdt__recorded_task *recorded;
+	struct tdt__recording *recording;
+
+	start(TDT_RING_SIZE_MIN);
+	if (_i == 1)
+		task = tdt_task_new(attr);
+	ck_assert_ptr_nonnull(task);
+	open_self();
+	ck_assert_int_eq(copy_self(), 0);
+	recording = open_copy();
+	recorded = &recording->task[tdt__recording_task(recording, tdt_handle_id(task))];
+	ck_assert_int_eq(recorded->spawned != 0, _i == 1);
+	ck_assert(recorded->has_entry);
+	ck_assert_uint_eq(recorded->poll_function, (uintptr_t)record_pair);
+	close_copy(recording);
+	close_self();
+	tdt_task_end(task);
+}
+
 static int copy_and_free(void *argument)
 {
 	int error = copy_self();

@@ -33,15 +33,19 @@ static void end(void)
 static void add_task_of(struct tdt__supplement *supplement, uint64_t id, const char *name,
 			const char *file, const struct tdt_trace_context *context)
 {
-	struct tdt_task_record record = { .parent = 3, .line = 88, .column = 5 };
-	const struct tdt_event event = {
-		.kind = TDT_EVENT_TASK, .time = 150, .task = id, .c = 0x1000
+	struct tdt_task_record record = {
+		.id = id, .poll = 0x1000, .parent = 3, .line = 88, .column = 5
 	};
+	const struct tdt__identified task = {
+		.record = &record, .file = file, .context = *context
+	};
+	struct tdt_event event = { .kind = TDT_EVENT_TASK, .time = 150 };
 	char payload[TDT__IDENTITY_MAX];
+	size_t length;
 
 	strncpy(record.name, name, sizeof record.name - 1);
-	tdt__supplement_add(supplement, &event, payload,
-			    tdt__describe_task(&record, file, context, payload));
+	length = tdt__describe_task(&event, &task, payload);
+	tdt__supplement_add(supplement, &event, payload, length);
 }
 
 static void add_task(struct tdt__supplement *supplement, uint64_t id, const char *name,

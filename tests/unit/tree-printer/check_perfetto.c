@@ -125,10 +125,10 @@ static unsigned read_fields(const unsigned char *at, size_t n, unsigned depth)
 	return messages;
 }
 
-/* Write the trace.  The caller frees it. */
-static unsigned char *trace(bool gzip, size_t *n)
+/* Write the trace, with such names.  The caller frees it. */
+static unsigned char *trace_with(tdt__perfetto_names_fn *names, bool gzip, size_t *n)
 {
-	const struct tdt__perfetto_options options = { .gzip = gzip };
+	const struct tdt__perfetto_options options = { .gzip = gzip, .names = names };
 	char *bytes = NULL;
 	FILE *out = open_memstream(&bytes, n);
 
@@ -136,6 +136,11 @@ static unsigned char *trace(bool gzip, size_t *n)
 	ck_assert_int_eq(tdt__perfetto_write(recording, &options, out), 0);
 	ck_assert_int_eq(fclose(out), 0);
 	return (unsigned char *)bytes;
+}
+
+static unsigned char *trace(bool gzip, size_t *n)
+{
+	return trace_with(NULL, gzip, n);
 }
 
 static bool contains(const unsigned char *bytes, size_t n, const char *text)
@@ -202,6 +207,36 @@ TEST(the_end_of_a_task_says_whether_it_was_aborted_and_by_whom, .to = 2)
 	ck_assert_int_eq(contains(bytes, n, "aborted"), _i == 0);
 	ck_assert_int_eq(contains(bytes, n, "by task"), _i == 0);
 	ck_assert_int_eq(contains(bytes, n, "dropped"), _i == 1);
+	free(bytes);
+}
+
+static size_t name_entry(void *data, uint64_t pc, struct tdt_frame *frames, size_t max)
+{
+	frames[0] = (struct tdt_frame){ .function = "serve_client" };
+	return 1;
+}
+
+static size_t name_callback_poll(void *data, uint64_t pc, struct tdt_frame *frames, size_t max)
+{
+	frames[0] = (struct tdt_frame){ .function = "tdt__callback_poll" };
+	return 1;
+}
+
+TEST(a_task_without_a_name_is_called_by_its_function_unless_that_is_the_library_s)
+{
+	unsigned char *bytes;
+	size_t n;
+
+	maker_clock(maker, service, 1, 1, 2, 3);
+	maker_identity(maker, ring, TDT_EVENT_SPAWN, 50, 7, TDT_EVENT_ENTRY, 9, "", "echo.c", 42);
+	maker_poll(maker, ring, 100, 50, 7, TDT_PENDING);
+	open_block();
+	bytes = trace_with(name_entry, false, &n);
+	ck_assert(contains(bytes, n, "serve_client 7") && contains(bytes, n, "began with") &&
+		  !contains(bytes, n, "poll function"));
+	free(bytes);
+	bytes = trace_with(name_callback_poll, false, &n);
+	ck_assert(contains(bytes, n, "task 7") && !contains(bytes, n, "callback_poll"));
 	free(bytes);
 }
 
