@@ -127,7 +127,7 @@ static inline const struct tdt_waker *tdt__saved_exchange(struct tdt_handle *tas
 	    &task->record.waker, (uintptr_t)waker, __ATOMIC_ACQ_REL);
 }
 
-#define TDT__HINT_UNIT 16u
+#define TDT__HINT_UNIT 32u
 
 /*
  * The number of frames for which the last capture took room, rounded up; or the largest number that

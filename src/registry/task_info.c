@@ -64,7 +64,7 @@ void tdt__task_info(struct tdt__task_info *ours, const struct tdt_handle *task,
 					     .still = true };
 
 	memcpy(ours->name, record->name, sizeof ours->name);
-	ours->info = tdt__task_by_record(&said, now, &ours->wait, &ours->main_wait);
+	tdt__task_by_record(&ours->info, &said, now, &ours->wait, &ours->main_wait);
 	tdt__context_read(task, record, &ours->info.context);
 	if (ours->info.n_waits != 0)
 		tdt__wait_name_read(ours->wait.name, task, record);
