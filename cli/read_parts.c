@@ -211,6 +211,7 @@ int reader_task(const struct json_place *place, struct tdt_task_info *info)
 	    reader_u32(place, "untraced", &info->untraced) ||
 	    reader_u32(place, "child", &info->child) ||
 	    reader_u32(place, "aborted", &info->aborted) ||
+	    reader_u32(place, "blocking", &info->blocking) ||
 	    reader_u32(place, "requested", &info->requested) ||
 	    reader_number(place, "spawned_ns", UINT64_MAX, &info->spawned_ns) ||
 	    reader_number(place, "polled_ns", UINT64_MAX, &info->polled_ns) ||

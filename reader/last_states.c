@@ -197,6 +197,7 @@ static int set_last_task(struct last_reading *reading, struct tdt__seen_task *ta
 		.spawned_ns = before_end(reading, spawned),
 		.polled_ns = before_end(reading, polls->begun != 0 ? polls->begun : spawned),
 		.context = recorded->context,
+		.blocking = recorded->blocking,
 	};
 	set_last_state(reading, task, now);
 	return has_waited(now) ? set_last_waits(reading->states, task, timeline, number) : 0;

@@ -133,10 +133,7 @@ static void add_live_task(struct tdt__supplement *supplement, const struct tdt__
 			  struct tdt__images *images, uint64_t now)
 {
 	const struct tdt_task_record *record = &seen->record;
-	const struct tdt_event event = { .kind = TDT_EVENT_TASK,
-					 .time = now,
-					 .task = record->id,
-					 .c = record->poll };
+	const struct tdt_event event = tdt__identity_event(record, TDT_EVENT_TASK, now);
 	char file[512], payload[TDT__IDENTITY_MAX];
 	struct tdt_trace_context context;
 

@@ -72,8 +72,7 @@ static void one(struct tdt__string *string, const struct tdt_task_info *info,
 	tdt__color(string, TDT__BOLD);
 	tdt__task_name(string, info->id, info->name);
 	tdt__color(string, TDT__PLAIN);
-	if (info->thread != 0)
-		tdt__string_printf(string, " on thread %" PRIu32, info->thread);
+	tdt__task_thread(string, info);
 	if (!facts->same_syscall && info->syscall != NULL) {
 		tdt__string_puts(string, " in ");
 		tdt__string_text(string, info->syscall);

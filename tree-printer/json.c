@@ -79,6 +79,7 @@ void tdt__json_task_members(struct tdt__json *json, const struct tdt_task_info *
 	tdt__json_known_u64(json, "untraced", info->untraced);
 	tdt__json_known_u64(json, "child", info->child);
 	tdt__json_known_u64(json, "aborted", info->aborted);
+	tdt__json_known_u64(json, "blocking", info->blocking);
 	if (info->context.valid == 1) {
 		tdt__traceparent(traceparent, &info->context);
 		tdt__json_string(json, "traceparent", traceparent);

@@ -17,8 +17,7 @@ static void state(struct tdt__string *string, const struct tdt_task_info *info, 
 	tdt__task_time(string, info);
 	if (info->moved != 0)
 		tdt__string_puts(string, ", and moved when it was asked");
-	if (info->thread != 0)
-		tdt__string_printf(string, " on thread %" PRIu32, info->thread);
+	tdt__task_thread(string, info);
 	tdt__task_syscall(string, info->syscall);
 	if (info->state == TDT_TASK_UNKNOWN && info->polls != 0)
 		tdt__string_printf(string, ", last polled %s before the end",

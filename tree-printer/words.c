@@ -147,7 +147,7 @@ const char *tdt__task_color(const struct tdt_task_info *info, bool deadlock)
 	bool is_long = info->state_ns >= LONG;
 
 	if (deadlock || info->state == TDT_TASK_PANICKED ||
-	    (info->state == TDT_TASK_RUNNING && is_long))
+	    (info->state == TDT_TASK_RUNNING && is_long && info->blocking == 0))
 		return TDT__RED;
 	return info->state == TDT_TASK_RUNNABLE && is_long ? TDT__YELLOW : NULL;
 }
@@ -207,6 +207,13 @@ void tdt__task_time(struct tdt__string *string, const struct tdt_task_info *info
 		 */
 		tdt__string_puts(string, " less than 10 ms");
 	}
+}
+
+void tdt__task_thread(struct tdt__string *string, const struct tdt_task_info *info)
+{
+	if (info->thread != 0)
+		tdt__string_printf(string, " on %sthread %" PRIu32,
+				   info->blocking != 0 ? "blocking " : "", info->thread);
 }
 
 void tdt__task_syscall(struct tdt__string *string, const char *syscall)

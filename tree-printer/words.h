@@ -66,8 +66,8 @@ void tdt__misuse_line(struct tdt__string *string, const struct tdt_misuse *misus
 
 /*
  * Parts of the line of one task, which the line of a group has, too.  Each begins with a space, or
- * with a comma and a space.  The state of a task in a deadlock, and of one that has run for long,
- * is red; that of one that has been runnable for long is yellow.
+ * with a comma and a space.  The state of a task in a deadlock, and of one that has kept a worker
+ * for long, is red; that of one that has been runnable for long is yellow.
  */
 void tdt__task_state(struct tdt__string *string, const struct tdt_task_info *info, bool deadlock);
 /* The colour of that state (terminal.h).  NULL: nothing is suspicious. */
@@ -87,6 +87,8 @@ void tdt__ring_line(struct tdt__string *string, const struct tdt_snapshot_cycle 
 		    size_t most);
 /* The word between a state and a duration. */
 const char *tdt__for(enum tdt_task_state state);
+/* " on thread 4711": where the task runs. */
+void tdt__task_thread(struct tdt__string *string, const struct tdt_task_info *info);
 void tdt__task_syscall(struct tdt__string *string, const char *syscall);
 /* "aborted by task 7"; `by` is 0 if no task did it. */
 void tdt__aborted(struct tdt__string *string, uint64_t by);

@@ -82,7 +82,8 @@ struct tdt_task_attr {
 	uint8_t id_later; /* 1: the task may get another id by tdt_hook_adopt()
 			     (tdt/integrate/hooks.h), which has to follow */
 	uint8_t reserved[3];
-	uint32_t flags;   /* TDT_ATTR_PARENT, TDT_ATTR_CHILD; other bits give EINVAL */
+	uint32_t flags;   /* TDT_ATTR_PARENT, TDT_ATTR_CHILD, TDT_ATTR_BLOCKING; other bits give
+			     EINVAL */
 	uint64_t parent;  /* with TDT_ATTR_PARENT: the id of the task on whose behalf this one is
 			     spawned; 0: none.  Without: the task that spawns it */
 	uint64_t entry;   /* the address of the function that a fiber or a task of tdt_task_new()
@@ -93,6 +94,8 @@ struct tdt_task_attr {
 #define TDT_ATTR_PARENT 1u
 #define TDT_ATTR_CHILD 4u    /* the task is a part of its parent, which awaits it: a dump shows it
 				there (struct tdt_task_info) */
+#define TDT_ATTR_BLOCKING 8u /* the task is a call that may block, on a thread for such calls: it
+				keeps no worker, and a dump says so */
 #define TDT_ATTR_PANICKED 2u /* only in tdt_hook_terminate(): the task ends by a panic */
 
 #define TDT_TASK_NAME_MAX 63

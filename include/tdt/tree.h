@@ -183,7 +183,8 @@ struct tdt_task_info {
 	uint32_t aborted; /* 1: the task was aborted (tdt/join.h), by the task `woken_by`, or if
 			     that is 0, not by a task.  It is dropped at its next turn */
 	struct tdt_trace_context context; /* tdt_task_context(); if `valid` is 0, it has none */
-	uint32_t reserved;
+	uint32_t blocking; /* 1: the task is a call that may block (TDT_ATTR_BLOCKING): the thread
+			      on which it runs is there for such calls, and is no worker */
 };
 
 /*

@@ -26,6 +26,7 @@ struct tdt_trace *tdt__capture_trace(const struct tdt_handle *task, struct tdt__
 		.parent = record->parent,
 		.untraced = record->poll == TDT_TASK_RECORD_REPORTED,
 		.child = (TDT__PEEK(record->own_hint) & TDT__HINT_CHILD) != 0,
+		.blocking = (TDT__PEEK(record->own_hint) & TDT__HINT_BLOCKING) != 0,
 	};
 	struct tdt_trace *trace;
 

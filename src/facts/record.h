@@ -13,7 +13,10 @@
 
 #include "facts/wait.h"
 
-#define TDT__HINT_CHILD 128u /* in `own_hint`: the task is a part of its parent */
+/* The bits of `own_hint`. */
+#define TDT__HINT_CHILD 128u   /* the task is a part of its parent */
+#define TDT__HINT_BLOCKING 64u /* the task is a call that may block */
+#define TDT__HINT_FRAMES 63u   /* see tdt__frames_hint() */
 #define TDT__REQUESTED_POLL 2u	 /* adds one to the count of requested polls in `own_bits` */
 #define TDT__REQUESTED_POLLS 128 /* this many polls look like none */
 

@@ -27,6 +27,7 @@ struct tdt_task_info tdt__task_by_record(const struct tdt__task_said *said, uint
 		.woken_by = record->woken_by,
 		.untraced = record->poll == TDT_TASK_RECORD_REPORTED,
 		.child = (record->own_hint & TDT__HINT_CHILD) != 0,
+		.blocking = (record->own_hint & TDT__HINT_BLOCKING) != 0,
 		.aborted = tdt__record_aborted(record) && (record->state != TDT_TASK_RECORD_ENDED ||
 							   record->outcome == TDT_PENDING),
 	};

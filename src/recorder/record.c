@@ -162,13 +162,12 @@ static void copy_identity(struct tdt_recording_ring *ring)
 {
 	const struct tdt_handle *task =
 	    (void *)(uintptr_t)(TDT__PEEK(ring->own) & ~(uint64_t)TDT__RING_STATES);
-	struct tdt_event event = { .kind = TDT_EVENT_TASK, .time = tdt__ticks() };
+	struct tdt_event event;
 	char payload[TDT__IDENTITY_MAX];
 
 	if (task == NULL)
 		return;
-	event.task = task->record.id;
-	event.c = task->record.poll;
+	event = tdt__identity_event(&task->record, TDT_EVENT_TASK, tdt__ticks());
 	tdt__ring_put_long(ring + 1, remarkable_slots(ring), &event, payload,
 			   describe(task, payload));
 }
@@ -181,45 +180,35 @@ void tdt__record_remarkable(struct tdt_recording_ring *ring, const struct tdt_ev
 	tdt__trigger_poll(poll->time, (uint64_t)poll->a << (poll->detail >> 4) * 4, false);
 }
 
-static void put_identity(struct tdt_event *event, const struct tdt_handle *task)
+void tdt__record_spawn(const struct tdt_handle *task)
 {
 	char payload[TDT__IDENTITY_MAX];
 	size_t size = describe(task, payload);
+	struct tdt_event event = tdt__identity_event(&task->record, TDT_EVENT_SPAWN, tdt__ticks());
 
-	event->time = tdt__ticks();
-	event->task = task->record.id;
-	event->c = task->record.poll;
-	tdt__record_long(event, payload, size);
-}
-
-void tdt__record_spawn(const struct tdt_handle *task)
-{
-	struct tdt_event event = { .kind = TDT_EVENT_SPAWN };
-
-	put_identity(&event, task);
+	tdt__record_long(&event, payload, size);
 }
 
 /* A panic is remarkable: the same event goes to both rings, if the thread has both. */
 void tdt__record_ended(const struct tdt_handle *task, uint8_t outcome)
 {
-	struct tdt_event event = { .kind = TDT_EVENT_END, .detail = outcome };
 	bool aborted = outcome == TDT_PENDING && tdt__record_aborted(&task->record);
 	uint64_t by = aborted ? TDT__PEEK(task->record.woken_by) : 0;
-	struct tdt_recording_ring *ring;
 	char payload[TDT__IDENTITY_MAX];
+	size_t size = describe(task, payload);
+	struct tdt_event event = tdt__identity_event(&task->record, TDT_EVENT_END, tdt__ticks());
+	struct tdt_recording_ring *ring;
 
-	if (aborted)
-		event.detail |= TDT_EVENT_END_ABORTED;
+	event.detail |= outcome | (aborted ? TDT_EVENT_END_ABORTED : 0);
 	event.a = (uint32_t)by;
 	event.b = (uint16_t)(by >> 32);
-	put_identity(&event, task);
+	tdt__record_long(&event, payload, size);
 	if (outcome != TDT_PANICKED)
 		return;
 	tdt__ring_enter();
 	ring = tdt__ring_mine();
 	if (ring != NULL && ring->kind == TDT_RING_POLLS)
-		tdt__ring_put_long(ring + 1, remarkable_slots(ring), &event, payload,
-				   describe(task, payload));
+		tdt__ring_put_long(ring + 1, remarkable_slots(ring), &event, payload, size);
 	tdt__ring_leave();
 	tdt__trigger_panic();
 }

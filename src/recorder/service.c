@@ -434,10 +434,7 @@ size_t tdt__service_task(const struct tdt_handle *task, const struct tdt_task_re
 	char file[512];
 
 	file[tdt__peek(file, record->file, sizeof file - 1)] = '\0';
-	*event = (struct tdt_event){ .kind = TDT_EVENT_TASK,
-				     .time = tdt__ticks(),
-				     .task = record->id,
-				     .c = record->poll };
+	*event = tdt__identity_event(record, TDT_EVENT_TASK, tdt__ticks());
 	tdt__context_read(task, record, &context);
 	return tdt__describe_task(record, file, &context, payload);
 }

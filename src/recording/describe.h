@@ -11,11 +11,27 @@
 
 #include <tdt/layout/registry.h>
 
+#include "facts/record.h"
 #include "recording/read.h"
 #include "tree/futurelocks.h"
 
 /* A payload of either kind has at most so many bytes. */
 #define TDT__DESCRIPTION_MAX 512
+
+/* An event that has the identity of the task of `record`. */
+static inline struct tdt_event tdt__identity_event(const struct tdt_task_record *record,
+						   enum tdt_event_kind kind, uint64_t time)
+{
+	const unsigned hint = __atomic_load_n(&record->own_hint, __ATOMIC_RELAXED);
+
+	return (struct tdt_event){
+		.kind = (uint8_t)kind,
+		.detail = (hint & TDT__HINT_BLOCKING) != 0 ? TDT_EVENT_TASK_BLOCKING : 0,
+		.time = time,
+		.task = record->id,
+		.c = record->poll,
+	};
+}
 
 /*
  * Write the identity of the task of `record`, which was spawned in `file`.  Of a long name of a

@@ -206,6 +206,7 @@ static int collect_task(struct tdt__recording *recording, const struct tdt__reco
 	note_context(task, event, ns, payload, n);
 	if (event->kind == TDT_EVENT_CONTEXT)
 		return 0;
+	task->blocking |= (event->detail & TDT_EVENT_TASK_BLOCKING) != 0;
 	task->identified |= ring->kind != TDT_RING_REMARKABLE;
 	if (event->c != 0)
 		task->poll_function = event->c;

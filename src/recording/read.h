@@ -73,6 +73,7 @@ struct tdt__recorded_task {
 	uint64_t ended;	  /* the time of its last END, ns; 0: the same.  A task that is spawned
 			     later has the same id */
 	bool identified;  /* by an event that is not only remarkable */
+	bool blocking;	  /* it is a call that may block */
 	struct tdt_trace_context context; /* the last one; if `valid` is 0, it has none, or it is
 					     unknown */
 	uint64_t context_since;		  /* private: ns */

@@ -127,15 +127,15 @@ static inline const struct tdt_waker *tdt__saved_exchange(struct tdt_handle *tas
 	    &task->record.waker, (uintptr_t)waker, __ATOMIC_ACQ_REL);
 }
 
-#define TDT__HINT_UNIT 16u
+#define TDT__HINT_UNIT 32u
 
 /*
  * The number of frames for which the last capture took room, rounded up; or the largest number that
- * `own_hint` can express, if that is less.  The highest bit is not of it: TDT__HINT_CHILD.
+ * `own_hint` can express, if that is less.
  */
 static inline uint32_t tdt__frames_hint(const struct tdt_handle *task)
 {
-	return (TDT__PEEK(task->record.own_hint) & (TDT__HINT_CHILD - 1)) * TDT__HINT_UNIT;
+	return (TDT__PEEK(task->record.own_hint) & TDT__HINT_FRAMES) * TDT__HINT_UNIT;
 }
 
 /*

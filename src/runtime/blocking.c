@@ -60,6 +60,7 @@ static void make_task(struct tdt__job *job)
 						     .name = "a blocking thread" };
 	const struct tdt_task_attr attr = { .size = sizeof attr,
 					    .name = job->name,
+					    .flags = TDT_ATTR_BLOCKING,
 					    .entry = (uintptr_t)job->call };
 
 	job->leaf = (struct tdt_leaf){

@@ -95,6 +95,8 @@ static struct tdt_handle *record_new(const struct tdt_future *child, uint32_t fi
 		tdt__context_inherit(task, poll->task);
 	if ((attr->flags & TDT_ATTR_CHILD) != 0)
 		TDT__POKE(record->own_hint, TDT__HINT_CHILD);
+	if ((attr->flags & TDT_ATTR_BLOCKING) != 0)
+		TDT__POKE(record->own_hint, record->own_hint | TDT__HINT_BLOCKING);
 	if (fiber == 0) /* fibers get no last tree */
 		tdt__last_tree_promise(task);
 	TDT__POKE(record->state, TDT_TASK_RECORD_IDLE);
@@ -146,7 +148,9 @@ struct tdt_handle *tdt__task_new(const struct tdt_future *child, uint32_t fiber,
 	attr = read_attr(&ours, attr);
 	if (attr == NULL)
 		return NULL;
-	error = (attr->flags & ~(TDT_ATTR_PARENT | TDT_ATTR_CHILD)) != 0 ? -EINVAL : tdt__start();
+	error = (attr->flags & ~(TDT_ATTR_PARENT | TDT_ATTR_CHILD | TDT_ATTR_BLOCKING)) != 0
+		    ? -EINVAL
+		    : tdt__start();
 	if (error != 0)
 		return tdt__nothing(error);
 	if (!atomic_load_explicit(&environment_read, memory_order_acquire))

@@ -205,10 +205,10 @@ static void note_frames(struct tdt_handle *task, const struct tdt__capture *capt
 	    capture->stacks.n > capture->stacks.leaves ? capture->stacks.n : capture->stacks.leaves;
 	uint32_t units = n / TDT__HINT_UNIT + (n % TDT__HINT_UNIT != 0);
 
-	if (units >= TDT__HINT_CHILD)
-		units = TDT__HINT_CHILD - 1;
+	if (units > TDT__HINT_FRAMES)
+		units = TDT__HINT_FRAMES;
 	TDT__POKE(task->record.own_hint,
-		  (uint8_t)((task->record.own_hint & TDT__HINT_CHILD) | units));
+		  (uint8_t)((task->record.own_hint & ~TDT__HINT_FRAMES) | units));
 }
 
 /* Never inlined, as note_end(). */

@@ -194,6 +194,7 @@ enum tdt_event_kind {
 
 #define TDT_EVENT_POLL_REQUESTED 8 /* a bit of `detail` */
 #define TDT_EVENT_END_ABORTED 4    /* a bit of `detail` */
+#define TDT_EVENT_TASK_BLOCKING 8  /* a bit of `detail` */
 
 enum tdt_recorded_state {
 	TDT_STATE_IDLE = 0,  /* not polled, and not woken since its last poll */
@@ -214,11 +215,12 @@ enum tdt_recorded_state {
  * WAKE    `task` was woken.  `c`: the task that was being polled on this thread; 0: none.
  *         `b`: the CPU.
  * SPAWN   `task` was made.  `c`: the address of its poll function.  Payload: an identity (see
- *         below).
+ *         below).  detail & TDT_EVENT_TASK_BLOCKING: it is a call that may block (TDT_ATTR_BLOCKING
+ *         in tdt/trace.h).
  * END     `task` has ended.  detail & 3: its outcome, TDT_READY, TDT_PANICKED, or TDT_PENDING if it
  *         was dropped.  detail & TDT_EVENT_END_ABORTED: it was aborted, by the task whose id is a +
- *         ((uint64_t)b << 32); 0: not by a task.  `c` and payload as with SPAWN.
- * TASK    `task` lived at `time`.  `c` and payload as with SPAWN.
+ *         ((uint64_t)b << 32); 0: not by a task.  The rest as with SPAWN.
+ * TASK    `task` lived at `time`.  The rest as with SPAWN.
  * PARK    The worker was idle from `time` on, for (uint64_t)a << (detail >> 4) * 4 ticks.
  *         `b`: the CPU on which it was woken.
  * WAIT    In the poll of `task` whose POLL follows in this ring, a leaf reported what it waits for.

@@ -319,7 +319,8 @@ struct tdt_task_record {
 				      TDT_PANICKED, or TDT_PENDING if it was dropped; before that,
 				      private to libtdt */
 	uint8_t own_hint;     /* @123 bit 7: the task is a part of `parent` (TDT_ATTR_CHILD in
-				      tdt/trace.h); bits 0 to 6 are private to libtdt */
+				      tdt/trace.h); bit 6: it is a call that may block
+				      (TDT_ATTR_BLOCKING); the others are private to libtdt */
 	uint32_t own_fiber;   /* @124 private to libtdt */
 
 	char name[TDT_TASK_RECORD_NAME_SIZE]; /* @128 UTF-8, ends with NUL; empty: none */

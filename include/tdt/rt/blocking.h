@@ -18,8 +18,8 @@
  *		...
  *
  * A job is a task without a future (tdt_task_new() in tdt/integrate/leaf.h), named by its function.
- * Dumps show it as any other: queued for a thread, or running on one, with the stack of that thread
- * and the system call in which it blocks.  What awaits it waits for that task.
+ * Dumps show it as any other: waiting for a thread, or "running for 3.2 s on blocking thread 4711,
+ * in fsync()", with the stack of that thread.  What awaits it waits for that task.
  */
 
 #include <tdt/decls.h>

@@ -188,8 +188,8 @@ struct tdt_future tdt_sleep_ms(uint64_t ms);
  *
  *	TDT_AWAIT(tdt_signal_wait((const int[]){ SIGINT, SIGTERM, 0 }, &server->signal));
  *
- * Returns TDT_FUTURE_NONE and sets errno: EINVAL (a pointer is NULL, there is no number, or a number
- * is no signal's, or that of SIGKILL or SIGSTOP), EMFILE, ENFILE, ENOMEM.
+ * Returns TDT_FUTURE_NONE and sets errno: EINVAL (a pointer is NULL, there is no number, or one is
+ * no signal's, or that of SIGKILL or SIGSTOP), EMFILE, ENFILE, ENOMEM.
  */
 TDT_MUST_USE
 struct tdt_future tdt_signal_wait(const int *signals, int *signal);

@@ -103,6 +103,7 @@ pub struct tdt_task_attr {
 pub const TDT_ATTR_PARENT: u32 = 1;
 pub const TDT_ATTR_PANICKED: u32 = 2;
 pub const TDT_ATTR_CHILD: u32 = 4;
+pub const TDT_ATTR_BLOCKING: u32 = 8;
 
 pub const TDT_WORKER_ALL_WAKES: u64 = 1;
 
@@ -221,7 +222,7 @@ pub struct tdt_task_info {
     pub child: u32,
     pub aborted: u32,
     pub context: tdt_trace_context,
-    pub reserved: u32,
+    pub blocking: u32,
 }
 
 pub type tdt_node_kind = c_uint;

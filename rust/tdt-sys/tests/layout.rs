@@ -75,7 +75,7 @@ fn claims() -> String {
             state_ns, polls, parent, woken_ns, woken_by, age_ns, polls_since, thread, n_waits,
             waits, syscall, leaves_unsure, requested, unknown_stack, asked,
             spawned_ns, polled_ns, leaves_known, moved, busy_polls, busy_ns, lost_times, untraced,
-            child, aborted, context, reserved
+            child, aborted, context, blocking
         }
         tdt_trace_context { trace_id, span_id, valid, flags, attrs_size }
         tdt_frame {
@@ -93,7 +93,7 @@ fn claims() -> String {
     }
     constants! { out:
         TDT_READY TDT_PENDING TDT_PANICKED
-        TDT_ATTR_PARENT TDT_ATTR_PANICKED TDT_ATTR_CHILD TDT_WORKER_ALL_WAKES
+        TDT_ATTR_PARENT TDT_ATTR_PANICKED TDT_ATTR_CHILD TDT_ATTR_BLOCKING TDT_WORKER_ALL_WAKES
         TDT_MAX_FRAMES TDT_TASK_NAME_MAX TDT_WAIT_NAME_MAX TDT_WATCH_MIN_NS
         TDT_TASK_WAITING TDT_TASK_RUNNING TDT_TASK_READY TDT_TASK_PANICKED TDT_TASK_RUNNABLE
         TDT_WAIT_UNKNOWN TDT_WAIT_TASK TDT_WAIT_MUTEX TDT_WAIT_CHANNEL TDT_WAIT_TIMER TDT_WAIT_IO

@@ -333,6 +333,24 @@ TEST(facts_of_a_task_are_relative_to_the_end)
 	tdt__last_states_fini(&states);
 }
 
+/* 0: it was spawned so, 1: a listing says so, 2: of a task like any other */
+TEST(a_task_that_blocks_is_known_as_one, .to = 3)
+{
+	const struct tdt_event event = { .kind = _i == 1 ? TDT_EVENT_TASK : TDT_EVENT_SPAWN,
+					 .detail = _i == 2 ? 0 : TDT_EVENT_TASK_BLOCKING,
+					 .time = 50,
+					 .task = 7,
+					 .c = 0x1000 };
+
+	maker_add(maker, ring, event, (char[18]){ 0 }, 18);
+	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
+	open_block();
+	ck_assert_int_eq(tdt__last_states_read(&states, recording), 0);
+	ck_assert_uint_eq(states.tasks.n, 1);
+	ck_assert_uint_eq(states.tasks.task[0].member.info.blocking, _i != 2);
+	tdt__last_states_fini(&states);
+}
+
 static struct tdt__findings *findings;
 static struct tdt__modules *modules;
 

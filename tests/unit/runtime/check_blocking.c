@@ -163,6 +163,38 @@ TEST(its_argument_is_the_callers_again)
 	ck_assert_int_eq(work[0].freed, 0);
 }
 
+/* The text of a trace says so, and that of a dump; the parts of both lines are the same. */
+static void expect_blocking(struct tdt_trace *trace)
+{
+	char *text = NULL, expected[64];
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	ck_assert_ptr_nonnull(out);
+	ck_assert_int_eq(tdt_trace_print(trace, out), 0);
+	fclose(out);
+	snprintf(expected, sizeof(expected), " on blocking thread %u",
+		 tdt_trace_info(trace)->thread);
+	ck_assert_ptr_nonnull(strstr(text, expected));
+	free(text);
+}
+
+/* A tdt_task_fn. */
+static int get_blocking(struct tdt_handle *task, const struct tdt_task_info *info, void *arg)
+{
+	(void)task;
+	*(uint32_t *)arg = info->blocking;
+	return 0;
+}
+
+static bool blocks(struct tdt_handle *task)
+{
+	uint32_t blocking = 0;
+
+	ck_assert_int_eq(tdt_task_inspect(task, get_blocking, &blocking), 0);
+	return blocking == 1;
+}
+
 TEST(who_awaits_it_waits_for_its_task_which_runs)
 {
 	struct tdt_handle *handle = spawn(&work[0]), *task;
@@ -172,6 +204,7 @@ TEST(who_awaits_it_waits_for_its_task_which_runs)
 	UNTIL(work[0].begun);
 	task = tdt_task_find(work[0].id);
 	ck_assert_ptr_nonnull(task);
+	ck_assert(blocks(task) && !blocks(handle));
 	trace = request_waiting(handle);
 	info = tdt_trace_info(trace);
 	ck_assert_uint_eq(info->n_waits, 1);
@@ -181,6 +214,7 @@ TEST(who_awaits_it_waits_for_its_task_which_runs)
 		trace = tdt_backtrace(task);
 		ck_assert_ptr_nonnull(trace);
 		ck_assert_int_eq(tdt_trace_info(trace)->state, TDT_TASK_RUNNING);
+		expect_blocking(trace);
 		ck_assert_int_eq(test_nodes_of(trace, "wait_in_read"), 1);
 		tdt_trace_free(trace);
 	}

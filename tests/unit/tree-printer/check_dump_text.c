@@ -268,12 +268,13 @@ TEST(groups_tell_where_their_trees_are_from)
 		      "2 tasks running for 1.000 s, in read(), no stack could be read: 1 on thread "
 		      "10 and 2 on thread 11\n\n");
 	run[0].unknown_stack = 0;
+	run[0].blocking = 1;
 	run[1].syscall = "write";
 	dumped = dumped_new();
 	dumped_group(dumped, TDT_ANSWER_RUNNING, "a:1*", run, 2);
 	dumped_expect(dumped, PRINT(ASCII),
-		      "2 tasks: 2 running\n\n2 tasks running for 1.000 s: 1 on thread 10 in read() "
-		      "and 2 on thread 11 in "
+		      "2 tasks: 2 running\n\n2 tasks running for 1.000 s: 1 on blocking thread 10 in "
+		      "read() and 2 on thread 11 in "
 		      "write()\n- a at x.c:1\n\n");
 }
 

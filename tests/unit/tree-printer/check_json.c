@@ -41,6 +41,7 @@ static struct tdt_trace *everything(void)
 				       .thread = UINT32_MAX,
 				       .syscall = "read",
 				       .unknown_stack = 1,
+				       .blocking = 1,
 				       .leaves_known = TDT_LEAVES_UNKNOWN,
 				       .context = { .trace_id = { 0x4b, [15] = 0x36 },
 						    .span_id = { [7] = 0xb7 },
@@ -71,7 +72,7 @@ static const char everything_json[] =
     "\"leaves_unsure\":2,\"leaves_elsewhere\":4,\"leaves_lost\":5,"
     "\"parent\":\"18446744073709551615\",\"woken_ns\":6,\"woken_by\":7,"
     "\"age_ns\":8,\"polls_since\":9,\"thread\":4294967295,\"syscall\":\"read\","
-    "\"unknown_stack\":1,"
+    "\"unknown_stack\":1,\"blocking\":1,"
     "\"traceparent\":\"00-4b000000000000000000000000000036-00000000000000b7-01\",\"waits\":["
     "{\"kind\":\"mutex\",\"object\":\"0xffffffffffffffff\",\"owner\":\"18446744073709551615\","
     "\"owner_name\":\"o\",\"name\":\"room \\\"1\\\"\"},"
@@ -137,7 +138,7 @@ TEST(every_word_of_the_json_reads_back)
 		tdt_trace_free(again);
 		free(text);
 	}
-	for (int kind = TDT_WAIT_UNKNOWN; kind <= TDT_WAIT_OTHER; kind++) {
+	for (int kind = TDT_WAIT_UNKNOWN; kind <= TDT_WAIT_NOTIFICATION; kind++) {
 		const struct tdt_wait wait = { .size = sizeof wait,
 					       .kind = (enum tdt_wait_kind)kind };
 		const struct tdt_wait *const list[] = { &wait };
