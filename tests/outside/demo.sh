@@ -582,12 +582,13 @@ claim "echo-server: no address" fails 1 "example.com: Invalid argument" \
 	"$top_builddir/demo/echo-server" --host=example.com
 # --- The server of docs/runtimes.md ---
 
+# start_server MS: how long it gives its connections to end.
 start_server()
 {
-	: >"$tmp/out"
-	"$top_builddir/demo/server" 0 >"$tmp/out" 2>"$tmp/err" &
+	: >"$tmp/err"
+	"$top_builddir/demo/server" 0 "$1" 2>"$tmp/err" &
 	server=$!
-	within '^listening at' "$tmp/out" && port=$(sed -n 's/^listening at port //p' "$tmp/out")
+	within '^listening at' "$tmp/err" && port=$(sed -n 's/^listening at port //p' "$tmp/err")
 }
 
 # port_in_use: a second server names the reason, and ends.
@@ -597,41 +598,46 @@ port_in_use()
 		! grep listening "$tmp/failed"
 }
 
-# fetch FILE: its bytes come, and then the end.
-fetch()
+# with_connection COMMANDS: bash obeys them with a connection at descriptor 3, that was served.
+with_connection()
 {
-	timeout 120 bash -c 'exec 3<>"/dev/tcp/127.0.0.1/$0" && echo "$1" >&3 && cat <&3' "$port" \
-		"$1" >"$tmp/fetched"
-	cmp "$1" "$tmp/fetched"
+	# shellcheck disable=SC2016 # bash expands it
+	timeout 300 bash -c 'say() { echo "$1" >&3; read -r said <&3 && test "$said" = "$1"; }
+		refused() { ! (exec 4<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; }
+		port=$0 server=$1
+		exec 3<>"/dev/tcp/127.0.0.1/$port" && say hello && '"$1" "$port" "$server"
 }
 
-# ends_what_it_began: a request that has begun is served after SIGTERM, before the server ends.
+# ends_what_it_began: a connection goes on after SIGTERM, and then the server ends.
 ends_what_it_began()
 {
-	mkfifo "$tmp/slow"
-	timeout 120 bash -c 'exec 3<>"/dev/tcp/127.0.0.1/$0" && echo "$1" >&3 && cat <&3' "$port" \
-		"$tmp/slow" >"$tmp/fetched" &
-	client=$!
-	exec 4>"$tmp/slow" # once the server reads it
-	kill -TERM "$server"
-	wait_until refused
-	echo done >&4
-	exec 4>&-
-	client_ends 0 && stop && grep -qx done "$tmp/fetched"
+	# shellcheck disable=SC2016 # bash expands it
+	with_connection 'kill -TERM "$server" && until refused; do sleep .1; done && say again' &&
+		ended
 }
 
-refused()
+# aborts_at_the_deadline: a connection that does not end is closed.
+aborts_at_the_deadline()
 {
-	! bash -c 'exec 3<>"/dev/tcp/127.0.0.1/$0"' "$port" 2>/dev/null
+	# shellcheck disable=SC2016 # bash expands it
+	start_server 0 && with_connection 'kill -TERM "$server" && ! read -r said <&3' && ended
 }
 
-claim "the server of the manual starts" start_server
+ended()
+{
+	status=0
+	wait "$server" || status=$?
+	server=
+	test $status = 0
+}
+
+claim "the server of the manual starts" start_server 600000
 claim "a second one at its port says why it does not" port_in_use
 if command -v bash >/dev/null; then
-	claim "it sends a file" fetch "$top_srcdir/LICENSE-MIT"
-	claim "at SIGTERM it ends what it has begun, and then itself" ends_what_it_began
+	claim "it serves, and at SIGTERM ends what it has begun, and then itself" ends_what_it_began
+	claim "at its deadline it aborts what has not ended" aborts_at_the_deadline
 else
-	skip "it sends a file" "there is no bash"
+	skip "it serves" "there is no bash"
 	claim "it ends" stop
 fi
 
