@@ -205,6 +205,45 @@ TEST(who_reads_with_a_mutex_in_its_hands_is_shown_and_named_by_who_waits)
 		tdt_handle_unref(waiter[i]);
 }
 
+static struct tdt_handle *to_abort;
+
+static tdt_poll_t abort_it(void *state, struct tdt_context *cx)
+{
+	struct reading *aborting = state;
+
+	TDT_BEGIN(&aborting->async, cx);
+	ck_assert_int_eq(tdt_task_abort(to_abort), 0);
+	TDT_END();
+}
+
+TEST(who_aborted_it_is_said_of_a_task_whose_poll_goes_on)
+{
+	const struct tdt_snapshot_group *runs;
+	const struct tdt_snapshot *snapshot;
+	struct tdt_handle *aborter;
+	struct tdt_trace *trace;
+	char *text;
+
+	start(2);
+	to_abort = spawn_reader();
+	aborter = spawn_on(rt, TDT_ASYNC_NEW(abort_it, (struct reading){ 0 }), "aborter");
+	ck_assert_int_eq(tdt_rt_block_on(rt, tdt_join(aborter, NULL)), 0);
+	snapshot = take_with_runner(30 * SECOND, 0);
+	runs = group_of(snapshot, TDT_ANSWER_RUNNING);
+	ck_assert_uint_eq(runs->tasks[0]->id, tdt_handle_id(to_abort));
+	while ((trace = tdt_backtrace(to_abort)) == NULL)
+		; /* this machine is busy */
+	ck_assert_uint_eq(tdt_trace_info(trace)->aborted, 1);
+	ck_assert_uint_eq(tdt_trace_info(trace)->woken_by, tdt_handle_id(aborter));
+	tdt_trace_free(trace);
+	text = text_of(snapshot);
+	expect_in(text, ", aborted by task %" PRIu64 ",", tdt_handle_id(aborter));
+	free(text);
+	tdt_snapshot_free(snapshot);
+	tdt_handle_unref(aborter);
+	tdt_handle_unref(to_abort);
+}
+
 #define QUEUED 1000
 
 static struct tdt_handle *queued[QUEUED];
