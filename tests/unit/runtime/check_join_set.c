@@ -247,6 +247,26 @@ TEST(all_are_aborted_also_a_second_time)
 	ck_assert_int_eq(leaf[1].drops, 1);
 }
 
+/* 0: a task does not end, 1: all do */
+TEST(a_drain_that_comes_to_its_deadline_aborts_what_is_left, .to = 2)
+{
+	const uint64_t ms = _i == 0 ? 1 : 600000;
+	bool late = _i == 1;
+
+	go(2);
+	for (int i = 0; i <= _i; i++)
+		leaf_open(&leaf[i]);
+	ck_assert_int_eq(
+	    tdt_rt_block_on(rt, tdt_timeout_ms(tdt_join_set_wait(set), ms, &late)), 0);
+	ck_assert_int_eq(late, _i == 0);
+	ck_assert_int_eq(leaf[1].drops, _i);
+	if (late)
+		tdt_join_set_abort(set);
+	await(tdt_join_set_wait(set));
+	ck_assert_int_eq(leaf[0].drops, 1);
+	ck_assert_int_eq(leaf[1].drops, 1);
+}
+
 TEST(a_set_that_is_given_up_aborts_its_tasks)
 {
 	struct tdt_context cx = { &bell->waker };
