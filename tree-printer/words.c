@@ -13,6 +13,7 @@
 /* The rule for the sizes of callers' structs; and the leaves of a trace whose names are known. */
 #include "base/options.h"
 #include "facts/traceparent.h"
+#include "facts/wait.h"
 #include "tree/trace.h"
 
 /* ---- Counts and durations ---- */
@@ -356,18 +357,12 @@ void tdt__task_context(struct tdt__string *string, const struct tdt_task_info *i
 
 const char *tdt__shared_object(enum tdt_wait_kind kind)
 {
-	switch (kind) {
-	case TDT_WAIT_MUTEX:
-		return "a mutex";
-	case TDT_WAIT_CHANNEL:
-		return "a channel";
-	case TDT_WAIT_SEMAPHORE:
-		return "a semaphore";
-	case TDT_WAIT_NOTIFICATION:
-		return "a notification";
-	default:
-		return NULL;
-	}
+	static const char *const words[] = { [TDT_WAIT_MUTEX] = "a mutex",
+					     [TDT_WAIT_CHANNEL] = "a channel",
+					     [TDT_WAIT_SEMAPHORE] = "a semaphore",
+					     [TDT_WAIT_NOTIFICATION] = "a notification" };
+
+	return words[tdt__wait_kind(kind)];
 }
 
 bool tdt__wait_is_news(const struct tdt_wait *wait)
