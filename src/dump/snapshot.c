@@ -234,6 +234,7 @@ static void list_all(struct taking *taking)
 
 		taking->unlisted +=
 			state == TDT_TASK_RECORD_IDLE || state == TDT_TASK_RECORD_POLLING;
+		taking->findings->public.held += state == TDT_TASK_RECORD_ENDED;
 	}
 }
 
