@@ -108,7 +108,9 @@ struct options {
 	bool passive; /* a profile makes no request, and no watch: not an option of the user's */
 	bool summary;
 	bool redact;
-	bool for_page; /* a recording is printed for tdt report.  Not an option of the user's. */
+	/* Not options of the user's: a recording is printed for tdt report, and says so if the
+	 * process has ended meanwhile. */
+	bool for_page, has_ended;
 };
 
 /* "waiting", "runnable", "polling", "ended", "unknown", NULL. */

@@ -221,6 +221,7 @@ static int end_with_process(struct options *options, const struct outside *outsi
 	const struct tdt__mapping *mapping = tdt__target_mapping(&outside->target, rings);
 	int status;
 
+	options->has_ended = true;
 	if (mapping == NULL || !mapping->is_file)
 		return report_trouble("the process has ended meanwhile, and what it recorded "
 				      "with it.  TDT_RECORD_DIR keeps recordings in a directory");
@@ -247,7 +248,8 @@ static int take_after_waiting(struct options *options, const struct outside *bef
 		return end_with_process(options, before);
 	status = outside_open(&outside, options);
 	if (status != PROGRAM_GOES_ON)
-		return status;
+		return tdt__target_is_there(&before->target) ? status
+							     : end_with_process(options, before);
 	options->last = tdt__clock() - start;
 	status = tdt__target_is_there(&before->target) ? take_from_target(options, &outside)
 						       : end_with_process(options, before);

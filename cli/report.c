@@ -131,8 +131,7 @@ struct report {
 	struct bt_command bt;
 	FILE *documents; /* what was gathered */
 	int process;	 /* with -d: a descriptor of the process; -1: the kernel gives none */
-	bool has_ended;	 /* it has, while it recorded */
-	char ended[96];	 /* how, if the kernel says so */
+	char ended[96];	 /* how the process did, while it was recorded, if the kernel says so */
 };
 
 static int page_registry(void *arg, struct outside *outside, size_t registry)
@@ -164,6 +163,8 @@ static int gather_trees(FILE *out, void *arg)
 	return work_apart(&work);
 }
 
+#define HAS_ENDED 16 /* a bit of the status: the process has, while it was recorded */
+
 /* If the process has ended and its recording is in a file, the trees are those of the recording. */
 static int gather_recording(FILE *out, void *arg)
 {
@@ -175,11 +176,12 @@ static int gather_recording(FILE *out, void *arg)
 	options.summary = true;
 	options.for_page = true;
 	status = record_take(&options);
-	if (options.dir == report->bt.options.dir)
-		return status;
-	report->bt.options.dir = options.dir;
-	report->bt.options.target = NULL;
-	return worse_status(status, gather_trees(out, report));
+	if (options.dir != report->bt.options.dir) {
+		report->bt.options.dir = options.dir;
+		report->bt.options.target = NULL;
+		status = worse_status(status, gather_trees(out, report));
+	}
+	return options.has_ended ? status | HAS_ENDED : status;
 }
 
 /* Returns an exit status. */
@@ -206,29 +208,24 @@ struct process_info {
 #define INFO_EXIT 8
 #define GET_INFO _IOWR(0xff, 11, struct process_info)
 
-static void note_process_end(struct report *report)
+/* Whether it ends within that time, in milliseconds.  If so, note how. */
+static bool ends_within(struct report *report, int time)
 {
 	struct process_info info = { .mask = INFO_EXIT };
+	struct pollfd end = { .fd = report->process, .events = POLLIN };
 	int code;
 
-	report->has_ended = true;
+	if (report->process < 0 || poll(&end, 1, time) <= 0)
+		return false;
 	if (ioctl(report->process, GET_INFO, &info) != 0 || (info.mask & INFO_EXIT) == 0)
-		return;
+		return true;
 	code = info.exit_code;
 	if (WIFSIGNALED(code))
 		snprintf(report->ended, sizeof report->ended, "by signal %d (%s)", WTERMSIG(code),
 			 strsignal(WTERMSIG(code)));
 	else
 		snprintf(report->ended, sizeof report->ended, "with status %d", WEXITSTATUS(code));
-}
-
-/* A process whose memory is gone may take a moment to end. */
-static void look_for_end(struct report *report, bool may_have_ended)
-{
-	struct pollfd end = { .fd = report->process, .events = POLLIN };
-
-	if (report->process >= 0 && poll(&end, 1, may_have_ended ? 1000 : 0) > 0)
-		note_process_end(report);
+	return true;
 }
 
 /*
@@ -261,8 +258,14 @@ static int gather_all(struct report *report)
 		signal(SIGINT, before);
 	recorded = gather(report, gather_recording);
 	signal(SIGINT, before);
-	look_for_end(report, recorded != EXIT_SUCCESS);
-	return report->has_ended ? recorded : worse_status(recorded, gather(report, gather_trees));
+	/* A process whose memory is gone takes a moment to end. */
+	if ((recorded & HAS_ENDED) != 0) {
+		ends_within(report, 10000);
+		return recorded & ~HAS_ENDED;
+	}
+	if (ends_within(report, 0))
+		return recorded;
+	return worse_status(recorded, gather(report, gather_trees));
 }
 
 /* `documents`: what was gathered so far, once the stream is flushed. */
@@ -276,7 +279,8 @@ static int gather_waiting(struct report *report, char *const *documents)
 		status = gather_all(report);
 		fflush(report->documents);
 		if (*documents != NULL && strstr(*documents, "{\"tdt\":1,\"report\":{") == NULL) {
-			look_for_end(report, true);
+			if (ends_within(report, 1000) && report->ended[0] == '\0')
+				strcpy(report->ended, "while it was recorded");
 			fwrite(before, 1, n, report->documents);
 		}
 	}
@@ -287,15 +291,13 @@ static int gather_waiting(struct report *report, char *const *documents)
 static int write_page(const struct tdt__new_file *file, const struct report *report,
 		      const char *documents, size_t n)
 {
-	const char *ended = report->ended[0] != '\0' ? report->ended : NULL;
 	FILE *out = tdt__new_file_stream(file);
 	int error;
 
 	if (out == NULL)
 		return -errno;
-	if (report->has_ended && ended == NULL)
-		ended = "while it was recorded";
-	error = report_page(out, documents, n, report->bt.options.redact, ended);
+	error = report_page(out, documents, n, report->bt.options.redact,
+			    report->ended[0] != '\0' ? report->ended : NULL);
 	if (fclose(out) != 0 && error == 0)
 		error = -errno;
 	return error;

@@ -216,7 +216,8 @@ ends_meanwhile()
 }
 says_how_it_ended()
 {
-	grep '"ended":"\(by signal 9 (Killed)\|while it was recorded\)"' "$page"
+	grep -e '"ended":"by signal 9 (Killed)"' -e '"ended":"while it was recorded"' \
+		-e '"ended":"by a signal, _exit' "$page"
 }
 claim "a process may end while its recording is waited for" ends_meanwhile A=1
 claim "then there is a page, which says how it ended" says_how_it_ended
