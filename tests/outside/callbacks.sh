@@ -26,6 +26,14 @@ prints()
 	grep -q "$1" "$tmp/said"
 }
 
+# has_name PATTERN COMMAND...: what tdt says; without time it has no names, or has not looked yet.
+has_name()
+{
+	pattern=$1
+	shift
+	"$tdt" "$@" 2>"$tmp/warned" | grep -q "$pattern"
+}
+
 ask()
 {
 	echo "dump $tmp/dump" >&3
@@ -45,12 +53,12 @@ ask()
 	compare "tdt ps has what each waits for" records ps
 	claim "and for a name, the function that it runs" test \
 		"$(grep -o '"name":"begin"' "$tmp/ps" | wc -l)" -eq 10000
-	"$tdt" top -n1 --json --no-request "$pid" >"$tmp/top"
-	claim "so has tdt top" grep -q '"name":"begin"' "$tmp/top"
-	"$tdt" metrics --names "$pid" >"$tmp/metrics"
-	claim "so have metrics" grep -q '^tdt_task_group{name="begin",wait=' "$tmp/metrics"
-	"$tdt" profile --duration 100ms -o "$tmp/profile.json" "$pid"
-	claim "so has tdt profile" grep -q '"task":"begin"' "$tmp/profile.json"
+	claim "so has tdt top" wait_until has_name '"name":"begin"' \
+		top -n1 --json --no-request "$pid"
+	claim "so have metrics" wait_until has_name '^tdt_task_group{name="begin",wait=' \
+		metrics --names "$pid"
+	claim "so has tdt profile" wait_until has_name '"task":"begin"' \
+		profile --duration 100ms --json "$pid"
 	if ! command -v gdb >/dev/null; then
 		skip "the core file has the truth of each" "there is no gdb"
 	elif test "${SANITIZERS:?}" != no; then
@@ -72,7 +80,8 @@ record()
 		start "$top_builddir/tests/outside/callbacks" "$1" 4
 	"$tdt" ps --json --dir "$tmp/recording" >"$tmp/recorded"
 	compare "what a recording says of $1 is true" "$2" recorded
-	claim "and has the names" grep -q '"name":"begin"' "$tmp/recorded"
+	claim "and has the names" wait_until has_name '"name":"begin"' \
+		ps --json --dir "$tmp/recording"
 }
 
 listed()

@@ -158,10 +158,11 @@ static void expect_place_of(int n, struct tdt_task_info info, const char *expect
 
 	for (int i = 0; i < n; i++) {
 		const char name[] = { (char)('a' + i), '\0' };
+		uintptr_t pc = tdt__named_add(&stacks->named, name, "x.c", 4, 0);
 
-		stacks->frames[i].frame.pc = tdt__named_add(&stacks->named, name, "x.c", 4, 0);
-		stacks->frames[i].parent = TDT__PARENT_TOP;
-		stacks->frames[i].leaves = 1;
+		stacks->frames[i] = (struct tdt__recorded){ .frame.pc = pc,
+							    .parent = TDT__PARENT_TOP,
+							    .leaves = 1 };
 		stacks->n++;
 		stacks->leaves++;
 	}

@@ -113,8 +113,9 @@ TEST(a_task_without_a_name_is_called_by_the_function_that_it_began_with)
 	MUST(task != NULL);
 	tdt_task_enter(task);
 	tdt_task_leave(task);
-	text = printed(NULL);
-	ck_assert_msg(strstr(text, "\"serve_client\"") != NULL, "%s", text);
+	/* A name that comes too late is in the next one. */
+	for (text = printed(NULL); strstr(text, "\"serve_client\"") == NULL; text = printed(NULL))
+		free(text);
 	free(text);
 	tdt_task_end(task);
 }
