@@ -224,29 +224,6 @@ static enum compare_fate fate_of(const struct comparing *comparing, const struct
 	return FATE_MOVED;
 }
 
-/* The first member with the id, or NO_MEMBER. */
-static uint32_t compared_with(const struct compared_all *members,
-			      const struct tdt__index *by_id, uint64_t id)
-{
-	uint32_t i;
-
-	TDT__INDEX_EACH (i, by_id, tdt__hash_id(id))
-		if (members->member[i].info->id == id)
-			break;
-	return i;
-}
-
-/* Many tasks with one id would make the index slow: the first one has it. */
-static int index_members(const struct compared_all *members, struct tdt__index *by_id)
-{
-	if (tdt__index_reserve(by_id, members->n) != 0)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < members->n; i++)
-		if (compared_with(members, by_id, members->member[i].info->id) == NO_MEMBER)
-			tdt__index_add(by_id, tdt__hash_id(members->member[i].info->id), i);
-	return 0;
-}
-
 static void match_task(const struct comparing *comparing, struct compared *before,
 		       struct compared *after)
 {
@@ -259,25 +236,40 @@ static void match_task(const struct comparing *comparing, struct compared *befor
 	after->place = before->place;
 }
 
+/* The first member with an id.  Of hostile answers many have one. */
+struct first_with_id {
+	uint64_t id;
+	uint32_t member;
+};
+
 static int match(struct comparing *comparing)
 {
 	struct compared_all *before = &comparing->before, *after = &comparing->after;
-	struct tdt__index by_id = { 0 };
+	TDT__TABLE(struct first_with_id, first, n) by_id = { .n = 0 };
+	int error = 0;
 
-	if (index_members(before, &by_id) != 0)
-		return -ENOMEM;
-	for (size_t i = 0; i < after->n; i++) {
-		struct compared *member = &after->member[i];
-		uint32_t k = compared_with(before, &by_id, member->info->id);
+	for (uint32_t i = 0; i < before->n && error == 0; i++) {
+		const struct first_with_id new = { before->member[i].info->id, i };
+
+		if (tdt__table_note(&by_id.first_table, &new, sizeof new.id, sizeof new) ==
+		    TDT__INDEX_NONE)
+			error = -ENOMEM;
+	}
+	for (size_t i = 0; i < after->n && error == 0; i++) {
+		struct compared *member = &after->member[i], *same;
+		uint32_t k = tdt__table_find(&by_id.first_table, &member->info->id,
+					     sizeof member->info->id, sizeof by_id.first[0]);
 
 		member->fate = FATE_CAME;
-		if (k != NO_MEMBER && !before->member[k].matched &&
-		    same_moment(comparing, before->member[k].info->spawned_ns,
-				member->info->spawned_ns) != 0)
-			match_task(comparing, &before->member[k], member);
+		if (k == TDT__INDEX_NONE)
+			continue;
+		same = &before->member[by_id.first[k].member];
+		if (!same->matched && same_moment(comparing, same->info->spawned_ns,
+						  member->info->spawned_ns) != 0)
+			match_task(comparing, same, member);
 	}
-	tdt__index_fini(&by_id);
-	return 0;
+	tdt__table_fini(&by_id.first_table);
+	return error;
 }
 
 /* --- Groups ------------------------------------------------------------------------- */

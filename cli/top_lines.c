@@ -111,21 +111,14 @@ unsigned top_lines_left(const struct screen *screen)
 	return used < screen->size->height ? screen->size->height - used : 0;
 }
 
-void top_add_blanks(struct tdt__string *to, unsigned n)
-{
-	while (n-- > 0)
-		tdt__string_puts(to, " ");
-}
-
 void top_add_cell(struct screen *screen, const char *text, unsigned width, bool right)
 {
 	bool utf8 = screen->print->utf8 == TDT_PRINT_YES;
 	unsigned own = width_of(text, strlen(text), utf8), pad = own < width ? width - own : 0;
 
-	if (right)
-		top_add_blanks(&screen->line, pad);
+	tdt__string_printf(&screen->line, "%*s", right ? (int)pad : 0, "");
 	top_cut(&screen->line, text, strlen(text), width, utf8);
-	top_add_blanks(&screen->line, (right ? 0 : pad) + 1);
+	tdt__string_printf(&screen->line, "%*s", right ? 1 : (int)pad + 1, "");
 }
 
 void top_add_most(struct screen *screen, uint64_t ns)
@@ -159,7 +152,7 @@ static void mark_line(struct screen *screen)
 	unsigned own =
 	    width_of(screen->line.bytes, screen->line.n, screen->print->utf8 == TDT_PRINT_YES);
 
-	top_add_blanks(&screen->line, own < width ? width - own : 0);
+	tdt__string_printf(&screen->line, "%*s", own < width ? (int)(width - own) : 0, "");
 	tdt__string_puts(&screen->line, TDT__PLAIN);
 }
 

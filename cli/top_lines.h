@@ -37,8 +37,6 @@ void top_put_line(struct screen *screen, const char *color, const char *text);
 /* Lines that are left for the body; the last line is about keys. */
 unsigned top_lines_left(const struct screen *screen);
 
-void top_add_blanks(struct tdt__string *to, unsigned n);
-
 /* Add a cell of `width` columns, and a blank; the text is cut, or aligned as `right` says. */
 void top_add_cell(struct screen *screen, const char *text, unsigned width, bool right);
 

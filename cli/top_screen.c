@@ -329,7 +329,7 @@ static void add_bar(struct screen *screen, uint64_t n, uint64_t most)
 		own = 1;
 	for (unsigned i = 0; i < own; i++)
 		tdt__string_puts(&screen->line, screen->print->utf8 == TDT_PRINT_YES ? "█" : "#");
-	top_add_blanks(&screen->line, width - own + 1);
+	tdt__string_printf(&screen->line, "%*s", (int)(width - own) + 1, "");
 }
 
 /* How many durations there are in `step` buckets from `i` on. */
@@ -404,7 +404,7 @@ static void view_times(struct screen *screen)
 	tdt__color(&screen->line, TDT__BOLD);
 	top_add_cell(screen, "BELOW", 11, true);
 	top_add_cell(screen, "POLLS", 9, true);
-	top_add_blanks(&screen->line, screen->size->width >= 100 ? 29 : 15);
+	top_add_cell(screen, "", screen->size->width >= 100 ? 28 : 14, false);
 	top_end_titles(screen, "WAKE TO POLL");
 	bucket_rows(screen);
 }

@@ -75,8 +75,8 @@ uint32_t tdt__profile_tree(struct tdt__profile_sum *sum, const struct tdt__stack
 }
 
 /* The number of the entry that begins with the key, found or made; or TDT__PROFILE_NONE. */
-static uint32_t note_entry(struct tdt__table *table, const void *entry, size_t key_size,
-			   size_t size)
+static uint32_t note_summed(struct tdt__table *table, const void *entry, size_t key_size,
+			    size_t size)
 {
 	return table->n < TDT__PROFILE_MOST ? tdt__table_note(table, entry, key_size, size)
 					    : tdt__table_find(table, entry, key_size, size);
@@ -89,8 +89,8 @@ uint32_t tdt__profile_group(struct tdt__profile_sum *sum, enum tdt__profile_stat
 		.state = state, .kind = kind, .name = name, .tree = tree
 	};
 
-	return note_entry(&sum->group_table, &group,
-			  offsetof(struct tdt__profile_group, fresh), sizeof group);
+	return note_summed(&sum->group_table, &group, offsetof(struct tdt__profile_group, fresh),
+			   sizeof group);
 }
 
 /* --- Looks -------------------------------------------------------------------------------- */
@@ -100,9 +100,9 @@ static struct tdt__profile_stratum *find_stratum(struct tdt__profile_sum *sum, u
 						 enum tdt_wait_kind kind)
 {
 	const struct tdt__profile_stratum stratum = { .name = name, .kind = kind };
-	uint32_t i = note_entry(&sum->stratum_table, &stratum,
-				offsetof(struct tdt__profile_stratum, fresh_looks),
-				sizeof stratum);
+	uint32_t i = note_summed(&sum->stratum_table, &stratum,
+				 offsetof(struct tdt__profile_stratum, fresh_looks),
+				 sizeof stratum);
 
 	return i != TDT__PROFILE_NONE ? &sum->stratum[i] : NULL;
 }
@@ -113,7 +113,7 @@ uint32_t tdt__profile_young(struct tdt__profile_sum *sum, uint32_t name, uint32_
 {
 	const struct tdt__young_trees young = { .name = name, .tree = tree };
 
-	return note_entry(&sum->young_table, &young, YOUNG_KEY, sizeof young);
+	return note_summed(&sum->young_table, &young, YOUNG_KEY, sizeof young);
 }
 
 void tdt__profile_add(struct tdt__profile_sum *sum, uint32_t number, double ns)
