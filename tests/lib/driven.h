@@ -11,6 +11,8 @@
 
 #include <tdt/future.h>
 
+#include "lib/scoped.h"
+
 /* Start a driver for this thread, or stop it: fixtures. */
 void driven_setup(void);
 void driven_teardown(void);
@@ -39,6 +41,14 @@ int driven_wakers(struct driven *task);
 
 /* Drop the future.  Wakers may live on. */
 void driven_end(struct driven *task);
+
+static inline void scoped_driven_end(struct driven **task)
+{
+	driven_end(*task);
+}
+
+/* Declare a task that ends with the block. */
+#define DRIVEN(name, ...) SCOPED_POINTER(struct driven *, scoped_driven_end, name, __VA_ARGS__)
 
 /*
  * Poll until it has ended, sleeping until it is woken, and drop it.  Returns what the last poll

@@ -16,6 +16,7 @@
 
 #include "future/sanitizers.h"
 #include "future/switch.h"
+#include "lib/scoped.h"
 
 /* ThreadSanitizer takes more than 1 MiB of a thread's stack for itself. */
 #define FIBERED_STACK ((size_t)(TDT__TSAN ? 4096 : 1024) << 10)
@@ -42,6 +43,12 @@ void fibered_init_of(struct fibered *it, struct tdt_handle *task);
 
 /* End the fiber, unless it has ended, and unmap the stack. */
 void fibered_fini(struct fibered *it);
+
+/* Declare a fiber that is made here, for which the rest is set beforehand; it ends with the block.
+ */
+#define FIBER(name, attr, ...)                                                                     \
+	SCOPED(fibered_fini) struct fibered name = { __VA_ARGS__ };                                \
+	const bool name##_made __attribute__((unused)) = (fibered_init(&name, attr), true)
 
 /* Run it until it yields or has ended. */
 void fibered_resume(struct fibered *it);

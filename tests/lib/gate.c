@@ -27,10 +27,29 @@ void gate_close(bool spin)
 	ck_assert_int_eq(pipe(gate.pipe), 0);
 }
 
+void gate_await(void)
+{
+	while (atomic_load(&gate.entered) == 0)
+		usleep(100);
+}
+
 void gate_open(void)
 {
 	atomic_store(&gate.is_open, true);
 	MUST(write(gate.pipe[1], "", 1) == 1);
+}
+
+void gate_hold(pthread_t *thread, bool spin, void *(*run)(void *), void *arg)
+{
+	gate_close(spin);
+	MUST(pthread_create(thread, NULL, run, arg) == 0);
+	gate_await();
+}
+
+void gate_release(pthread_t thread)
+{
+	gate_open();
+	MUST(pthread_join(thread, NULL) == 0);
 }
 
 __attribute__((noinline)) void gate_stay(void)
@@ -54,8 +73,7 @@ struct tdt_trace *gate_ask(tdt_poll_t (*poll)(void *state, struct tdt_context *c
 
 	gate_close(spin);
 	stuck_task_start(&task, poll, state);
-	while (atomic_load(&gate.entered) == 0)
-		usleep(100);
+	gate_await();
 	stuck_task_settle(&task, spin);
 	trace = stuck_task_ask(&task);
 	tdt_trace_root(trace);
@@ -88,8 +106,7 @@ int gate_ask_in_vain(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), vo
 
 	gate_close(spin);
 	stuck_task_start(&task, poll, state);
-	while (atomic_load(&gate.entered) == 0)
-		usleep(100);
+	gate_await();
 	stuck_task_settle(&task, spin);
 	error = gate_error(task.traced.handle);
 	gate_open();

@@ -19,9 +19,14 @@ struct gate {
 
 extern struct gate gate;
 
-/* Before a poll that gets there is begun; and let it go on. */
+/* Before a poll that gets there is begun; wait until it is there; and let it go on. */
 void gate_close(bool spin);
+void gate_await(void);
 void gate_open(void);
+
+/* The same of a thread that runs `run` with `arg`: until it is there, and to its end. */
+void gate_hold(pthread_t *thread, bool spin, void *(*run)(void *), void *arg);
+void gate_release(pthread_t thread);
 
 /* Stay until the gate is open. */
 void gate_stay(void);

@@ -10,6 +10,7 @@
 #include <tdt/trace.h>
 
 #include "lib/futures.h"
+#include "lib/scoped.h"
 
 struct hand {
 	struct test_future leaf;
@@ -44,5 +45,10 @@ static inline void hand_end(struct hand *hand)
 	tdt_future_drop(&hand->task.future);
 	tdt_handle_unref(hand->task.handle);
 }
+
+/* Declare one that begins here, as the rest says, and ends with the block. */
+#define HAND(name, ...)                                                                            \
+	SCOPED(hand_end) struct hand name;                                                         \
+	const bool name##_begun __attribute__((unused)) = (hand_begin(&name, __VA_ARGS__), true)
 
 #endif

@@ -15,6 +15,14 @@ void ignore_waker(const struct tdt_waker *waker);
 /* A waker of these: it wakes nobody. */
 extern const struct tdt_waker idle_waker;
 
+/* Poll with that waker. */
+static inline tdt_poll_t poll_idly(const struct tdt_future *future)
+{
+	struct tdt_context cx = { &idle_waker };
+
+	return tdt_future_poll(future, &cx);
+}
+
 /* Drop the future and give the handle back. */
 static inline void end_traced(struct tdt_traced *traced)
 {

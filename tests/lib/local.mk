@@ -58,6 +58,8 @@ tests_lib_libhelpers_a_SOURCES = \
 	tests/lib/rested_fork.h \
 	tests/lib/rt.h \
 	tests/lib/sanitized.h \
+	tests/lib/says.h \
+	tests/lib/scoped.h \
 	tests/lib/seeded.h \
 	tests/lib/self.h \
 	tests/lib/stepped.c \

@@ -11,6 +11,8 @@
 
 #include <tdt/trace.h>
 
+#include "lib/scoped.h"
+
 struct poll_now {
 	struct tdt_waker waker; /* clones are the waker itself */
 	struct tdt_traced traced;
@@ -29,6 +31,11 @@ struct tdt_trace *poll_now_ask(struct poll_now *task, uint32_t max_frames);
 
 /* Drop the future, and give the handle back. */
 void poll_now_end(struct poll_now *task);
+
+/* Declare a task that starts with the future here, and ends with the block. */
+#define POLL_NOW(name, ...)                                                                        \
+	SCOPED(poll_now_end) struct poll_now name;                                                 \
+	const bool name##_begun __attribute__((unused)) = (poll_now_start(&name, __VA_ARGS__), true)
 
 /* A future that is a plain function. */
 struct tdt_future future_of(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), void *state);

@@ -42,6 +42,10 @@ struct tdt_recording_ring *maker_entry(struct maker *maker, unsigned ring);
 void maker_add(struct maker *maker, unsigned ring, struct tdt_event event, const void *payload,
 	       size_t n);
 
+/* The same without a payload; the rest says what the event has. */
+#define maker_event(maker, ring, ...)                                                              \
+	maker_add(maker, ring, (struct tdt_event){ __VA_ARGS__ }, NULL, 0)
+
 /* Events by kind.  Times are in ticks.  A poll is added when it ends. */
 void maker_poll(struct maker *maker, unsigned ring, uint64_t begin, uint64_t duration,
 		uint64_t task, uint8_t result);

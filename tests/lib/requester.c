@@ -55,11 +55,6 @@ static tdt_poll_t act_in_poll(void *state, struct tdt_context *cx)
 	return busy->result;
 }
 
-static void drop_nothing(void *state)
-{
-	(void)state;
-}
-
 struct tdt_future test_busy_future(struct test_busy *busy)
 {
 	return (struct tdt_future){ busy, act_in_poll, drop_nothing };

@@ -10,6 +10,7 @@
 #include <tdt/tdt.h>
 
 #include "lib/futures.h"
+#include "lib/scoped.h"
 
 /*
  * A traced task, and the waker of its runtime.  Starts with `future`, all zero but what the test
@@ -41,9 +42,21 @@ void test_task_fini(struct test_task *task);
  * what its leaf does.
  */
 #define TEST_TASK(task, child, ...)                                                                \
-	__attribute__((cleanup(test_task_fini)))                                                   \
+	SCOPED(test_task_fini)                                                                     \
 	struct test_task task = { .leaf = { __VA_ARGS__ } };                                       \
 	const bool task##_begun __attribute__((unused)) = (test_task_init(&task, child), true)
+
+/* Give only the handle back: the future is another task's by now. */
+static inline void test_task_release(struct test_task *task)
+{
+	tdt_handle_unref(task->handle);
+}
+
+/* Declare a task `inner`, as TEST_TASK() does, and a task `outer` whose child it is. */
+#define NESTED_TASKS(outer, inner, child, ...)                                                     \
+	SCOPED(test_task_release) struct test_task inner = { .leaf = { __VA_ARGS__ } };            \
+	const bool inner##_begun __attribute__((unused)) = (test_task_init(&inner, child), true);  \
+	TEST_TASK(outer, &inner.future)
 
 /* A leaf that has things done in its poll. */
 struct test_busy {
@@ -74,6 +87,11 @@ const struct tdt_task_info *test_answer(struct test_requester *requester);
 
 /* Free the answer; withdraw the question if there was none. */
 void test_requester_fini(struct test_requester *requester);
+
+/* Declare a requester that asks here, and is done with at the end of the block. */
+#define ASKED(name, handle)                                                                        \
+	SCOPED(test_requester_fini) struct test_requester name;                                    \
+	const bool name##_begun __attribute__((unused)) = (test_ask(&name, handle), true)
 
 /* How many nodes of the trace's tree are of `function`. */
 int test_nodes_of(const struct tdt_trace *trace, const char *function);

@@ -10,6 +10,7 @@
 #include <tdt/tdt.h>
 
 #include "lib/must.h"
+#include "lib/scoped.h"
 
 /* A runtime with so many workers. */
 static inline struct tdt_rt *rt_of(unsigned workers)
@@ -20,6 +21,14 @@ static inline struct tdt_rt *rt_of(unsigned workers)
 	MUST(rt != NULL);
 	return rt;
 }
+
+static inline void scoped_rt_end(struct tdt_rt **rt)
+{
+	tdt_rt_free(*rt);
+}
+
+/* Declare a runtime that is freed at the end of the block. */
+#define RT(name, ...) SCOPED_POINTER(struct tdt_rt *, scoped_rt_end, name, __VA_ARGS__)
 
 static inline struct tdt_handle *spawn_on(struct tdt_rt *rt, struct tdt_future future,
 					  const char *name)

@@ -48,6 +48,7 @@
 #include "lib/no_memory.h"
 #include "lib/rested_fork.h"
 #include "lib/sanitized.h"
+#include "lib/scoped.h"
 #include "lib/seeded.h"
 
 /*
@@ -156,6 +157,9 @@ const char *test_suite_skip(void);
 		text_written;                                                                      \
 	})
 
+/* Declare that text, which is freed at the end of the block. */
+#define WRITTEN(name, out, ...) SCOPED(scoped_text_end) char *name = TEXT_WRITTEN(out, __VA_ARGS__)
+
 static inline void threads_start(pthread_t *threads, size_t n, void *(*run)(void *), void *arg)
 {
 	for (size_t i = 0; i < n; i++)
@@ -168,6 +172,15 @@ static inline void threads_join(const pthread_t *threads, size_t n)
 		MUST(pthread_join(threads[i], NULL) == 0);
 }
 
+/* Run `run` with `arg` on a thread of its own, to its end. */
+static inline void run_on_thread(void *(*run)(void *), void *arg)
+{
+	pthread_t thread;
+
+	MUST(pthread_create(&thread, NULL, run, arg) == 0);
+	MUST(pthread_join(thread, NULL) == 0);
+}
+
 /* Wait for a child of the test.  Returns as what it ended, which is 0 if all went well. */
 static inline int child_status(pid_t child)
 {
@@ -175,6 +188,35 @@ static inline int child_status(pid_t child)
 
 	MUST(child > 0 && waitpid(child, &status, 0) == child);
 	return status;
+}
+
+/*
+ * Have a child of fork() do the block that follows; it must end well, and then the test goes on:
+ *
+ *	IN_A_CHILD {
+ *		MUST(...);
+ *	}
+ */
+#define IN_A_CHILD for (pid_t test_child = test_fork(); test_child_goes_on(&test_child, __LINE__);)
+
+static inline pid_t test_fork(void)
+{
+	pid_t child = fork();
+
+	MUST(child >= 0);
+	return child;
+}
+
+static inline bool test_child_goes_on(pid_t *child, int line)
+{
+	if (*child == -1)
+		_exit(0); /* the child has done the block */
+	if (*child == 0) {
+		*child = -1;
+		return true;
+	}
+	must(child_status(*child) == 0, "a child ends well", line);
+	return false;
 }
 
 /*

@@ -101,10 +101,9 @@ static struct tdt_trace *capture(struct task *task)
 
 static void capture_and_name(struct task *task)
 {
-	struct tdt_trace *trace = capture(task);
+	TRACE(trace, capture(task));
 
 	MUST(names_leaf(trace));
-	tdt_trace_free(trace);
 }
 
 static atomic_bool over;
@@ -313,21 +312,16 @@ TEST(a_child_wakes_only_tasks_of_the_thread_that_forked)
 {
 	struct polled mine, theirs;
 	pthread_t thread;
-	pid_t child;
 
 	polled_init(&mine);
 	polled_init(&theirs);
 	poll_once(&mine);
 	pthread_create(&thread, NULL, poll_once, &theirs);
 	pthread_join(thread, NULL);
-	child = fork();
-	ck_assert_int_ge(child, 0);
-	if (child == 0) {
+	IN_A_CHILD {
 		MUST(wakes_when_asked(&mine) == 1);
 		MUST(wakes_when_asked(&theirs) == 0);
-		_exit(0);
 	}
-	ck_assert_int_eq(child_status(child), 0);
 	ck_assert_int_eq(wakes_when_asked(&mine), 1);
 	ck_assert_int_eq(wakes_when_asked(&theirs), 1);
 	polled_fini(&mine);

@@ -18,6 +18,7 @@
 
 #include "lib/options.h"
 #include "lib/poll_now.h"
+#include "lib/rt.h"
 #include "lib/test.h"
 
 /* --- What is expected --------------------------------------------------------------- */
@@ -195,10 +196,8 @@ CALL(tdt_backtrace_async)
 
 CALL(tdt_backtrace_with)
 {
-	struct tdt_trace *answer = tdt_backtrace_with(task.traced.handle, NULL);
+	TRACE(answer, tdt_backtrace_with(task.traced.handle, NULL));
 
-	ck_assert_ptr_nonnull(answer);
-	tdt_trace_free(answer);
 	NULL_REFUSED(tdt_backtrace_with(NULL, NULL));
 }
 
@@ -336,20 +335,16 @@ CALL(tdt_select_keep)
 
 CALL(tdt_snapshot_print)
 {
-	const struct tdt_snapshot *snapshot = tdt_snapshot_take(NULL);
+	SNAPSHOT(snapshot, tdt_snapshot_take(NULL));
 
 	INT_REFUSED(tdt_snapshot_print(NULL, file, NULL));
 	INT_REFUSED(tdt_snapshot_print(snapshot, NULL, NULL));
 	ck_assert_int_eq(tdt_snapshot_print(snapshot, file, NULL), 0);
-	tdt_snapshot_free(snapshot);
 }
 
 CALL(tdt_snapshot_take)
 {
-	const struct tdt_snapshot *snapshot = tdt_snapshot_take(NULL);
-
-	ck_assert_ptr_nonnull(snapshot);
-	tdt_snapshot_free(snapshot);
+	SNAPSHOT(snapshot, tdt_snapshot_take(NULL));
 }
 
 CALL(tdt_task_inspect)
@@ -414,7 +409,7 @@ CALL(tdt_trace_print_with)
 
 CALL(tdt_trace_stack)
 {
-	struct tdt_trace *answer = tdt_backtrace(task.traced.handle);
+	TRACE(answer, tdt_backtrace(task.traced.handle));
 	enum tdt_cut cut = TDT_CUT_LIMIT;
 	uint64_t pc;
 
@@ -422,7 +417,6 @@ CALL(tdt_trace_stack)
 	ck_assert_int_eq(cut, TDT_CUT_NOT);
 	ZERO_REFUSED(tdt_trace_stack(answer, 0, NULL, 1, &cut));
 	ck_assert_uint_gt(tdt_trace_stack(answer, 0, NULL, 0, NULL), 0);
-	tdt_trace_free(answer);
 }
 
 CALL(tdt_traced_with)
@@ -519,13 +513,12 @@ CALL(tdt_channel_try_receive)
 
 CALL(tdt_join_set_next)
 {
-	struct tdt_rt *rt = tdt_rt_new(NULL);
+	RT(rt, tdt_rt_new(NULL));
 	struct tdt_join_set *set = tdt_join_set_new(rt);
 
 	FUTURE_REFUSED(tdt_join_set_next(NULL, NULL, NULL));
 	drop_made(tdt_join_set_next(set, NULL, NULL));
 	tdt_join_set_free(set);
-	tdt_rt_free(rt);
 }
 
 CALL(tdt_oneshot)
@@ -556,11 +549,9 @@ CALL(tdt_oneshot_receive)
 
 CALL(tdt_rt_new)
 {
-	struct tdt_rt *rt = tdt_rt_new(NULL);
+	RT(rt, tdt_rt_new(NULL));
 
-	ck_assert_ptr_nonnull(rt);
 	NULL_REFUSED(tdt_rt_spawn(rt, none, NULL));
-	tdt_rt_free(rt);
 }
 
 CALL(tdt_tcp_accept)

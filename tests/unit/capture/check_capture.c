@@ -11,10 +11,9 @@
 
 static void expect_text(const struct tdt_trace *trace, const char *wanted)
 {
-	char *got = tree_text(trace);
+	TEXT(got, tree_text(trace));
 
 	ck_assert_str_eq(got, wanted);
-	free(got);
 }
 
 /*
@@ -23,20 +22,15 @@ static void expect_text(const struct tdt_trace *trace, const char *wanted)
  */
 static void check_exact_future(struct tdt_future future, uint32_t leaves)
 {
-	struct poll_now task;
+	POLL_NOW(task, future);
 
-	poll_now_start(&task, future);
 	for (int i = 0; i < 2; i++) {
-		struct tdt_trace *trace;
-
 		expect_begin();
-		trace = poll_now_ask(&task, 0);
+		TRACE(trace, poll_now_ask(&task, 0));
 		ck_assert_uint_eq(tdt_trace_info(trace)->leaves, leaves);
 		ck_assert_uint_eq(tdt_trace_stacks(trace), leaves);
 		expect_same(trace);
-		tdt_trace_free(trace);
 	}
-	poll_now_end(&task);
 }
 
 static void check_exact(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), uint32_t leaves)
@@ -161,16 +155,12 @@ static tdt_poll_t clones_nothing(void *state, struct tdt_context *cx)
 
 TEST(a_poll_that_clones_nothing_gives_a_tree_of_nothing)
 {
-	struct poll_now task;
-	struct tdt_trace *trace;
+	POLL_NOW(task, future_of(clones_nothing, NULL));
+	TRACE(trace, poll_now_ask(&task, 0));
 
-	poll_now_start(&task, future_of(clones_nothing, NULL));
-	trace = poll_now_ask(&task, 0);
 	ck_assert_uint_eq(tdt_trace_info(trace)->leaves, 0);
 	ck_assert_int_eq(tdt_trace_info(trace)->state, TDT_TASK_WAITING);
 	expect_text(trace, "");
-	tdt_trace_free(trace);
-	poll_now_end(&task);
 }
 
 /* --- Shared callers that only look shared ------------------------------------- */
@@ -385,11 +375,10 @@ static tdt_poll_t deep_poll(void *state, struct tdt_context *cx)
 
 TEST(ten_thousand_frames_are_all_there)
 {
-	struct poll_now task;
 	struct tdt_trace *trace;
 	enum tdt_cut cut;
+	POLL_NOW(task, future_of(deep_poll, NULL));
 
-	poll_now_start(&task, future_of(deep_poll, NULL));
 	/* Then the names are known, and are not looked up ten thousand times, in limited time. */
 	trace = poll_now_ask(&task, 100);
 	ck_assert_uint_ge(nodes_of(trace, "deep"), 50);
@@ -400,17 +389,15 @@ TEST(ten_thousand_frames_are_all_there)
 	ck_assert_uint_eq(nodes_of(trace, "deep"), DEEP + 1);
 	ck_assert_uint_eq(nodes_of(trace, "deep_poll"), 1);
 	tdt_trace_free(trace);
-	poll_now_end(&task);
 }
 
 TEST(a_stack_beyond_the_limit_is_cut_and_says_so)
 {
 	static const uint32_t limits[] = { 0, 1, 2, 77, DEEP };
-	struct poll_now task;
+	POLL_NOW(task, future_of(deep_poll, NULL));
 
-	poll_now_start(&task, future_of(deep_poll, NULL));
 	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
-		struct tdt_trace *trace = poll_now_ask(&task, limits[i]);
+		TRACE(trace, poll_now_ask(&task, limits[i]));
 		const struct tdt_node *top = tdt_node_first_child(tdt_trace_root(trace));
 		enum tdt_cut cut;
 
@@ -420,9 +407,7 @@ TEST(a_stack_beyond_the_limit_is_cut_and_says_so)
 		ck_assert_int_eq(tdt_node_frame(top)->kind, TDT_NODE_CUT);
 		ck_assert_int_eq(tdt_node_frame(top)->cut, TDT_CUT_LIMIT);
 		ck_assert_ptr_null(tdt_node_next_sibling(top));
-		tdt_trace_free(trace);
 	}
-	poll_now_end(&task);
 }
 
 /* --- Traced futures inside traced futures --------------------------------------- */
@@ -431,11 +416,10 @@ TEST(nested_futures_answer_each_with_its_own)
 {
 	struct tdt_traced inner = tdt_traced(future_of(chain, NULL));
 	struct nested nested = { inner.future, NULL };
-	struct poll_now task;
 	struct tdt_trace *traces[2];
 	char *inner_text, *outer_text;
+	POLL_NOW(task, future_of(outer, &nested));
 
-	poll_now_start(&task, future_of(outer, &nested));
 	ask_both(&task, task.traced.handle, inner.handle, traces);
 	ck_assert_uint_eq(tdt_trace_info(traces[0])->leaves, 2);
 	ck_assert_uint_eq(tdt_trace_info(traces[1])->leaves, 1);
@@ -453,7 +437,6 @@ TEST(nested_futures_answer_each_with_its_own)
 	tdt_trace_free(traces[1]);
 	tdt_future_drop(&nested.inner);
 	tdt_handle_unref(inner.handle);
-	poll_now_end(&task);
 }
 
 /* --- Lack of memory ---------------------------------------------------------------- */
@@ -524,14 +507,12 @@ TEST(without_memory_a_capture_is_cut_and_the_future_goes_on)
 TEST(a_warm_capture_allocates_nothing)
 {
 	struct scarce scarce = { .poll = five_hundred_deep, .first = -1 };
-	struct poll_now task;
+	POLL_NOW(task, future_of(scarce_poll, &scarce));
 
-	poll_now_start(&task, future_of(scarce_poll, &scarce));
 	for (int i = 0; i < 3; i++)
 		tdt_trace_free(poll_now_ask(&task, DEEP));
 	ck_assert_int_eq(scarce.allocations, 0);
 	ck_assert_int_eq(scarce.error, EDOM);
-	poll_now_end(&task);
 }
 
 CASE(warm)
@@ -539,10 +520,10 @@ CASE(warm)
 /* For warm.sh, which looks at the system calls between the last two sched_yield(). */
 TEST(a_warm_capture_between_marks)
 {
-	struct poll_now task, requester;
+	struct poll_now requester;
 	struct tdt_trace *trace;
+	POLL_NOW(task, future_of(five_hundred_deep, NULL));
 
-	poll_now_start(&task, future_of(five_hundred_deep, NULL));
 	for (int i = 0; i < 3; i++) {
 		tdt_trace_free(poll_now_ask(&task, DEEP));
 		task.held = true;
@@ -559,7 +540,6 @@ TEST(a_warm_capture_between_marks)
 		poll_now_end(&requester);
 		task.held = false;
 	}
-	poll_now_end(&task);
 }
 
 /* --- Big frames ------------------------------------------------------------------------------ */

@@ -162,12 +162,10 @@ TEST(of_many_leaves_at_one_place_as_many_stay_as_wait)
 	leaves_of(&leaves);
 	{
 		struct tdt_future future = leaves_future(&leaves);
-		struct test_task task = { 0 };
+		TEST_TASK(task, &future);
 
-		test_task_init(&task, &future);
 		ask(&task);
 		ck_assert_uint_eq(ask(&task), wait);
-		test_task_fini(&task);
 	}
 }
 
@@ -296,14 +294,12 @@ TEST(none_do_when_that_is_turned_off)
 {
 	const struct tdt_waker *slot;
 	struct tdt_future future = look(&slot);
-	struct test_task task = { 0 };
 
 	tdt_leaf_wakers(false);
-	test_task_init(&task, &future);
+	TEST_TASK(task, &future);
 	ask(&task);
 	ck_assert(!is_counted(&task));
 	ck_assert_uint_eq(leaves_of_two(GOES_ON, WAITS), 2);
-	test_task_fini(&task);
 }
 
 #if TDT_PROBES
@@ -420,21 +416,14 @@ TEST(a_child_of_fork_may_use_what_its_parent_was_given)
 {
 	const struct tdt_waker *slot, *waker;
 	struct tdt_future future = look(&slot);
-	int status;
-	pid_t child;
 	TEST_TASK(task, &future);
 
 	waker = take_counted(&task, &slot);
-	child = fork();
-	if (child == 0) {
+	IN_A_CHILD {
 		tdt_waker_wake(waker);
-		if (ask(&task) != 1)
-			_exit(1);
-		_exit(task.waker.wakes > 0 ? 0 : 2);
+		MUST(ask(&task) == 1);
+		MUST(task.waker.wakes > 0);
 	}
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert(WIFEXITED(status));
-	ck_assert_int_eq(WEXITSTATUS(status), 0);
 	tdt_waker_drop(waker);
 }
 
@@ -608,13 +597,10 @@ TEST(for_tasks_that_come_and_go_no_more_are_made_than_there_are)
 		test_task_poll(&holder[n]);
 	} while (is_counted(&holder[n++]));
 	for (int i = 0; i < PASSERS; i++) {
-		struct test_task passer = { 0 };
-
 		future = look(&slot);
-		test_task_init(&passer, &future);
+		TEST_TASK(passer, &future);
 		test_task_poll(&passer);
 		ck_assert(!is_counted(&passer));
-		test_task_fini(&passer);
 	}
 	made = tdt__counted_made();
 	tdt__counted_stock(1);

@@ -145,11 +145,9 @@ static uint32_t leaves(const struct tdt_trace *trace)
 /* The leaves in the tree of a poll with a request. */
 static uint32_t leaves_asked(void)
 {
-	struct tdt_trace *trace = poll_asked();
-	uint32_t n = leaves(trace);
+	TRACE(trace, poll_asked());
 
-	tdt_trace_free(trace);
-	return n;
+	return leaves(trace);
 }
 
 static void drop_task(void)
@@ -531,11 +529,9 @@ TEST(in_a_burst_of_watched_tasks_each_has_a_waker_and_its_leaf)
 	}
 	ck_assert_uint_lt(counted, MANY);
 	for (int i = 0; i < MANY; i++) {
-		struct tdt_trace *trace = tdt_backtrace_last(burst[i].handle);
+		TRACE(trace, tdt_backtrace_last(burst[i].handle));
 
-		ck_assert_ptr_nonnull(trace);
 		ck_assert_uint_eq(leaves(trace), 1);
-		tdt_trace_free(trace);
 		wake(&gate[i]);
 		tdt_future_drop(&burst[i].future);
 		tdt_handle_unref(burst[i].handle);

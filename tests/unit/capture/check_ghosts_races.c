@@ -6,9 +6,9 @@
  */
 
 #include <tdt/rt/net.h>
-#include <tdt/rt/runtime.h>
 
 #include "lib/options.h"
+#include "lib/rt.h"
 #include "lib/test.h"
 
 #define MS INT64_C(1000000)
@@ -328,10 +328,9 @@ CASE(runtime)
 TEST(a_task_of_libtdt_rt_misses_no_wake_up)
 {
 	int rounds = SLOW ? 3000 : 60000;
-	struct tdt_rt *rt = tdt_rt_new(NULL);
 	pthread_t requester;
+	RT(rt, tdt_rt_new(NULL));
 
-	ck_assert_ptr_nonnull(rt);
 	/*
 	 * Of one poll: items may come as fast as a slow capture goes on, more than there are
 	 * counted clones.
@@ -351,7 +350,6 @@ TEST(a_task_of_libtdt_rt_misses_no_wake_up)
 	pthread_join(requester, NULL);
 	ck_assert_ptr_null(waiting);
 	tdt_handle_unref(task.handle);
-	tdt_rt_free(rt);
 }
 
 #define MESSAGES (SLOW ? 300 : 5000)
@@ -398,13 +396,13 @@ static struct tdt_future talker(struct tdt_tcp *tcp, bool answers)
 /* Its sockets know the runtime's wakers, and get counted clones of them. */
 TEST(sockets_of_libtdt_rt_miss_no_wake_up)
 {
-	struct tdt_rt *rt = tdt_rt_new(NULL);
-	struct tdt_tcp_listener *listener = tdt_tcp_listen("127.0.0.1", 0);
 	struct tdt_tcp *near, *far;
 	struct tdt_future both;
 	struct tdt_handle *other;
 	pthread_t requester;
 	int errors[2];
+	RT(rt, tdt_rt_new(NULL));
+	struct tdt_tcp_listener *listener = tdt_tcp_listen("127.0.0.1", 0);
 
 	ck_assert_ptr_nonnull(rt);
 	ck_assert_ptr_nonnull(listener);
@@ -428,5 +426,4 @@ TEST(sockets_of_libtdt_rt_miss_no_wake_up)
 	tdt_handle_unref(other);
 	tdt_handle_unref(task.handle);
 	tdt_tcp_listener_free(listener);
-	tdt_rt_free(rt);
 }

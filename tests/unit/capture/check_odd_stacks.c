@@ -72,20 +72,14 @@ CASE(odd_stacks)
 
 TEST(a_leaf_on_another_stack_is_cut_there)
 {
-	struct poll_now task;
-	struct tdt_trace *trace;
-	char *text;
 	enum tdt_cut cut;
+	POLL_NOW(task, future_of(polls_leaf_on_coroutine, NULL));
+	TRACE(trace, poll_now_ask(&task, 0));
 
-	poll_now_start(&task, future_of(polls_leaf_on_coroutine, NULL));
-	trace = poll_now_ask(&task, 0);
 	ck_assert_uint_eq(tdt_trace_stack(trace, 0, NULL, 0, &cut), 1);
 	ck_assert_int_eq(cut, TDT_CUT_STACK);
-	text = tree_text(trace);
+	TEXT(text, tree_text(trace));
 	ck_assert(strncmp(text, "cut 4\n leaf:", 12) == 0);
-	free(text);
-	tdt_trace_free(trace);
-	poll_now_end(&task);
 }
 
 /* A task that lives on a coroutine's stack altogether. */
@@ -99,13 +93,11 @@ static tdt_poll_t poll_on_coroutine(void *state, struct tdt_context *cx)
 
 TEST(a_task_polled_on_a_coroutine_is_exact)
 {
-	struct tdt_traced traced = tdt_traced(future_of(branches, NULL));
-	struct poll_now task;
 	struct tdt_trace *traces[2];
 	enum tdt_cut cut;
-	char *text;
+	TRACED(traced, tdt_traced(future_of(branches, NULL)));
+	POLL_NOW(task, future_of(poll_on_coroutine, &traced.future));
 
-	poll_now_start(&task, future_of(poll_on_coroutine, &traced.future));
 	expect_begin();
 	ask_both(&task, traced.handle, task.traced.handle, traces);
 	expect_same(traces[0]);
@@ -113,13 +105,10 @@ TEST(a_task_polled_on_a_coroutine_is_exact)
 	ck_assert_uint_eq(tdt_trace_info(traces[1])->leaves, 5);
 	tdt_trace_stack(traces[1], 4, NULL, 0, &cut);
 	ck_assert_int_eq(cut, TDT_CUT_STACK);
-	text = tree_text(traces[1]);
+	TEXT(text, tree_text(traces[1]));
 	ck_assert(strncmp(text, "cut 4\n branches:", 16) == 0);
-	free(text);
 	tdt_trace_free(traces[0]);
 	tdt_trace_free(traces[1]);
-	end_traced(&traced);
-	poll_now_end(&task);
 }
 
 /* Both ways at once: a task on a coroutine has its leaf called on the thread's stack. */
@@ -138,12 +127,11 @@ static tdt_poll_t goes_back(void *state, struct tdt_context *cx)
 
 TEST(a_leaf_back_on_the_first_stack_is_cut_in_the_task_on_the_other)
 {
-	struct tdt_traced traced = tdt_traced(future_of(goes_back, NULL));
-	struct poll_now task;
 	struct tdt_trace *traces[2];
 	enum tdt_cut cut;
+	TRACED(traced, tdt_traced(future_of(goes_back, NULL)));
+	POLL_NOW(task, future_of(poll_on_coroutine, &traced.future));
 
-	poll_now_start(&task, future_of(poll_on_coroutine, &traced.future));
 	ask_both(&task, traced.handle, task.traced.handle, traces);
 	ck_assert_uint_eq(tdt_trace_info(traces[0])->leaves_lost, 0);
 	ck_assert_uint_gt(tdt_trace_stack(traces[0], 0, NULL, 0, &cut), 0);
@@ -153,8 +141,6 @@ TEST(a_leaf_back_on_the_first_stack_is_cut_in_the_task_on_the_other)
 	ck_assert_int_eq(cut, TDT_CUT_NOT);
 	tdt_trace_free(traces[0]);
 	tdt_trace_free(traces[1]);
-	end_traced(&traced);
-	poll_now_end(&task);
 }
 
 /* --- A task on a signal stack ---------------------------------------------------------- */
@@ -278,7 +264,7 @@ static struct tdt_trace *ask_bare(void (*function)(struct tdt_context *cx))
 
 TEST(assembly_with_a_frame_pointer_is_guessed_through)
 {
-	struct tdt_trace *trace = ask_bare(bare_with_fp);
+	TRACE(trace, ask_bare(bare_with_fp));
 	enum tdt_cut cut;
 
 #if TDT_WALK_RULES
@@ -292,7 +278,6 @@ TEST(assembly_with_a_frame_pointer_is_guessed_through)
 	tdt_trace_stack(trace, 0, NULL, 0, &cut);
 	ck_assert_int_eq(cut, TDT_CUT_NO_INFO);
 #endif
-	tdt_trace_free(trace);
 }
 
 TEST(assembly_without_a_frame_pointer_is_cut)
@@ -301,14 +286,13 @@ TEST(assembly_without_a_frame_pointer_is_cut)
 								      bare_with_data_in_fp };
 
 	for (int i = 0; i < 2; i++) {
-		struct tdt_trace *trace = ask_bare(functions[i]);
+		TRACE(trace, ask_bare(functions[i]));
 		enum tdt_cut cut;
 
 		ck_assert_uint_eq(tdt_trace_stack(trace, 0, NULL, 0, &cut), 2);
 		ck_assert_int_eq(cut, TDT_CUT_NO_INFO);
 		ck_assert_uint_eq(lines_with(trace, "cut 2"), 1);
 		ck_assert_uint_eq(lines_with(trace, "~"), 0);
-		tdt_trace_free(trace);
 	}
 }
 
@@ -333,17 +317,14 @@ TEST(code_made_at_run_time_is_guessed_and_never_remembered)
 	NOT_TRIED_IF(code == MAP_FAILED, "no memory may be written and executed");
 	memcpy(&thunk, &code, sizeof thunk);
 	for (int i = 0; i < 8; i++) {
-		struct tdt_trace *trace;
-
 		make_thunk(code, (uint8_t)(16 * i), clone_here);
-		trace = ask_bare(thunk);
+		TRACE(trace, ask_bare(thunk));
 #if TDT_WALK_RULES
 		ck_assert_uint_eq(lines_with(trace, "calls_bare:"), 1);
 		ck_assert_uint_eq(lines_with(trace, "~0x"), 1);
 #else
 		ck_assert_uint_eq(lines_with(trace, "cut 2"), 1);
 #endif
-		tdt_trace_free(trace);
 	}
 	munmap(code, 4096);
 }
@@ -425,22 +406,18 @@ TEST(a_frame_that_leads_out_of_the_stack_is_cut)
 {
 	static void (*const damages[])(void) = { clear_frame_pointer, jump_out_of_stack,
 						 jump_back };
-	struct poll_now task;
 
 	damaged.damage = NULL;
-	poll_now_start(&task, future_of(damaged_poll, NULL));
+	POLL_NOW(task, future_of(damaged_poll, NULL));
 	for (int i = 0; i < 3; i++) {
-		struct tdt_trace *trace;
 		enum tdt_cut cut;
 
 		damaged.damage = damages[i];
-		trace = poll_now_ask(&task, 0);
+		TRACE(trace, poll_now_ask(&task, 0));
 		check_second(trace);
 		ck_assert_uint_eq(tdt_trace_stack(trace, 0, NULL, 0, &cut), 5);
 		ck_assert_int_eq(cut, TDT_CUT_CORRUPT);
-		tdt_trace_free(trace);
 	}
-	poll_now_end(&task);
 }
 
 static uintptr_t garbage(void)
@@ -471,17 +448,13 @@ static void spread_garbage(void)
 
 TEST(no_garbage_on_the_stack_does_harm)
 {
-	struct poll_now task;
-
 	damaged.random = 0x74647421;
 	damaged.damage = NULL;
-	poll_now_start(&task, future_of(damaged_poll, NULL));
+	POLL_NOW(task, future_of(damaged_poll, NULL));
 	damaged.damage = spread_garbage;
 	for (damaged.round = 0; damaged.round < 10000; damaged.round++) {
-		struct tdt_trace *trace = poll_now_ask(&task, 0);
+		TRACE(trace, poll_now_ask(&task, 0));
 
 		check_second(trace);
-		tdt_trace_free(trace);
 	}
-	poll_now_end(&task);
 }

@@ -43,7 +43,6 @@ static void check_path(const struct tdt_trace *trace, const struct stuck_poll *k
 static void check_kind(const struct stuck_poll *kind)
 {
 	struct stuck_task task = { 0 };
-	struct tdt_trace *trace;
 	struct stuck stuck;
 
 	stuck_init(&stuck, kind);
@@ -51,13 +50,12 @@ static void check_kind(const struct stuck_poll *kind)
 	while (atomic_load(&stuck.entered) == 0)
 		usleep(100);
 	stuck_task_settle(&task, kind->syscall == NULL);
-	trace = stuck_task_ask(&task);
+	TRACE(trace, stuck_task_ask(&task));
 	if (kind->syscall != NULL)
 		ck_assert_str_eq(tdt_trace_info(trace)->syscall, kind->syscall);
 	else
 		ck_assert_ptr_null(tdt_trace_info(trace)->syscall);
 	check_path(trace, kind);
-	tdt_trace_free(trace);
 	stuck_let_go(&stuck);
 	stuck_task_end(&task);
 	ck_assert_int_eq(task.result, TDT_READY);

@@ -74,17 +74,13 @@ CASE(running_odd)
 TEST(a_damaged_stack_is_cut_and_marked, .to = 6)
 {
 	static void (*const damages[])(void) = { loop, no_code, out_of_the_stack };
-	struct tdt_trace *trace;
-	char *path;
 
 	damaged.damage = damages[_i / 2];
-	trace = gate_ask(damaged_poll, NULL, _i % 2, NULL);
-	path = stuck_path(trace);
+	TRACE(trace, gate_ask(damaged_poll, NULL, _i % 2, NULL));
+	TEXT(path, stuck_path(trace));
 	/* What is no code of any module may have been made at run time: that is guessed through. */
 	ck_assert_msg(strncmp(path, "cut:", 4) == 0 || strchr(path, '~') != NULL, "%s", path);
 	ck_assert_msg(strstr(path, gate_seen(_i % 2, "gate_stay")) != NULL, "%s", path);
-	free(path);
-	tdt_trace_free(trace);
 }
 
 static uintptr_t garbage(void)
@@ -163,17 +159,15 @@ static tdt_poll_t stale_poll(void *state, struct tdt_context *cx)
 
 TEST(frames_of_calls_that_are_over_are_not_taken_for_live_ones)
 {
-	struct tdt_trace *trace = gate_ask(stale_poll, NULL, false, NULL);
+	TRACE(trace, gate_ask(stale_poll, NULL, false, NULL));
 	const char *want = "stale_poll stale_calls stale_stay ";
-	char *path = stuck_path(trace);
+	TEXT(path, stuck_path(trace));
 
 #if TDT_WALK_RULES && !SANITIZED
 	ck_assert_msg(strncmp(path, want, strlen(want)) == 0, "%s", path);
 #else
 	ck_assert_msg(strstr(path, want) != NULL, "%s", path);
 #endif
-	free(path);
-	tdt_trace_free(trace);
 }
 
 /*
@@ -214,13 +208,11 @@ static tdt_poll_t jumping_poll(void *state, struct tdt_context *cx)
 
 TEST(a_function_that_may_have_been_jumped_to_keeps_its_callers)
 {
-	struct tdt_trace *trace = gate_ask(jumping_poll, NULL, false, NULL);
-	char *path = stuck_path(trace);
+	TRACE(trace, gate_ask(jumping_poll, NULL, false, NULL));
+	TEXT(path, stuck_path(trace));
 
 	ck_assert_msg(strstr(path, "jumping_poll") != NULL, "%s", path);
 	ck_assert_msg(strstr(path, "room_stay") != NULL, "%s", path);
-	free(path);
-	tdt_trace_free(trace);
 }
 
 /* --- Memory ------------------------------------------------------------------------------- */
@@ -302,13 +294,12 @@ static tdt_poll_t deep_poll(void *state, struct tdt_context *cx)
 
 static void expect_the_innermost(const struct tdt_trace *trace)
 {
-	char *path = stuck_path(trace);
+	TEXT(path, stuck_path(trace));
 
 	ck_assert_int_eq(gate_cut(trace), TDT_CUT_LIMIT);
 	ck_assert_msg(strstr(path, "deeper deeper deeper ") != NULL &&
 			  strstr(path, "gate_stay") != NULL,
 		      "%s", path);
-	free(path);
 }
 
 TEST(ten_megabytes_of_stack_are_cut_at_the_limit, .to = 2)
@@ -415,8 +406,6 @@ TEST(a_task_polled_on_a_signal_stack_is_whole, .to = 2)
 	struct stuck_task task = { 0 };
 	struct tdt_traced inner;
 	void *memory;
-	struct tdt_trace *trace;
-	char *path;
 
 	NOT_TRIED_IF(SANITIZED, "a sanitizer's read() can't be left without a guess, nor its "
 				"signals come in a handler");
@@ -426,17 +415,13 @@ TEST(a_task_polled_on_a_signal_stack_is_whole, .to = 2)
 	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
 	gate_close(_i);
 	stuck_task_start(&task, polls_in_handler, memory);
-	while (atomic_load(&gate.entered) == 0)
-		usleep(100);
+	gate_await();
 	stuck_task_settle(&task, _i);
-	trace = backtrace_timed(inner.handle, INT64_C(30000000000));
-	ck_assert_ptr_nonnull(trace);
+	TRACE(trace, backtrace_timed(inner.handle, INT64_C(30000000000)));
 	ck_assert_int_eq(tdt_trace_info(trace)->state, TDT_TASK_RUNNING);
-	path = stuck_path(trace);
+	TEXT(path, stuck_path(trace));
 	ck_assert_msg(strncmp(path, "inner_poll gate_stay", 20) == 0, "%s", path);
 	ck_assert_int_eq(gate_cut(trace), TDT_CUT_NOT);
-	free(path);
-	tdt_trace_free(trace);
 	gate_open();
 	stuck_task_end(&task);
 	end_traced(&inner);
@@ -467,10 +452,7 @@ static tdt_poll_t vfork_poll(void *state, struct tdt_context *cx)
 
 TEST(a_thread_in_vfork_gives_what_can_be_known)
 {
-	struct tdt_trace *trace;
-
 	NOT_TRIED_IF(TSAN, "ThreadSanitizer makes a fork of it");
-	trace = gate_ask(vfork_poll, NULL, false, NULL);
+	TRACE(trace, gate_ask(vfork_poll, NULL, false, NULL));
 	ck_assert_str_eq(tdt_trace_info(trace)->syscall, "vfork");
-	tdt_trace_free(trace);
 }

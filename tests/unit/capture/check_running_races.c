@@ -83,10 +83,7 @@ static void *poll_some(void *argument)
 static void *keep_polling(void *argument)
 {
 	while (!atomic_load(&moving.over)) {
-		pthread_t thread;
-
-		MUST(pthread_create(&thread, NULL, poll_some, NULL) == 0);
-		MUST(pthread_join(thread, NULL) == 0);
+		run_on_thread(poll_some, NULL);
 	}
 	return argument;
 }
@@ -95,15 +92,13 @@ static void *keep_polling(void *argument)
 static void check_capture(struct tdt__capture *capture, uint64_t polls)
 {
 	struct tdt_trace *trace;
-	char *path;
 
 	MUST(capture->facts.polls == polls && capture->facts.state == TDT_TASK_RUNNING);
 	trace = tdt__capture_trace(moving.traced.handle, capture);
 	MUST(trace != NULL);
-	path = stuck_path(trace);
+	TEXT(path, stuck_path(trace));
 	/* It may have been read just before or after it was in there. */
 	MUST(strstr(path, polls % 2 == 0 ? "odd_poll" : "even_poll") == NULL);
-	free(path);
 	tdt_trace_free(trace);
 }
 
@@ -217,12 +212,10 @@ static void stop_spinning(struct stuck_task *task)
 
 static void check_spinning(const struct stuck_task *task)
 {
-	struct tdt_trace *trace = stuck_task_ask(task);
-	char *path = stuck_path(trace);
+	TRACE(trace, stuck_task_ask(task));
+	TEXT(path, stuck_path(trace));
 
 	MUST(SIGNALS_ARE_LATE || strstr(path, "spin_poll") != NULL);
-	free(path);
-	tdt_trace_free(trace);
 }
 
 static void block_all(void)

@@ -38,8 +38,7 @@ static void start(bool spin)
 	gate_close(spin);
 	task = (struct stuck_task){ 0 };
 	stuck_task_start(&task, staying_poll, NULL);
-	while (atomic_load(&gate.entered) == 0)
-		usleep(100);
+	gate_await();
 	stuck_task_settle(&task, spin);
 }
 

@@ -187,8 +187,7 @@ static void expect_own_path(struct tdt_future *child, bool spin, const char *exp
 	own = tdt_traced(((struct tdt_future){ child, own_poll, drop_nothing }));
 	gate_close(spin);
 	stuck_task_start(&task, polls, &outer);
-	while (atomic_load(&gate.entered) == 0)
-		usleep(1000);
+	gate_await();
 	stuck_task_settle(&task, spin);
 	trace = backtrace_timed(own.handle, INT64_C(30000000000));
 	ck_assert_ptr_nonnull(trace);
@@ -208,10 +207,9 @@ TEST(a_task_in_a_coroutine_is_seen_from_its_own_poll_on, .to = 2)
 
 TEST(a_task_in_a_coroutine_is_seen_with_the_coroutines_in_it, .to = 2)
 {
-	struct tdt_future child = coroutine(stays, NULL);
+	FUTURE(child, coroutine(stays, NULL));
 
 	expect_own_path(&child, _i, "own_poll stays stay_inside gate_stay");
-	tdt_future_drop(&child);
 }
 
 /* --- Of others -------------------------------------------------------------------------- */
@@ -276,16 +274,14 @@ TEST(a_stack_that_was_told_of_is_seen_through, .to = 2)
 
 TEST(a_stack_whose_base_nobody_told_is_cut_at_its_end, .to = 2)
 {
-	struct tdt_trace *trace = ask_foreign(false, _i);
-	char *path = stuck_path(trace);
+	TRACE(trace, ask_foreign(false, _i));
+	TEXT(path, stuck_path(trace));
 
 	ck_assert_int_ne(gate_cut(trace), TDT_CUT_NOT);
 	ck_assert_msg(strstr(path, gate_seen(_i, "foreign_entry stays stay_inside gate_stay")) !=
 			  NULL,
 		      "%s", path);
 	ck_assert_msg(strstr(path, "foreign_poll") == NULL, "%s", path);
-	free(path);
-	tdt_trace_free(trace);
 }
 
 /* Entered, and not gone to yet: the poll is where it was. */
@@ -360,13 +356,11 @@ static tdt_poll_t raising_poll(void *state, struct tdt_context *cx)
 TEST(a_handler_on_a_signal_stack_in_a_coroutine_is_not_read, .to = 2)
 {
 	struct sigaction action = { .sa_handler = stay_in_handler, .sa_flags = SA_ONSTACK };
-	struct tdt_future co;
 
 	NOT_TRIED_IF(TSAN, "ThreadSanitizer delays signals");
-	co = coroutine(raises, NULL);
+	FUTURE(co, coroutine(raises, NULL));
 	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
 	ck_assert_int_eq(gate_ask_in_vain(raising_poll, &co, _i), -ENOTSUP);
-	tdt_future_drop(&co);
 }
 
 /* --- That were switched away from in the middle of a poll ---------------------------------- */
@@ -426,8 +420,7 @@ static void start_two(bool on_own)
 		switched_init(&two.scheduler, two.stacks + SWITCHED_STACK);
 	MUST(pthread_create(&two.thread, &attr, run_two, NULL) == 0);
 	pthread_attr_destroy(&attr);
-	while (atomic_load(&gate.entered) == 0)
-		usleep(100);
+	gate_await();
 }
 
 static void end_two(void)
@@ -497,8 +490,7 @@ TEST(a_poll_stuck_on_a_stack_nobody_tells_of_is_seen, .to = 2)
 	gate_close(_i);
 	switched_init(&co, memory);
 	MUST(pthread_create(&two.thread, NULL, run_alone, &co) == 0);
-	while (atomic_load(&gate.entered) == 0)
-		usleep(100);
+	gate_await();
 	atomic_store(&settles.tid, atomic_load(&two.tid));
 	stuck_task_settle(&settles, _i);
 	trace = backtrace_timed(co.traced.handle, INT64_C(30000000000));

@@ -133,19 +133,14 @@ static void outermost(struct fibered *it)
 
 TEST(a_function_without_a_caller_is_the_outermost, .to = 2)
 {
-	struct fibered it = { .run = outermost, .mute_base = _i == 1 };
-	struct tdt_trace *trace;
 	uint64_t pcs[DEEP];
 	enum tdt_cut cut;
+	FIBER(it, NULL, .run = outermost, .mute_base = _i == 1);
 
-	fibered_init(&it, NULL);
 	fibered_resume(&it);
-	trace = tdt_backtrace(tdt_fiber_handle(it.fiber));
-	ck_assert_ptr_nonnull(trace);
+	TRACE(trace, tdt_backtrace(tdt_fiber_handle(it.fiber)));
 	ck_assert_uint_eq(tdt_trace_stack(trace, 0, pcs, DEEP, &cut), 2);
 	ck_assert_int_eq(cut, TDT_CUT_NOT);
-	tdt_trace_free(trace);
-	fibered_fini(&it);
 }
 
 /* --- Stacks that are moved ------------------------------------------------------------- */
@@ -185,13 +180,11 @@ CASE(moved)
 
 TEST(a_stack_that_was_copied_away_is_read_where_it_lies)
 {
-	struct fibered it = { .run = goes_deep };
-	struct tdt_handle *handle;
 	size_t size;
 	char *from, *to;
+	FIBER(it, NULL, .run = goes_deep);
+	struct tdt_handle *handle = tdt_fiber_handle(it.fiber);
 
-	fibered_init(&it, NULL);
-	handle = tdt_fiber_handle(it.fiber);
 	for (int i = 0; i < 2; i++) {
 		fibered_resume(&it);
 		from = left_at(&it);
@@ -210,20 +203,18 @@ TEST(a_stack_that_was_copied_away_is_read_where_it_lies)
 	}
 	fibered_resume(&it);
 	ck_assert(it.ended && it.arg == &it);
-	fibered_fini(&it);
 }
 
 /* Only a part of it is where it says: what is missing is not made up. */
 TEST(a_stack_of_which_a_part_was_lost_is_cut_there)
 {
-	struct fibered it = { .run = goes_deep };
 	struct tdt_trace *trace;
 	uint64_t pcs[4 * DEEP];
 	enum tdt_cut cut;
 	char *from, *to;
 	size_t n, size;
+	FIBER(it, NULL, .run = goes_deep);
 
-	fibered_init(&it, NULL);
 	fibered_resume(&it);
 	from = (char *)tdt_fiber_handle(it.fiber)->record.suspended_sp;
 	size = (size_t)(it.stack + FIBERED_STACK - from) / 2;
@@ -242,24 +233,18 @@ TEST(a_stack_of_which_a_part_was_lost_is_cut_there)
 	}
 	tdt_trace_free(trace);
 	free(to);
-	fibered_fini(&it);
 }
 
 CASE(limits)
 
 TEST(a_stack_of_more_frames_than_the_limit_is_cut_there)
 {
-	struct fibered it = { .run = goes_deep };
 	struct tdt_backtrace_options options = { .size = sizeof options, .max_frames = 5 };
-	struct tdt_trace *trace;
 	enum tdt_cut cut;
+	FIBER(it, NULL, .run = goes_deep);
 
-	fibered_init(&it, NULL);
 	fibered_resume(&it);
-	trace = tdt_backtrace_with(tdt_fiber_handle(it.fiber), &options);
-	ck_assert_ptr_nonnull(trace);
+	TRACE(trace, tdt_backtrace_with(tdt_fiber_handle(it.fiber), &options));
 	ck_assert_uint_eq(tdt_trace_stack(trace, 0, NULL, 0, &cut), 5);
 	ck_assert_int_eq(cut, TDT_CUT_LIMIT);
-	tdt_trace_free(trace);
-	fibered_fini(&it);
 }

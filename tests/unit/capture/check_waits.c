@@ -41,14 +41,12 @@ static void expect_stacks(const struct tdt_trace *trace, const char *expected)
 static void expect_waits_in(struct tdt_future future, const char *expected)
 {
 	struct poll_now task;
-	struct tdt_trace *trace;
 
 	ck_assert(!tdt_future_is_none(&future));
 	poll_now_start(&task, future_of(user_poll, &future));
 	ck_assert_uint_eq(task.result, TDT_PENDING);
-	trace = poll_now_ask(&task, 0);
+	TRACE(trace, poll_now_ask(&task, 0));
 	expect_stacks(trace, expected);
-	tdt_trace_free(trace);
 	poll_now_end(&task);
 	tdt_future_drop(&future);
 }
@@ -80,10 +78,9 @@ TEST(waiting_for_a_value)
 
 TEST(waiting_for_the_end_of_a_task)
 {
-	struct tdt_traced other = tdt_traced(tdt_yield_now());
+	TRACED(other, tdt_traced(tdt_yield_now()));
 
 	expect_waits_in(tdt_join(other.handle, NULL), "user_poll;tdt_join 1\n");
-	end_traced(&other);
 }
 
 static __attribute__((noinline)) tdt_poll_t yielding_poll(void *state, struct tdt_context *cx)
@@ -121,13 +118,11 @@ TEST(a_task_that_is_nothing_else)
 {
 	struct tdt_mutex *mutex = tdt_mutex_new();
 	struct poll_now task;
-	struct tdt_trace *trace;
 
 	ck_assert(tdt_mutex_try_lock(mutex));
 	poll_now_start(&task, tdt_mutex_lock(mutex));
-	trace = poll_now_ask(&task, 0);
+	TRACE(trace, poll_now_ask(&task, 0));
 	expect_stacks(trace, "tdt_mutex_lock 1\n");
-	tdt_trace_free(trace);
 	poll_now_end(&task);
 	tdt_mutex_free(mutex);
 }
@@ -222,19 +217,15 @@ TEST(waiting_for_a_socket, .to = 3)
 static void expect_wait_name(struct tdt_future future, const char *expected)
 {
 	const struct tdt_task_info *info;
-	struct poll_now task;
-	struct tdt_trace *trace;
 
 	ck_assert(!tdt_future_is_none(&future));
-	poll_now_start(&task, future);
+	POLL_NOW(task, future);
 	ck_assert_uint_eq(task.result, TDT_PENDING);
-	trace = poll_now_ask(&task, 0);
+	TRACE(trace, poll_now_ask(&task, 0));
 	info = tdt_trace_info(trace);
 	ck_assert_uint_eq(info->n_waits, 1);
 	ck_assert_str_eq(info->waits[0]->name, expected);
 	ck_assert_uint_ne(info->waits[0]->object, 0);
-	tdt_trace_free(trace);
-	poll_now_end(&task);
 }
 
 TEST(a_mutex_is_shown_by_the_name_it_was_given)
@@ -272,7 +263,6 @@ TEST(so_is_a_listener)
 	struct tdt_future accepting;
 	const struct tdt_task_info *info;
 	struct tdt_handle *task;
-	struct tdt_trace *trace;
 	struct tdt_tcp *none;
 	int error;
 
@@ -280,12 +270,11 @@ TEST(so_is_a_listener)
 	accepting = tdt_tcp_accept(listener, &none, &error);
 	rt = tdt_rt_new(NULL);
 	task = tdt_rt_spawn(rt, future_of(user_poll, &accepting), NULL);
-	trace = request_waiting(task);
+	TRACE(trace, request_waiting(task));
 	info = tdt_trace_info(trace);
 	ck_assert_uint_eq(info->n_waits, 1);
 	ck_assert_int_eq(info->waits[0]->kind, TDT_WAIT_IO);
 	ck_assert_str_eq(info->waits[0]->name, "front door");
-	tdt_trace_free(trace);
 	tdt_handle_unref(task);
 	tdt_rt_free(rt);
 	tdt_future_drop(&accepting);

@@ -34,10 +34,9 @@ static void set_up(void)
 
 static void prints(const char *expected)
 {
-	char *text = TEXT_WRITTEN(out, metrics_page_print(out, &pages));
+	WRITTEN(text, out, metrics_page_print(out, &pages));
 
 	ck_assert_str_eq(text, expected);
-	free(text);
 }
 
 #define COUNTER(name, help, value)                                                                \
@@ -161,12 +160,9 @@ TEST(of_a_process_that_was_not_read_nothing_is_said)
 
 TEST(without_a_time_nothing_says_when_the_counting_began)
 {
-	char *text;
-
 	page.since = 0;
-	text = TEXT_WRITTEN(out, metrics_page_print(out, &pages));
+	WRITTEN(text, out, metrics_page_print(out, &pages));
 	ck_assert_ptr_null(strstr(text, "_created"));
-	free(text);
 }
 
 /* The lines of a page that have `what`. */

@@ -4,6 +4,7 @@
 #include "cli/report.h"
 #include "lib/made_recording.h"
 #include "lib/no_memory.h"
+#include "lib/says.h"
 #include "lib/test.h"
 
 #define HEAD                                                                                       \
@@ -18,18 +19,6 @@ static char *page_of(const char *documents, bool redact)
 {
 	return TEXT_WRITTEN(
 	    out, ck_assert_int_eq(report_page(out, documents, strlen(documents), redact, NULL), 0));
-}
-
-static void has(const char *page, const char *text)
-{
-	ck_assert_msg(strstr(page, text) != NULL, "the page lacks %s", text);
-}
-
-static void lacks(const char *page, const char *text)
-{
-	const char *at = strstr(page, text);
-
-	ck_assert_msg(at == NULL, "the page has %.80s", at);
 }
 
 static const char two_tasks[] = FACTS HEAD
@@ -50,37 +39,19 @@ CASE(page)
 
 TEST(no_name_is_markup)
 {
-	char *page = page_of(two_tasks, false);
-
-	lacks(page, "</script><b>");
-	has(page, "\\u003c/script>\\u003cb>");
-	free(page);
+	SAYS(page_of(two_tasks, false), "!</script><b>", "\\u003c/script>\\u003cb>");
 }
 
 TEST(lines_are_those_of_the_dump)
 {
-	char *page = page_of(two_tasks, false);
-
-	has(page, "\"heading\":\"2 tasks");
-	has(page, "[2,\"tdt_mutex_lock at ");
-	has(page, "a mutex \\\"\\u003c/script>\\u003cb>\\\" (0x7f10) held by task 2 \\\"bob\\\"");
-	free(page);
+	SAYS(page_of(two_tasks, false), "\"heading\":\"2 tasks", "[2,\"tdt_mutex_lock at ",
+	     "a mutex \\\"\\u003c/script>\\u003cb>\\\" (0x7f10) held by task 2 \\\"bob\\\"");
 }
 
 TEST(names_paths_and_addresses_are_replaced)
 {
-	char *page = page_of(two_tasks, true);
-
-	lacks(page, "alice");
-	lacks(page, "bob");
-	lacks(page, "/home");
-	lacks(page, "7f10");
-	lacks(page, "0x55");
-	lacks(page, "a11ceb0b");
-	has(page, "tdt_mutex_lock");
-	has(page, "/rustc/4b91/library/core/src/ptr/mod.rs");
-	has(page, "\"redacted\":true");
-	free(page);
+	SAYS(page_of(two_tasks, true), "!alice", "!bob", "!/home", "!7f10", "!0x55", "!a11ceb0b",
+	     "tdt_mutex_lock", "/rustc/4b91/library/core/src/ptr/mod.rs", "\"redacted\":true");
 }
 
 TEST(the_same_is_replaced_by_the_same)
@@ -91,8 +62,7 @@ TEST(the_same_is_replaced_by_the_same)
 	ck_assert_ptr_nonnull(owner);
 	owner += strlen("\"owner_name\":");
 	snprintf(text, sizeof text, "{\"id\":2,\"name\":%.*s", (int)strcspn(owner, "}"), owner);
-	has(page, text);
-	free(page);
+	SAYS(page, text);
 }
 
 /* A group whose tree is a chain of so many frames. */
@@ -118,51 +88,39 @@ static void put_chains(FILE *out)
 
 TEST(trees_beyond_the_room_are_left_out)
 {
-	char *documents = TEXT_WRITTEN(out, put_chains(out)), *page = page_of(documents, false);
+	WRITTEN(documents, out, put_chains(out));
 
-	has(page, "\"left_out\":[\"the tree of 1 group");
-	has(page, "{\"answer\":\"none\",\"tasks\":[{\"id\":2,");
-	free(page);
-	free(documents);
+	SAYS(page_of(documents, false), "\"left_out\":[\"the tree of 1 group",
+	     "{\"answer\":\"none\",\"tasks\":[{\"id\":2,");
 }
 
 TEST(a_process_that_has_ended_since_says_how)
 {
-	char *page = TEXT_WRITTEN(
-	    out, ck_assert_int_eq(
-		     report_page(out, two_tasks, strlen(two_tasks), false, "by signal 9"), 0));
-
-	has(page, "\"ended\":\"by signal 9\"");
-	free(page);
+	SAYS(TEXT_WRITTEN(out, ck_assert_int_eq(report_page(out, two_tasks, strlen(two_tasks),
+							    false, "by signal 9"),
+						0)),
+	     "\"ended\":\"by signal 9\"");
 }
 
 TEST(a_document_that_was_cut_is_left_out)
 {
-	char *documents = TEXT_WRITTEN(out, fprintf(out, "{\"tdt\":1,\"summ\n%s", two_tasks));
-	char *page = page_of(documents, false);
+	WRITTEN(documents, out, fprintf(out, "{\"tdt\":1,\"summ\n%s", two_tasks));
 
-	lacks(page, "\"summ");
-	has(page, "\"heading\":\"2 tasks");
-	free(page);
-	free(documents);
+	SAYS(page_of(documents, false), "!\"summ", "\"heading\":\"2 tasks");
 }
 
 TEST(a_page_that_has_no_place_says_so)
 {
-	FILE *out = fopen("/dev/full", "w");
+	STREAM(out, fopen("/dev/full", "w"));
 
-	ck_assert_ptr_nonnull(out);
 	ck_assert_int_eq(report_page(out, two_tasks, strlen(two_tasks), false, NULL), -ENOSPC);
-	fclose(out);
 }
 
 TEST(there_is_no_page_without_a_dump)
 {
-	FILE *out = fopen("/dev/null", "w");
+	STREAM(out, fopen("/dev/null", "w"));
 
-	ck_assert_ptr_nonnull(out);
 	ck_assert_int_eq(report_page(out, FACTS, strlen(FACTS), false, NULL), -ENODATA);
-	fclose(out);
 }
 
 static int write_page(void *redact)

@@ -93,17 +93,21 @@ static void tear_down(void)
 		return;
 	kill(server, SIGKILL);
 	waitpid(server, NULL, 0);
+	server = 0;
 	close(listener);
 }
 
 /* --- Clients ------------------------------------------------------------------------ */
 
+/* The server is started, unless it runs. */
 static int connect_to_server(void)
 {
 	struct sockaddr_storage address;
 	socklen_t length = sizeof address;
 	int connection;
 
+	if (server == 0)
+		start_server();
 	ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &length), 0);
 	connection = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	ck_assert_int_ge(connection, 0);
@@ -157,7 +161,6 @@ CASE(requests, .setup = set_up, .teardown = tear_down)
 
 TEST(the_page_is_served_in_the_form_that_the_client_accepts)
 {
-	start_server();
 	ck_assert_str_eq(answer_to(GET),
 			 "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4; "
 			 "charset=utf-8\r\nContent-Length: 5\r\nConnection: close\r\n\r\nprom\n");
@@ -171,7 +174,6 @@ TEST(the_page_is_served_in_the_form_that_the_client_accepts)
 
 TEST(only_the_header_accept_chooses_the_form)
 {
-	start_server();
 	ck_assert_str_eq(body_of(answer_to("GET /metrics?accept=application/openmetrics-text "
 					   "HTTP/1.1\r\nAccept: text/plain\r\n"
 					   "User-Agent: application/openmetrics-text\r\n\r\n")),
@@ -180,10 +182,8 @@ TEST(only_the_header_accept_chooses_the_form)
 
 TEST(a_head_has_no_body)
 {
-	const char *answer;
+	const char *answer = answer_to("HEAD /metrics HTTP/1.0\r\n\r\n");
 
-	start_server();
-	answer = answer_to("HEAD /metrics HTTP/1.0\r\n\r\n");
 	ck_assert(begins(answer, "HTTP/1.1 200 OK\r\n"));
 	ck_assert_ptr_nonnull(strstr(answer, "Content-Length: 5\r\n"));
 	ck_assert_str_eq(body_of(answer), "");
@@ -195,7 +195,6 @@ TEST(a_request_for_something_else_is_refused)
 					     "/..//metrics" };
 	char request[128];
 
-	start_server();
 	for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
 		snprintf(request, sizeof request, "GET %s HTTP/1.1\r\n\r\n", paths[i]);
 		ck_assert(begins(answer_to(request), "HTTP/1.1 404 "));
@@ -224,7 +223,6 @@ TEST(only_names_of_this_machine_are_answered)
 					      "Host: 127.0.0.1.evil.example",
 					      "Host: [evil.example]:9777", "Host: [", "Host: []" };
 
-	start_server();
 	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
 		ck_assert_int_eq(status_for(own[i]), 200);
 	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
@@ -262,7 +260,6 @@ TEST(what_is_no_request_is_refused)
 		"\x16\x03\x01\x02 TLS \n\n",
 	};
 
-	start_server();
 	for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++)
 		ck_assert(begins(answer_to(requests[i]), "HTTP/1.1 400 "));
 }
@@ -270,17 +267,14 @@ TEST(what_is_no_request_is_refused)
 TEST(a_page_that_cannot_be_made_is_an_error)
 {
 	page_error = -EIO;
-	start_server();
 	ck_assert(begins(answer_to(GET), "HTTP/1.1 500 "));
 }
 
 TEST(a_request_may_come_in_pieces)
 {
-	int connection;
+	int connection = connect_to_server();
 	char text[1024];
 
-	start_server();
-	connection = connect_to_server();
 	for (const char *at = GET; *at != '\0'; at++) {
 		say(connection, (char[]){ *at, '\0' });
 		poll(NULL, 0, 1);
@@ -329,11 +323,9 @@ static void open_gate(const char *bytes)
 
 TEST(a_profile_is_made_while_others_are_served)
 {
-	int connection;
+	int connection = await_profile();
 	char text[1024];
 
-	start_server();
-	connection = await_profile();
 	open_gate("g");
 	hear(connection, text, sizeof text);
 	ck_assert_str_eq(text, "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n"
@@ -343,11 +335,9 @@ TEST(a_profile_is_made_while_others_are_served)
 
 TEST(a_profile_that_fails_is_an_error)
 {
-	int connection;
+	int connection = await_profile();
 	char text[1024];
 
-	start_server();
-	connection = await_profile();
 	open_gate("x");
 	hear(connection, text, sizeof text);
 	ck_assert(begins(text, "HTTP/1.1 500 "));
@@ -355,12 +345,9 @@ TEST(a_profile_that_fails_is_an_error)
 
 TEST(two_profiles_are_made_at_a_time_and_a_client_that_goes_makes_room)
 {
-	int first, second, third;
+	int first = await_profile(), second = await_profile(), third;
 	char text[1024];
 
-	start_server();
-	first = await_profile();
-	second = await_profile();
 	ck_assert(begins(answer_to(PROFILE), "HTTP/1.1 503 "));
 	close(first);
 	while (third = await_profile(), !still_awaits(third))
@@ -375,7 +362,6 @@ TEST(two_profiles_are_made_at_a_time_and_a_client_that_goes_makes_room)
 
 TEST(a_profile_has_a_body_so_its_head_alone_is_refused)
 {
-	start_server();
 	ck_assert(begins(answer_to("HEAD /debug/pprof/tasks HTTP/1.1\r\n\r\n"),
 			 "HTTP/1.1 405 "));
 }
@@ -383,11 +369,9 @@ TEST(a_profile_has_a_body_so_its_head_alone_is_refused)
 TEST(a_query_that_is_not_understood_and_profiles_that_are_not_served_are_refused)
 {
 	profile_error = -EINVAL;
-	start_server();
 	ck_assert(begins(answer_to(PROFILE), "HTTP/1.1 400 "));
 	tear_down();
 	profile_error = -EPERM;
-	start_server();
 	ck_assert(begins(answer_to(PROFILE), "HTTP/1.1 403 "));
 	ck_assert(begins(answer_to("GET /debug/pprof/tasks HTTP/1.1\r\nHost: evil.example\r\n\r\n"),
 			 "HTTP/1.1 403 "));
@@ -399,10 +383,8 @@ CASE(hostile, .setup = set_up, .teardown = tear_down)
 TEST(a_request_without_an_end_is_refused)
 {
 	char chunk[1024], text[1024];
-	int connection;
+	int connection = connect_to_server();
 
-	start_server();
-	connection = connect_to_server();
 	memset(chunk, 'x', sizeof chunk);
 	for (int i = 0; i < 1000; i++)
 		if (send(connection, chunk, sizeof chunk, MSG_NOSIGNAL) < 0)
@@ -418,7 +400,6 @@ TEST(a_request_with_nul_bytes_does_no_harm)
 	int connection;
 
 	limits.request_ns = TDT__SECOND / 10;
-	start_server();
 	connection = connect_to_server();
 	ck_assert_int_eq(send(connection, request, sizeof request, MSG_NOSIGNAL),
 			 (int)sizeof request);
@@ -430,7 +411,6 @@ TEST(a_request_with_nul_bytes_does_no_harm)
 
 TEST(a_client_that_goes_away_does_no_harm)
 {
-	start_server();
 	close(connect_to_server());
 	for (int i = 0; i < 10; i++) {
 		int connection = connect_to_server();
@@ -449,7 +429,6 @@ TEST(a_client_that_sends_too_slowly_has_to_go)
 	int connection;
 
 	limits.request_ns = TDT__SECOND / 10;
-	start_server();
 	connection = connect_to_server();
 	say(connection, "GET /metrics");
 	hear(connection, text, sizeof text);
@@ -461,7 +440,6 @@ TEST(even_if_it_never_stops_sending)
 	int connection;
 
 	limits.request_ns = TDT__SECOND / 10;
-	start_server();
 	connection = connect_to_server();
 	while (send(connection, "x", 1, MSG_NOSIGNAL) == 1)
 		poll(NULL, 0, 20);
@@ -514,7 +492,6 @@ TEST(a_crowd_that_says_nothing_does_not_keep_others_away)
 {
 	int crowd[CROWD];
 
-	start_server();
 	for (int i = 0; i < CROWD; i++)
 		crowd[i] = connect_to_server();
 	serves_others();
@@ -529,7 +506,6 @@ TEST(nor_does_a_crowd_that_takes_no_answer)
 	int last;
 
 	page_size = LARGE / 16;
-	start_server();
 	for (int i = 0; i < CROWD; i++) {
 		crowd[i] = connect_to_server();
 		send(crowd[i], GET, strlen(GET), MSG_NOSIGNAL);

@@ -78,19 +78,17 @@ static char *drawn(const struct top_round *round, unsigned width, unsigned heigh
 static void shows(const struct top_round *round, unsigned width, unsigned height,
 		  const char *part)
 {
-	char *text = drawn(round, width, height);
+	TEXT(text, drawn(round, width, height));
 
 	ck_assert_msg(strstr(text, part) != NULL, "no '%s' in:\n%s", part, text);
-	free(text);
 }
 
 static void shows_not(const struct top_round *round, unsigned width, unsigned height,
 		      const char *part)
 {
-	char *text = drawn(round, width, height);
+	TEXT(text, drawn(round, width, height));
 
 	ck_assert_msg(strstr(text, part) == NULL, "'%s' in:\n%s", part, text);
-	free(text);
 }
 
 CASE(top, .setup = set_up, .teardown = tear_down, .timeout = 60)

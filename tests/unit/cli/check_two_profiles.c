@@ -156,10 +156,9 @@ static char *print_form(enum tdt_print_format format)
 
 static void expect_form(enum tdt_print_format format, const char *expected)
 {
-	char *text = print_form(format);
+	TEXT(text, print_form(format));
 
 	ck_assert_str_eq(text, expected);
-	free(text);
 }
 
 TEST(each_form_has_both_counts)

@@ -8,8 +8,6 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-#include <tdt/rt/runtime.h>
-
 #include "lib/find_registry.h"
 #include "lib/refused.h"
 #include "lib/rt.h"
@@ -40,13 +38,12 @@ static void be_wedged(int when_ready)
 
 	for (uintptr_t i = 0; i < TASKS; i++) {
 		const struct tdt_future future = { (void *)i, wait_for_ever, drop_nothing };
-		struct tdt_handle *task = tdt_rt_spawn(rt, future, NULL);
+		HANDLE(task, tdt_rt_spawn(rt, future, NULL));
 		struct tdt_task_record *record = (void *)task;
 
 		while (__atomic_load_n(&record->state, __ATOMIC_ACQUIRE) != TDT_TASK_RECORD_IDLE ||
 		       __atomic_load_n(&record->polls, __ATOMIC_RELAXED) == 0)
 			usleep(1000);
-		tdt_handle_unref(task);
 	}
 	MUST(write(when_ready, "x", 1) == 1);
 	for (;;)

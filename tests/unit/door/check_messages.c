@@ -222,27 +222,23 @@ TEST(reserved_fields_must_be_zero)
 	}
 }
 
-TEST(absurd_trees_are_refused)
-{
-	const struct tdt_outside_trees sound = { VISITOR_HEADER(tdt_outside_trees, TREES),
-						 .most = 1 };
-	struct tdt_outside_trees trees = sound;
+#define TREES(...)                                                                                 \
+	{                                                                                          \
+		VISITOR_HEADER(tdt_outside_trees, TREES), .most = 1, __VA_ARGS__                   \
+	}
 
-	trees.timeout_ns = TDT_OUTSIDE_TIMEOUT_MAX_NS + 1;
-	expect_refusal(&trees, sizeof trees, EINVAL);
-	trees.timeout_ns = UINT64_MAX;
-	expect_refusal(&trees, sizeof trees, EINVAL);
-	trees = sound;
-	trees.n_ids = TDT_OUTSIDE_IDS + 1;
-	expect_refusal(&trees, sizeof trees, EINVAL);
-	trees.n_ids = UINT16_MAX;
-	expect_refusal(&trees, sizeof trees, EINVAL);
-	trees.n_ids = 1;
-	trees.ids[1] = 1;
-	expect_refusal(&trees, sizeof trees, EINVAL);
-	trees = sound;
-	trees.ids[TDT_OUTSIDE_IDS - 1] = 1;
-	expect_refusal(&trees, sizeof trees, EINVAL);
+TEST(absurd_trees_are_refused, .to = 6)
+{
+	static const struct tdt_outside_trees absurd[] = {
+		TREES(.timeout_ns = TDT_OUTSIDE_TIMEOUT_MAX_NS + 1),
+		TREES(.timeout_ns = UINT64_MAX),
+		TREES(.n_ids = TDT_OUTSIDE_IDS + 1),
+		TREES(.n_ids = UINT16_MAX),
+		TREES(.n_ids = 1, .ids[1] = 1),
+		TREES(.ids[TDT_OUTSIDE_IDS - 1] = 1),
+	};
+
+	expect_refusal(&absurd[_i], sizeof absurd[_i], EINVAL);
 }
 
 TEST(an_absurd_interval_is_refused)
@@ -510,17 +506,12 @@ TEST(an_answer_does_not_go_to_another_file_with_the_same_number)
 TEST(a_child_has_nothing_of_what_readers_of_its_parent_want)
 {
 	struct reader reader = come();
-	pid_t child;
 
 	ck_assert_int_eq(watch(&reader, 10 * MS), 10 * MS);
 	ck_assert(!record(&reader, true));
-	child = fork();
-	if (child == 0)
-		_exit(tdt__registry.watch_ns == 0 && !is_recording() &&
-				      !tdt__connections[0].socket.open
-			      ? 0
-			      : 1);
-	ck_assert_int_eq(child_status(child), 0);
+	IN_A_CHILD
+		MUST(tdt__registry.watch_ns == 0 && !is_recording() &&
+		     !tdt__connections[0].socket.open);
 	ck_assert(is_recording());
 	go(&reader);
 }

@@ -343,7 +343,7 @@ static void yields(struct fibered *it)
 TEST(tasks_that_need_no_request_take_no_place_from_those_that_do, .to = 2)
 {
 	struct tdt_outside_trees wanted = all_within(HOUR);
-	struct tdt_handle *callbacks = tdt_task_new(NULL);
+	FUTURELESS(callbacks, tdt_task_new(NULL));
 	struct fibered fiber = { .run = yields };
 	struct job jobs[2] = { { .leaves = 1 } };
 
@@ -360,7 +360,6 @@ TEST(tasks_that_need_no_request_take_no_place_from_those_that_do, .to = 2)
 		end(&jobs[i]);
 	}
 	fibered_fini(&fiber);
-	tdt_task_end(callbacks);
 }
 
 TEST(without_a_number_at_most_a_thousand_are_woken)

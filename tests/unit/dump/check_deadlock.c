@@ -6,7 +6,6 @@
 
 #include <stdarg.h>
 
-#include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
 
 #include "lib/request_waiting.h"
@@ -187,7 +186,7 @@ static const struct tdt_snapshot *take_waiting(void)
 /* There is one ring, of all tasks, and it is a deadlock or not. */
 static void expect_ring(bool deadlock)
 {
-	const struct tdt_snapshot *snapshot = take_waiting();
+	SNAPSHOT(snapshot, take_waiting());
 	const struct tdt_snapshot_cycle *ring;
 
 	ck_assert_uint_eq(snapshot->n_cycles, 1);
@@ -198,43 +197,37 @@ static void expect_ring(bool deadlock)
 		ck_assert_uint_eq(ring->tasks[i]->id, id(i));
 		ck_assert_str_eq(ring->tasks[i]->name, names[i]);
 	}
-	tdt_snapshot_free(snapshot);
 }
 
 static void expect_no_ring(void)
 {
-	const struct tdt_snapshot *snapshot = take_waiting();
+	SNAPSHOT(snapshot, take_waiting());
 
 	ck_assert_uint_eq(snapshot->n_cycles, 0);
-	tdt_snapshot_free(snapshot);
 }
 
 /* A dump has these lines, each whole. */
 static void expect_text(const char *expected, ...) __attribute__((format(printf, 1, 2)));
 static void expect_text(const char *expected, ...)
 {
-	const struct tdt_snapshot *snapshot = take_waiting();
-	char *text = TEXT_WRITTEN(file, MUST(tdt_snapshot_print(snapshot, file, NULL) == 0));
+	SNAPSHOT(snapshot, take_waiting());
+	WRITTEN(text, file, MUST(tdt_snapshot_print(snapshot, file, NULL) == 0));
 	char line[512];
 	va_list arguments;
 
-	tdt_snapshot_free(snapshot);
 	va_start(arguments, expected);
 	vsnprintf(line, sizeof line, expected, arguments);
 	va_end(arguments);
 	ck_assert_msg(strstr(text, line) != NULL, "not \"%s\" in: %s", line, text);
-	free(text);
 }
 
 CASE(deadlocks, .teardown = stop)
 
 TEST(two_that_lock_each_others_mutex)
 {
-	const struct tdt_snapshot *snapshot;
-
 	act_all(2, (struct tdt_future(*const[])(int)){ lock_next, lock_next });
 	expect_ring(true);
-	snapshot = take_waiting();
+	SNAPSHOT(snapshot, take_waiting());
 	for (int i = 0; i < 2; i++) {
 		const struct tdt_task_info *info = snapshot->cycles[0]->tasks[i];
 
@@ -243,7 +236,6 @@ TEST(two_that_lock_each_others_mutex)
 		ck_assert_uint_eq(info->waits[0]->object, (uintptr_t)mutex[!i]);
 		ck_assert_uint_eq(info->waits[0]->owner, id(!i));
 	}
-	tdt_snapshot_free(snapshot);
 	expect_text("2 tasks, 1 deadlock: 2 answered");
 	expect_text("\ndeadlock: task %" PRIu64
 		    " \"a\" waits for a mutex (%p) held by task %" PRIu64
@@ -299,16 +291,13 @@ TEST(one_that_locks_its_own_mutex)
 /* "a" waits for both others, and each of them for it: the ring that is told is of two. */
 TEST(one_that_waits_for_several_which_all_wait_for_it)
 {
-	const struct tdt_snapshot *snapshot;
-
 	act_all(3, (struct tdt_future(*const[])(int)){ join_all_others, lock_first, lock_first });
-	snapshot = take_waiting();
+	SNAPSHOT(snapshot, take_waiting());
 	ck_assert_uint_eq(snapshot->n_cycles, 1);
 	ck_assert(snapshot->cycles[0]->deadlock);
 	ck_assert_uint_eq(snapshot->cycles[0]->n, 2);
 	ck_assert_uint_eq(snapshot->cycles[0]->tasks[0]->id, id(0));
 	ck_assert_uint_eq(snapshot->cycles[0]->tasks[0]->n_waits, 2);
-	tdt_snapshot_free(snapshot);
 }
 
 /* Whether the last watched tree of a task is of its last poll, which a busy machine may miss. */
@@ -364,14 +353,11 @@ TEST(a_ring_with_a_sleep_beside_is_no_deadlock)
 
 TEST(a_ring_with_one_that_waits_for_a_sleeper_too_is_no_deadlock)
 {
-	const struct tdt_snapshot *snapshot;
-
 	act_all(3, (struct tdt_future(*const[])(int)){ join_all_others, lock_first, sleep_long });
-	snapshot = take_waiting();
+	SNAPSHOT(snapshot, take_waiting());
 	ck_assert_uint_eq(snapshot->n_cycles, 1);
 	ck_assert(!snapshot->cycles[0]->deadlock);
 	ck_assert_uint_eq(snapshot->cycles[0]->n, 2);
-	tdt_snapshot_free(snapshot);
 }
 
 TEST(who_waits_for_one_that_sleeps_is_in_no_ring)
@@ -473,13 +459,12 @@ static const struct tdt_snapshot *take_held_up_within(int64_t timeout_ns, size_t
 
 static void expect_ring_held_up(size_t trees, bool deadlock, bool unproven)
 {
-	const struct tdt_snapshot *snapshot = take_held_up_within(SECOND / 5, trees);
+	SNAPSHOT(snapshot, take_held_up_within(SECOND / 5, trees));
 
 	ck_assert_uint_eq(snapshot->n_cycles, 1);
 	ck_assert_uint_eq(snapshot->cycles[0]->n, actors);
 	ck_assert_int_eq(snapshot->cycles[0]->deadlock, deadlock);
 	ck_assert_int_eq(snapshot->cycles[0]->unproven, unproven);
-	tdt_snapshot_free(snapshot);
 }
 
 CASE(held)
@@ -658,7 +643,6 @@ TEST(a_mutex_that_was_handed_on_makes_no_deadlock_of_old_reports, .to = 2)
 {
 	/* 1: so late that the snapshot does not look at the tasks again */
 	const int64_t timeout_ns = _i == 0 ? SECOND / 5 : 1;
-	const struct tdt_snapshot *snapshot;
 
 	start();
 	actors = 3;
@@ -676,10 +660,9 @@ TEST(a_mutex_that_was_handed_on_makes_no_deadlock_of_old_reports, .to = 2)
 	atomic_store(&turn, 3);
 	until_it_waits_for(task[0], TDT_WAIT_MUTEX);
 	until_it_waits_for(task[1], TDT_WAIT_TIMER);
-	snapshot = take_held_up_within(timeout_ns, 0);
+	SNAPSHOT(snapshot, take_held_up_within(timeout_ns, 0));
 	/* The lock says by now who has it. */
 	ck_assert_uint_eq(snapshot->n_cycles, 0);
-	tdt_snapshot_free(snapshot);
 	expect_no_ring();
 	stop();
 }
@@ -746,26 +729,24 @@ static void no_futurelock(const struct tdt_snapshot *snapshot)
 static void dump_held_up(atomic_long *rings)
 {
 	for (int i = 0; i < (DUMPS + 9) / 10; i++) {
-		const struct tdt_snapshot *snapshot = take_held_up_within(SECOND / 5, 0);
+		SNAPSHOT(snapshot, take_held_up_within(SECOND / 5, 0));
 
 		for (size_t j = 0; j < snapshot->n_cycles; j++)
 			MUST(!snapshot->cycles[j]->deadlock);
 		no_futurelock(snapshot);
 		atomic_fetch_add(rings, (long)snapshot->n_cycles);
-		tdt_snapshot_free(snapshot);
 	}
 }
 
 static void *dump_often(void *rings)
 {
 	for (int i = 0; i < DUMPS; i++) {
-		const struct tdt_snapshot *snapshot = take();
+		SNAPSHOT(snapshot, take());
 
 		for (size_t j = 0; j < snapshot->n_cycles; j++)
 			MUST(!snapshot->cycles[j]->deadlock);
 		no_futurelock(snapshot);
 		atomic_fetch_add((atomic_long *)rings, (long)snapshot->n_cycles);
-		tdt_snapshot_free(snapshot);
 	}
 	return NULL;
 }
@@ -804,12 +785,11 @@ TEST(locks_that_are_handed_on_meanwhile_are_no_deadlock, .to = 3)
 static void *dump_until_found(void *found)
 {
 	for (int i = 0; i < DUMPS || *(int *)found == 0; i++) {
-		const struct tdt_snapshot *snapshot = take();
+		SNAPSHOT(snapshot, take());
 
 		MUST(snapshot->n_cycles <= 1);
 		if (snapshot->n_cycles == 1)
 			*(int *)found += snapshot->cycles[0]->deadlock;
-		tdt_snapshot_free(snapshot);
 	}
 	return NULL;
 }

@@ -30,11 +30,7 @@ static tdt_poll_t never_polled(void *state, struct tdt_context *cx)
 /* The library starts its threads with the first traced future. */
 static void make_task(void)
 {
-	struct tdt_traced traced =
-	    tdt_traced(((struct tdt_future){ NULL, never_polled, drop_nothing }));
-
-	MUST(traced.handle != NULL);
-	end_traced(&traced);
+	TRACED(traced, tdt_traced(((struct tdt_future){ NULL, never_polled, drop_nothing })));
 }
 
 /* How many dumps the file has; 0 if there is none. */
@@ -132,33 +128,24 @@ static void prints_to_stderr(void)
 
 static void becomes_a_daemon(void)
 {
-	pid_t child = fork();
-
-	if (child == 0) {
+	IN_A_CHILD {
 		raise(SIGUSR1);
 		setsid();
 		has_closed_everything();
-		_exit(0);
 	}
-	MUST(child_status(child) == 0);
 	expect_nothing();
 }
 
 static void forks_with_tasks(void)
 {
-	pid_t child;
-
 	make_task();
-	child = fork();
-	if (child == 0) {
+	IN_A_CHILD {
 		raise(SIGUSR1);
 		expect_nothing();
 		make_task();
 		expect_nothing();
 		expect_dump(SIGUSR1, file_of(getpid()), 1);
-		_exit(0);
 	}
-	MUST(child_status(child) == 0);
 	expect_nothing();
 	expect_dump(SIGUSR1, file_of(getpid()), 1);
 }

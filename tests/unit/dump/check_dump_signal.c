@@ -309,40 +309,16 @@ static void reuse_descriptors(void)
 
 TEST(no_descriptor_of_a_host_s_is_touched)
 {
-	pid_t child = fork(); /* Check has descriptors, too */
-
-	if (child == 0) {
+	IN_A_CHILD /* Check has descriptors, too */
 		reuse_descriptors();
-		_exit(0);
-	}
-	ck_assert_int_eq(child_status(child), 0);
 }
 
-/* ThreadSanitizer's runtime starts no threads in a child of a process that had several. */
-static bool child_may_have_threads(void)
+TEST(a_child_ignores_the_signal_until_it_asks_for_it)
 {
-#if defined(__SANITIZE_THREAD__)
-	const bool may = false;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-	const bool may = false;
-#else
-	const bool may = true;
-#endif
-#else
-	const bool may = true;
-#endif
-
-	if (!may)
-		printf("# not tried: ThreadSanitizer wants no threads in a child\n");
-	return may;
-}
-
-static int in_child(void)
-{
-	pid_t child = fork();
-
-	if (child == 0) {
+	NOT_TRIED_IF(TSAN, "ThreadSanitizer wants no threads in a child");
+	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, NULL), 0);
+	expect_dump(SIGUSR1);
+	IN_A_CHILD {
 		MUST(threads_named("tdt-dump") == 0);
 		raise(SIGUSR1); /* nobody dumps, here or there */
 		usleep(50000);
@@ -354,43 +330,26 @@ static int in_child(void)
 		MUST(reaches(&ended, 2));
 		MUST(tdt_dump_on_signal(0, NULL) == 0);
 		MUST(does(SIGUSR1, SIG_DFL));
-		_exit(0);
 	}
-	return child_status(child);
-}
-
-TEST(a_child_ignores_the_signal_until_it_asks_for_it)
-{
-	if (!child_may_have_threads())
-		return;
-	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, NULL), 0);
-	expect_dump(SIGUSR1);
-	ck_assert_int_eq(in_child(), 0);
 	ck_assert_int_eq(atomic_load(&begun), 1);
 	expect_dump(SIGUSR1);
 }
 
 TEST(a_child_may_be_forked_in_the_middle_of_a_dump)
 {
-	pid_t child;
-
-	if (!child_may_have_threads())
-		return;
+	NOT_TRIED_IF(TSAN, "ThreadSanitizer wants no threads in a child");
 	ck_assert_int_eq(tdt_dump_on_signal(SIGUSR1, NULL), 0);
 	atomic_store(&held, true);
 	raise(SIGUSR1);
 	ck_assert(reaches(&begun, 1));
 	raise(SIGUSR1);
-	child = fork();
-	if (child == 0) {
+	IN_A_CHILD {
 		atomic_store(&held, false);
 		MUST(tdt_dump_on_signal(0, NULL) == 0);
 		MUST(tdt_dump_on_signal(SIGUSR2, NULL) == 0);
 		raise(SIGUSR2);
 		MUST(reaches(&ended, 1));
-		_exit(0);
 	}
-	ck_assert_int_eq(child_status(child), 0);
 	atomic_store(&held, false);
 	ck_assert(reaches(&ended, 2));
 }

@@ -6,7 +6,6 @@
 
 #include <stdarg.h>
 
-#include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
 
 #include "lib/leaf.h"
@@ -166,7 +165,6 @@ TEST(who_reads_with_a_mutex_in_its_hands_is_shown_and_named_by_who_waits)
 {
 	struct tdt_handle *holder, *waiter[WAITERS];
 	const struct tdt_snapshot_group *runs, *wait;
-	const struct tdt_snapshot *snapshot;
 	char *text, *path;
 
 	start(2);
@@ -174,7 +172,7 @@ TEST(who_reads_with_a_mutex_in_its_hands_is_shown_and_named_by_who_waits)
 	for (int i = 0; i < WAITERS; i++)
 		waiter[i] =
 		    spawn_on(rt, TDT_ASYNC_NEW(lock_in_turn, (struct reading){ 0 }), "waiter");
-	snapshot = take_with_runner(30 * SECOND, 0);
+	SNAPSHOT(snapshot, take_with_runner(30 * SECOND, 0));
 	ck_assert_uint_eq(snapshot->running, 1);
 	ck_assert_uint_eq(snapshot->fresh, WAITERS);
 	ck_assert_uint_eq(snapshot->n_cycles, 0);
@@ -199,7 +197,6 @@ TEST(who_reads_with_a_mutex_in_its_hands_is_shown_and_named_by_who_waits)
 		  WAITERS, (void *)mutex, tdt_handle_id(holder));
 	free(text);
 	free(path);
-	tdt_snapshot_free(snapshot);
 	tdt_handle_unref(holder);
 	for (int i = 0; i < WAITERS; i++)
 		tdt_handle_unref(waiter[i]);
@@ -297,9 +294,7 @@ static void until_all_are_runnable(void)
 TEST(tasks_behind_one_that_blocks_their_worker_are_as_last_watched)
 {
 	const struct tdt_snapshot_group *last;
-	const struct tdt_snapshot *snapshot;
 	struct tdt_handle *holder;
-	char *text;
 
 	start(1);
 	ck_assert_int_eq(tdt_watch(TDT_WATCH_MIN_NS, NULL), 0);
@@ -308,7 +303,7 @@ TEST(tasks_behind_one_that_blocks_their_worker_are_as_last_watched)
 	holder = spawn_reader();
 	until_all_are_runnable();
 	usleep(200000);
-	snapshot = take_with_runner(1000 * MS, QUEUED);
+	SNAPSHOT(snapshot, take_with_runner(1000 * MS, QUEUED));
 	ck_assert_uint_eq(snapshot->tasks, QUEUED + 1);
 	ck_assert_uint_eq(snapshot->running, 1);
 	ck_assert_uint_eq(snapshot->last, QUEUED);
@@ -325,15 +320,13 @@ TEST(tasks_behind_one_that_blocks_their_worker_are_as_last_watched)
 		 */
 		ck_assert_uint_ge(last->tasks[i]->age_ns, 150 * MS);
 	}
-	text = text_of(snapshot);
+	TEXT(text, text_of(snapshot));
 	expect_in(text, "1,001 tasks: 1 running, 1,000 as last watched (took");
 	expect_in(text, "\n1,000 tasks runnable for ");
 	expect_in(text, ", did not answer, as seen ");
 	expect_in(text, " ago");
 	expect_in(text, "nap_over_and_over");
 	expect_in(text, "tdt_sleep_ms");
-	free(text);
-	tdt_snapshot_free(snapshot);
 	tdt_watch(0, NULL);
 	tdt_handle_unref(holder);
 	end_naps();
@@ -341,23 +334,19 @@ TEST(tasks_behind_one_that_blocks_their_worker_are_as_last_watched)
 
 TEST(tasks_behind_one_that_blocks_their_worker_are_listed_if_they_are_not_watched)
 {
-	const struct tdt_snapshot *snapshot;
 	struct tdt_handle *holder;
-	char *text;
 
 	start(1);
 	start_naps();
 	holder = spawn_reader();
 	until_all_are_runnable();
-	snapshot = take_with_runner(200 * MS, 0);
+	SNAPSHOT(snapshot, take_with_runner(200 * MS, 0));
 	ck_assert_uint_eq(snapshot->tasks, QUEUED + 1);
 	ck_assert_uint_eq(snapshot->running, 1);
 	ck_assert_uint_eq(snapshot->unanswered, QUEUED);
-	text = text_of(snapshot);
+	TEXT(text, text_of(snapshot));
 	expect_in(text, "1,001 tasks: 1 running, 1,000 without a tree (took");
 	expect_in(text, "\n1,000 tasks runnable for ");
-	free(text);
-	tdt_snapshot_free(snapshot);
 	tdt_handle_unref(holder);
 	end_naps();
 }

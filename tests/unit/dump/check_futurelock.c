@@ -5,11 +5,11 @@
  * say so, and when the task takes the mutex, they do not.
  */
 
-#include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
 
 #include "lib/request_waiting.h"
 #include "lib/rt.h"
+#include "lib/says.h"
 #include "lib/test.h"
 
 #define SECOND INT64_C(1000000000)
@@ -121,13 +121,12 @@ static void expect_no_part(const char *text, const char *part)
 
 static void expect_handed_trace(struct tdt_handle *task)
 {
-	struct tdt_trace *trace = request_waiting(task);
+	TRACE(trace, request_waiting(task));
 	const struct tdt_task_info *info = tdt_trace_info(trace);
 
 	ck_assert_uint_eq(info->n_waits, 1);
 	ck_assert_uint_eq(info->waits[0]->owner, tdt_handle_id(forgetful));
 	ck_assert_uint_gt(info->waits[0]->handed_ns, 0);
-	tdt_trace_free(trace);
 }
 
 CASE(found, .teardown = stop)
@@ -137,9 +136,7 @@ TEST(a_mutex_that_was_handed_and_is_not_taken_is_a_futurelock)
 	char part[128], *text;
 
 	start(false);
-	text = dump(TDT_PRINT_TEXT);
-	expect_no_part(text, "handed");
-	free(text);
+	SAYS(dump(TDT_PRINT_TEXT), "!handed");
 	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
 	expect_handed_trace(waiter);
 	text = until_dump_says("2 tasks, 1 futurelock: 2 answered", TDT_PRINT_TEXT);
@@ -190,8 +187,6 @@ CASE(none, .teardown = stop)
 
 TEST(a_future_that_is_dropped_hands_the_mutex_on)
 {
-	char *text;
-
 	start(false);
 	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
 	free(until_dump_says("futurelock: ", TDT_PRINT_TEXT));
@@ -200,9 +195,7 @@ TEST(a_future_that_is_dropped_hands_the_mutex_on)
 	/* The waiter ends, and keeps the mutex. */
 	while (tdt_task_inspect(waiter, waits_for_mutex, NULL) != 0)
 		sched_yield();
-	text = dump(TDT_PRINT_TEXT);
-	expect_no_part(text, "handed");
-	free(text);
+	SAYS(dump(TDT_PRINT_TEXT), "!handed");
 }
 
 /* --- While no task can be polled -------------------------------------------------- */
@@ -246,12 +239,10 @@ TEST(a_task_that_could_not_be_polled_has_forgotten_nothing)
 		sched_yield();
 	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
 	while (handed == 0) {
-		const struct tdt_snapshot *snapshot = tdt_snapshot_take(&options);
+		SNAPSHOT(snapshot, tdt_snapshot_take(&options));
 
-		ck_assert_ptr_nonnull(snapshot);
 		count_futurelocks(snapshot, &handed, &locks);
 		ck_assert_uint_eq(locks, 0);
-		tdt_snapshot_free(snapshot);
 	}
 	atomic_store(&stuck, false);
 	tdt_handle_unref(first);

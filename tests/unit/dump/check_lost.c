@@ -5,7 +5,6 @@
  */
 
 #include <tdt/integrate/hooks.h>
-#include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
 
 #include "lib/bell.h"
@@ -201,14 +200,13 @@ TEST(a_lost_wake_up_is_found_by_the_request_that_heals_it)
 {
 	struct event *first = CHANNEL, *second = CHANNEL;
 	struct tdt_handle *handle = spawn_waiting(CONSUME(first, second), first);
-	const struct tdt_snapshot *snapshot;
 	const struct tdt_task_info *info;
 
 	comes(first);
 	ask(handle);
 	while (counted_lost() == 0)
 		usleep(10000);
-	snapshot = snapshot_now();
+	SNAPSHOT(snapshot, snapshot_now());
 	ck_assert_uint_eq(snapshot->n_lost_wakeups, 1);
 	info = snapshot->lost_wakeups[0]->tasks[0];
 	ck_assert_uint_eq(info->id, tdt_handle_id(handle));
@@ -218,7 +216,6 @@ TEST(a_lost_wake_up_is_found_by_the_request_that_heals_it)
 	ck_assert_uint_eq(info->waits[0]->object, (uintptr_t)first);
 	ck_assert_str_eq(info->waits[0]->name, "jobs");
 	ck_assert_uint_eq(info->lost_times, 1);
-	tdt_snapshot_free(snapshot);
 	ck_assert_uint_eq(counted_lost(), 1);
 }
 
@@ -227,14 +224,11 @@ TEST(a_task_that_then_waits_for_the_same_has_moved)
 {
 	struct event *event = CHANNEL;
 	struct tdt_handle *handle = spawn_waiting(CONSUME(event, event), event);
-	struct tdt_trace *trace;
 
 	comes(event);
-	trace = backtrace_timed(handle, INT64_C(30000000000));
-	ck_assert_ptr_nonnull(trace);
+	TRACE(trace, backtrace_timed(handle, INT64_C(30000000000)));
 	if (tdt_trace_info(trace)->state != TDT_TASK_RUNNING) /* the poll was not held up */
 		ck_assert_uint_eq(tdt_trace_info(trace)->moved, 1);
-	tdt_trace_free(trace);
 }
 
 TEST(it_counts_only_when_it_can_no_longer_be_taken_back)
@@ -242,7 +236,6 @@ TEST(it_counts_only_when_it_can_no_longer_be_taken_back)
 	struct event *event = CHANNEL;
 	struct tdt_handle *handle = spawn_waiting(CONSUME(event), event);
 	const struct tdt_registry_lost *lost = (void *)(uintptr_t)registry->lost;
-	const struct tdt_snapshot *snapshot;
 	struct timespec now;
 	uint64_t counted;
 
@@ -250,10 +243,9 @@ TEST(it_counts_only_when_it_can_no_longer_be_taken_back)
 	ask(handle);
 	ck_assert_uint_eq(suspicions(), 1);
 	counted = counted_lost();
-	snapshot = snapshot_now();
+	SNAPSHOT(snapshot, snapshot_now());
 	ck_assert_uint_eq(snapshot->n_lost_wakeups + snapshot->n_unsure_lost, 1);
 	ck_assert(counted == 0 || snapshot->n_unsure_lost == 0);
-	tdt_snapshot_free(snapshot);
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	if ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - lost[0].when < 1000000000u)
 		ck_assert_uint_eq(counted, 0);
@@ -289,17 +281,14 @@ TEST(a_child_of_fork_has_none_that_may_be_taken_back, .to = 2)
 {
 	struct event *event = CHANNEL;
 	struct tdt_handle *handle = spawn_waiting(CONSUME(event), event);
-	pid_t child;
 
 	comes(event);
 	ask(handle);
 	ck_assert_uint_eq(counters_lost(), 1);
 	if (_i == 1)
 		uncount_suspicion();
-	child = fork();
-	if (child == 0)
-		_exit(counters_lost() != 0 || suspicions() != 0);
-	ck_assert_int_eq(child_status(child), 0);
+	IN_A_CHILD
+		MUST(counters_lost() == 0 && suspicions() == 0);
 }
 
 static struct tdt_future never(void)
@@ -310,7 +299,6 @@ static struct tdt_future never(void)
 /* 0: it is not known; 1: it is; 2: the tasks have hardly waited. */
 TEST(what_happens_again_at_a_known_place_is_certain, .to = 3)
 {
-	const struct tdt_snapshot *snapshot;
 	struct tdt_handle *handle[2];
 	struct event *event[2];
 	bool waited_long = true;
@@ -327,7 +315,7 @@ TEST(what_happens_again_at_a_known_place_is_certain, .to = 3)
 		ask(handle[i]);
 	while (counted_lost() < 2)
 		usleep(10000);
-	snapshot = snapshot_now();
+	SNAPSHOT(snapshot, snapshot_now());
 	ck_assert_uint_eq(snapshot->n_lost_wakeups, 2);
 	for (int i = 0; i < 2; i++)
 		waited_long &= snapshot->lost_wakeups[i]->tasks[0]->state_ns >= 1000000000;
@@ -338,7 +326,6 @@ TEST(what_happens_again_at_a_known_place_is_certain, .to = 3)
 		ck_assert_uint_eq(of->tasks[0]->lost_times, _i != 0 && waited_long ? 2 : 1);
 		ck_assert_int_eq(tdt_node_first_child(tdt_trace_root(of->trace)) != NULL, _i != 0);
 	}
-	tdt_snapshot_free(snapshot);
 }
 
 /* Sixteen at a time can be told. */

@@ -7,7 +7,6 @@
 
 #include <stdarg.h>
 
-#include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
 
 #include "lib/request_waiting.h"
@@ -99,7 +98,7 @@ static const struct tdt_snapshot *taken(const struct tdt_task_filter *filter)
 
 static size_t orphans_of(const struct tdt_task_filter *filter)
 {
-	const struct tdt_snapshot *snapshot = taken(filter);
+	SNAPSHOT(snapshot, taken(filter));
 	size_t n = snapshot->n_orphans;
 
 	for (size_t i = 0; i < snapshot->n_groups; i++)
@@ -109,7 +108,6 @@ static size_t orphans_of(const struct tdt_task_filter *filter)
 			for (uint32_t w = 0; w < info->n_waits; w++)
 				ck_assert(info->waits[w]->orphaned == 0 || n != 0);
 		}
-	tdt_snapshot_free(snapshot);
 	return n;
 }
 
@@ -158,12 +156,11 @@ CASE(orphans, .setup = begin)
 
 TEST(a_lock_whose_owner_has_ended_is_named_with_owner_and_place)
 {
-	const struct tdt_snapshot *snapshot;
 	char *text;
 
 	both_on(rt, holds_on(false, NULL));
 	end_holder();
-	snapshot = taken_with_orphan();
+	SNAPSHOT(snapshot, taken_with_orphan());
 	text = text_of(snapshot, TDT_PRINT_TEXT);
 	has(text, "1 task, 1 orphaned lock: ");
 	has(text,
@@ -180,23 +177,17 @@ TEST(a_lock_whose_owner_has_ended_is_named_with_owner_and_place)
 	has(text, "\"orphans\":[{\"answer\":\"fresh\",\"tasks\":[{\"id\":%" PRIu64
 	    ",\"name\":\"holder\"", tdt_handle_id(holder));
 	free(text);
-	tdt_snapshot_free(snapshot);
 }
 
 TEST(a_trace_names_it_too)
 {
-	struct tdt_trace *trace;
-	char *text;
-
 	both_on(rt, holds_on(false, NULL));
 	end_holder();
 	tdt_handle_unref(holder); /* the record is gone, and the name is known */
 	until_orphaned();
-	trace = request_waiting(waiter);
-	text = TEXT_WRITTEN(out, MUST(tdt_trace_print(trace, out) == 0));
+	TRACE(trace, request_waiting(waiter));
+	WRITTEN(text, out, MUST(tdt_trace_print(trace, out) == 0));
 	has(text, "\"holder\", which has ended without giving it back\n");
-	free(text);
-	tdt_trace_free(trace);
 }
 
 static char *summary(void)
@@ -329,13 +320,12 @@ TEST(no_look_at_healthy_tasks_finds_an_orphan)
 	holder = spawn_on(rt, TDT_ASYNC_NEW(spawn_poll, (struct spawning){ .random = random }),
 			  "spawner");
 	for (unsigned i = 0; i < looks; i++) {
-		const struct tdt_snapshot *snapshot = taken(NULL);
+		SNAPSHOT(snapshot, taken(NULL));
 
 		for (size_t g = 0; g < snapshot->n_groups; g++)
 			for (size_t k = 0; k < snapshot->groups[g]->n; k++)
 				waits += snapshot->groups[g]->tasks[k]->n_waits;
 		ck_assert_uint_eq(snapshot->n_orphans, 0);
-		tdt_snapshot_free(snapshot);
 	}
 	atomic_store(&stops, true);
 	printf("# %u looks, %" PRIu64 " waits\n", looks, waits);

@@ -128,21 +128,19 @@ static const struct tdt__recorded_task *find_task(const struct snapshot *snapsho
 	return &snapshot->recording->task[number];
 }
 
-CASE(content, .timeout = 60, .teardown = end)
+CASE(content, .timeout = 60, .setup = begin, .teardown = end)
 
 TEST(a_snapshot_has_each_poll_and_the_names_of_tasks)
 {
 	const struct tdt__recorded_module *modules;
 	const struct tdt__recorded_task *task;
 	struct snapshot snapshot;
-	struct hand before, hand;
 	size_t n, found = 0;
 	struct stat about;
 
-	begin();
-	hand_begin(&before, 99, TDT_READY, "before");
+	HAND(before, 99, TDT_READY, "before");
 	start(0);
-	hand_begin(&hand, 99, TDT_READY, "hand");
+	HAND(hand, 99, TDT_READY, "hand");
 	for (int i = 0; i < 50; i++)
 		hand_poll(&hand);
 	errno = EDOM;
@@ -164,19 +162,15 @@ TEST(a_snapshot_has_each_poll_and_the_names_of_tasks)
 	ck_assert_uint_eq(about.st_mode & 07777, 0600);
 	ck_assert_int_eq(files(), 1);
 	free_snapshot(&snapshot);
-	hand_end(&hand);
-	hand_end(&before);
 }
 
 TEST(a_snapshot_may_leave_out_what_is_old)
 {
 	const struct timespec pause = { 0, 300000000 };
 	struct snapshot snapshot;
-	struct hand hand;
 
-	begin();
 	start(0);
-	hand_begin(&hand, 99, TDT_READY, "hand");
+	HAND(hand, 99, TDT_READY, "hand");
 	for (int i = 0; i < 20; i++)
 		hand_poll(&hand);
 	nanosleep(&pause, NULL);
@@ -189,17 +183,14 @@ TEST(a_snapshot_may_leave_out_what_is_old)
 	snapshot = take(UINT64_MAX);
 	ck_assert_uint_eq(count(&snapshot, TDT_EVENT_POLL, hand_id(&hand)), 22);
 	free_snapshot(&snapshot);
-	hand_end(&hand);
 }
 
 TEST(what_was_recorded_can_be_had_after_the_recorder_was_stopped)
 {
 	struct snapshot snapshot;
-	struct hand hand;
 
-	begin();
 	start(0);
-	hand_begin(&hand, 99, TDT_READY, "hand");
+	HAND(hand, 99, TDT_READY, "hand");
 	hand_poll(&hand);
 	ck_assert_int_eq(tdt_recorder_stop(), 0);
 	hand_poll(&hand);
@@ -207,7 +198,6 @@ TEST(what_was_recorded_can_be_had_after_the_recorder_was_stopped)
 	ck_assert_uint_eq(count(&snapshot, TDT_EVENT_POLL, hand_id(&hand)), 1);
 	ck_assert_uint_eq(count(&snapshot, TDT_EVENT_STOP, 0), 1);
 	free_snapshot(&snapshot);
-	hand_end(&hand);
 }
 
 /* The first bytes of a snapshot in the form that the suffix chooses. */
@@ -226,17 +216,13 @@ static void expect_form(const char *suffix, const char *bytes, size_t n)
 
 TEST(the_suffix_chooses_the_form)
 {
-	struct hand hand;
-
-	begin();
 	start(0);
-	hand_begin(&hand, 99, TDT_READY, "hand");
+	HAND(hand, 99, TDT_READY, "hand");
 	hand_poll(&hand);
 	expect_form("", TDT_RECORDING_MAGIC, 8);
 	expect_form(".pftrace", "\x0a", 1); /* a packet: field 1, with a length */
 	expect_form(".pftrace.gz", "\x1f\x8b", 2);
 	ck_assert_int_eq(files(), 3);
-	hand_end(&hand);
 }
 
 /* Whether the file contains the text. */
@@ -254,17 +240,13 @@ static bool has_text(const char *text)
 
 TEST(a_trace_has_the_names_of_tasks_and_of_their_functions)
 {
-	struct hand hand;
-
-	begin();
 	start(0);
-	hand_begin(&hand, 99, TDT_READY, "hand");
+	HAND(hand, 99, TDT_READY, "hand");
 	hand_poll(&hand);
 	expect_form(".pftrace", "\x0a", 1);
 	ck_assert(has_text("hand"));
 	ck_assert(has_text("test_future_poll"));
 	ck_assert(!has_text("test_future_drop"));
-	hand_end(&hand);
 }
 
 /* --- While threads write ------------------------------------------------------------ */
@@ -372,7 +354,6 @@ TEST(a_snapshot_that_is_taken_while_threads_write_has_no_gap_and_nothing_wrong, 
 	pthread_t threads[WRITERS];
 	int lost = 0, n = (int)times_here(SNAPSHOTS);
 
-	begin();
 	start(64 << _i);
 	for (int i = 0; i < WRITERS; i++)
 		MUST(pthread_create(&threads[i], NULL, write_events,
@@ -458,10 +439,9 @@ static int snapshot_within(rlim_t bytes)
 TEST(a_snapshot_that_cannot_be_written_leaves_the_previous_one)
 {
 	struct snapshot snapshot;
-	struct hand hand;
 
 	start(0);
-	hand_begin(&hand, 999, TDT_READY, "hand");
+	HAND(hand, 999, TDT_READY, "hand");
 	hand_poll(&hand);
 	snapshot = take(0);
 	free_snapshot(&snapshot);
@@ -472,7 +452,6 @@ TEST(a_snapshot_that_cannot_be_written_leaves_the_previous_one)
 	snapshot = read_snapshot();
 	ck_assert_uint_eq(count(&snapshot, TDT_EVENT_POLL, hand_id(&hand)), 1);
 	free_snapshot(&snapshot);
-	hand_end(&hand);
 }
 
 static volatile sig_atomic_t signals;
@@ -494,10 +473,9 @@ static void expect_too_large(void)
 TEST(the_signal_of_the_limit_stays_the_programs_own)
 {
 	sigset_t set, mask;
-	struct hand hand;
 
 	start(0);
-	hand_begin(&hand, 999, TDT_READY, "hand");
+	HAND(hand, 999, TDT_READY, "hand");
 	for (int i = 0; i < 200; i++)
 		hand_poll(&hand);
 	signal(SIGXFSZ, count_signal);
@@ -514,7 +492,6 @@ TEST(the_signal_of_the_limit_stays_the_programs_own)
 	ck_assert_int_eq(signals, 0);
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 	ck_assert_int_eq(signals, 1);
-	hand_end(&hand);
 }
 
 static int snapshot_there(void *nothing)
@@ -524,30 +501,22 @@ static int snapshot_there(void *nothing)
 
 TEST(without_memory_there_is_no_snapshot)
 {
-	struct hand hand;
-
 	start(4096);
-	hand_begin(&hand, 99, TDT_READY, "hand");
+	HAND(hand, 99, TDT_READY, "hand");
 	hand_poll(&hand);
 	ck_assert_int_eq(snapshot_there(NULL), 0);
 	no_memory_each(snapshot_there, NULL, 5);
 	ck_assert_int_eq(files(), 1);
-	hand_end(&hand);
 }
 
 CASE(content)
 
 TEST(a_child_of_fork_has_a_recording_of_its_own)
 {
-	struct hand hand;
-	pid_t child;
-
-	begin();
 	start(0);
-	hand_begin(&hand, 99, TDT_READY, "hand");
+	HAND(hand, 99, TDT_READY, "hand");
 	hand_poll(&hand);
-	child = fork();
-	if (child == 0) {
+	IN_A_CHILD {
 		struct snapshot snapshot;
 
 		hand_poll(&hand);
@@ -555,10 +524,7 @@ TEST(a_child_of_fork_has_a_recording_of_its_own)
 		snapshot = take(0);
 		MUST(snapshot.recording->header.pid == (uint32_t)getpid());
 		MUST(count(&snapshot, TDT_EVENT_POLL, hand_id(&hand)) == 2);
-		_exit(0);
 	}
-	ck_assert_int_eq(child_status(child), 0);
-	hand_end(&hand);
 }
 
 /* Until the folder has so many files, none of which is being written; 20 s at most. */

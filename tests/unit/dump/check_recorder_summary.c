@@ -5,6 +5,7 @@
  */
 
 #include "lib/recording_maker.h"
+#include "lib/says.h"
 #include "lib/test.h"
 #include "recording/module_table.h"
 #include "recording/read.h"
@@ -20,14 +21,11 @@
 
 static void poll_times(const char *name, unsigned n)
 {
-	struct tdt_traced task = tdt_traced_with(
-	    (struct tdt_future){ NULL, stay_pending, drop_nothing }, TDT_TASK_ATTR(.name = name));
-	struct tdt_context cx = { &idle_waker };
+	TRACED(task, tdt_traced_with((struct tdt_future){ NULL, stay_pending, drop_nothing },
+				     TDT_TASK_ATTR(.name = name)));
 
-	MUST(task.handle != NULL);
 	while (n-- > 0)
-		tdt_future_poll(&task.future, &cx);
-	end_traced(&task);
+		poll_idly(&task.future);
 }
 
 static void start(void)
@@ -77,25 +75,13 @@ TEST(wrong_options_are_refused)
 
 TEST(polls_are_summed_up_whether_the_recorder_runs_or_has_stopped)
 {
-	char *text;
-
 	start();
 	poll_times("busy", 12);
-	text = printed(NULL);
-	ck_assert_ptr_nonnull(strstr(text, "\n12 polls, 0 wake-ups, 1 task\n"));
-	ck_assert_ptr_nonnull(strstr(text, "\"busy\""));
-	ck_assert_ptr_null(strstr(text, "stopped"));
-	free(text);
+	SAYS(printed(NULL), "\n12 polls, 0 wake-ups, 1 task\n", "\"busy\"", "!stopped");
 	MUST(tdt_recorder_stop() == 0);
-	text = printed(SUMMARY(.full = 1));
-	ck_assert_ptr_nonnull(strstr(text, "\n12 polls, "));
-	ck_assert_ptr_nonnull(strstr(text, "stopped"));
-	ck_assert_ptr_nonnull(strstr(text, "\nrings "));
-	free(text);
-	text = printed(SUMMARY(PRINT(.format = TDT_PRINT_JSON), .rows = 1));
-	ck_assert_ptr_nonnull(strstr(text, "{\"tdt\":1,\"summary\":{\"program\":\""));
-	ck_assert_ptr_nonnull(strstr(text, "\"polls\":12,"));
-	free(text);
+	SAYS(printed(SUMMARY(.full = 1)), "\n12 polls, ", "stopped", "\nrings ");
+	SAYS(printed(SUMMARY(PRINT(.format = TDT_PRINT_JSON), .rows = 1)),
+	     "{\"tdt\":1,\"summary\":{\"program\":\"", "\"polls\":12,");
 }
 
 static __attribute__((noinline)) void serve_client(void)
@@ -122,14 +108,10 @@ TEST(a_task_without_a_name_is_called_by_the_function_that_it_began_with)
 
 TEST(what_is_older_is_left_out)
 {
-	char *text;
-
 	start();
 	poll_times("old", 12);
 	usleep(20000);
-	text = printed(SUMMARY(.since_ns = 10000000));
-	ck_assert_ptr_nonnull(strstr(text, "\n0 polls, 0 wake-ups, 0 tasks\n"));
-	free(text);
+	SAYS(printed(SUMMARY(.since_ns = 10000000)), "\n0 polls, 0 wake-ups, 0 tasks\n");
 }
 
 static atomic_bool over;
@@ -149,12 +131,11 @@ TEST(other_threads_write_meanwhile)
 	start();
 	MUST(pthread_create(&thread, NULL, poll_until_over, NULL) == 0);
 	while (summaries < 10) {
-		char *text = printed(NULL);
+		TEXT(text, printed(NULL));
 
 		ck_assert_ptr_null(strstr(text, "panicked"));
 		ck_assert_ptr_null(strstr(text, "longest waits for locks"));
 		summaries += strstr(text, "busiest tasks") != NULL;
-		free(text);
 	}
 	atomic_store(&over, true);
 	MUST(pthread_join(thread, NULL) == 0);

@@ -87,14 +87,12 @@ static tdt_poll_t sleepy_poll(void *state, struct tdt_context *cx)
 
 static void poll_for_ms(useconds_t ms)
 {
-	struct tdt_traced task =
-	    tdt_traced(((struct tdt_future){ &ms, sleepy_poll, drop_nothing }));
 	struct test_waker waker;
 	struct tdt_context cx = { &waker.waker };
+	TRACED(task, tdt_traced(((struct tdt_future){ &ms, sleepy_poll, drop_nothing })));
 
 	test_waker_init(&waker);
 	MUST(task.handle != NULL && tdt_future_poll(&task.future, &cx) == TDT_PENDING);
-	end_traced(&task);
 }
 
 CASE(what, .timeout = 60, .setup = begin, .teardown = end)
@@ -148,11 +146,9 @@ TEST(a_panic_triggers_a_snapshot)
 
 TEST(a_long_wait_for_a_worker_triggers_a_snapshot)
 {
-	struct hand hand;
-
 	trigger.long_wait_ns = 200 * MS;
 	set();
-	hand_begin(&hand, 99, TDT_READY, "waits");
+	HAND(hand, 99, TDT_READY, "waits");
 	tdt_worker_now(1000 * MS);
 	hand_poll(&hand);
 	tdt_task_woken(hand.task.handle);
@@ -164,7 +160,6 @@ TEST(a_long_wait_for_a_worker_triggers_a_snapshot)
 	hand_poll(&hand);
 	ck_assert(come());
 	tdt_worker_now(0);
-	hand_end(&hand);
 }
 
 TEST(null_ends_the_triggers)
@@ -178,18 +173,13 @@ TEST(null_ends_the_triggers)
 
 TEST(a_child_of_fork_keeps_the_triggers)
 {
-	pid_t child;
-
 	NOT_TRIED_IF(TSAN, "ThreadSanitizer wants no threads in a child");
 	trigger.long_poll_ns = 5 * MS;
 	set();
-	child = fork();
-	if (child == 0) {
+	IN_A_CHILD {
 		poll_for_ms(10);
 		MUST(come());
-		_exit(0);
 	}
-	ck_assert_int_eq(child_status(child), 0);
 }
 
 CASE(often, .timeout = 60)

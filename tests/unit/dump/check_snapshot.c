@@ -167,25 +167,23 @@ CASE(answers)
 
 TEST(without_tasks_it_is_empty)
 {
-	const struct tdt_snapshot *snapshot = take(0);
+	SNAPSHOT(snapshot, take(0));
 
 	ck_assert(snapshot->tasks == 0 && snapshot->n_groups == 0 && snapshot->n_cycles == 0 &&
 		  snapshot->lost == 0);
-	tdt_snapshot_free(snapshot);
 	tdt_snapshot_free(NULL);
 }
 
 TEST(tasks_that_wait_at_the_same_places_are_one_group)
 {
 	struct job job[6] = { 0 };
-	const struct tdt_snapshot *snapshot;
 
 	for (int i = 0; i < 6; i++) {
 		tdt_worker_now(1000); /* all are of one age */
 		start(&job[i], i % 3 == 2 ? poll_b : poll_a);
 	}
 	tdt_worker_now(0);
-	snapshot = take(0);
+	SNAPSHOT(snapshot, take(0));
 	ck_assert_uint_eq(snapshot->tasks, 6);
 	ck_assert_uint_eq(snapshot->fresh, 6);
 	ck_assert_uint_eq(snapshot->n_groups, 2);
@@ -203,7 +201,6 @@ TEST(tasks_that_wait_at_the_same_places_are_one_group)
 		ck_assert_uint_eq(group->tasks[1]->leaves, 1);
 		ck_assert_uint_eq(group->tasks[1]->polls, 2);
 	}
-	tdt_snapshot_free(snapshot);
 	for (int i = 0; i < 6; i++)
 		end(&job[i]);
 }
@@ -211,13 +208,11 @@ TEST(tasks_that_wait_at_the_same_places_are_one_group)
 TEST(more_leaves_at_one_place_are_another_group)
 {
 	struct job job[2] = { { .leaves = 1 }, { .leaves = 2 } };
-	const struct tdt_snapshot *snapshot;
 
 	for (int i = 0; i < 2; i++)
 		start(&job[i], poll_a);
-	snapshot = take(0);
+	SNAPSHOT(snapshot, take(0));
 	ck_assert_uint_eq(snapshot->n_groups, 2);
-	tdt_snapshot_free(snapshot);
 	for (int i = 0; i < 2; i++)
 		end(&job[i]);
 }
@@ -225,21 +220,19 @@ TEST(more_leaves_at_one_place_are_another_group)
 TEST(the_oldest_comes_first)
 {
 	struct job job[3] = { 0 };
-	const struct tdt_snapshot *snapshot;
 
 	start(&job[0], poll_b);
 	start(&job[1], poll_a);
 	grow_older();
 	start(&job[2], poll_a);
 	poll_now(&job[0].task);
-	snapshot = take(0);
+	SNAPSHOT(snapshot, take(0));
 	ck_assert_uint_eq(snapshot->n_groups, 2);
 	ck_assert_uint_eq(snapshot->groups[0]->n, 2);
 	ck_assert_uint_eq(snapshot->groups[0]->tasks[0]->id, id_of(&job[1]));
 	ck_assert_uint_ge(snapshot->groups[0]->tasks[0]->state_ns, 20 * MS);
 	ck_assert_uint_eq(snapshot->groups[0]->tasks[1]->id, id_of(&job[2]));
 	ck_assert_uint_eq(snapshot->groups[1]->tasks[0]->id, id_of(&job[0]));
-	tdt_snapshot_free(snapshot);
 	for (int i = 0; i < 3; i++)
 		end(&job[i]);
 }
@@ -266,14 +259,13 @@ TEST(a_task_that_is_ended_by_the_poll_has_a_tree)
 TEST(a_task_that_does_not_answer_has_its_record)
 {
 	struct job job[2] = { 0 };
-	const struct tdt_snapshot *snapshot;
 	const struct tdt_task_info *info;
 
 	for (int i = 0; i < 2; i++)
 		start(&job[i], poll_a);
 	tdt_snapshot_free(take(0)); /* now the way up their stacks is known */
 	job[0].task.held = true;
-	snapshot = take_with(1, SECOND / 2);
+	SNAPSHOT(snapshot, take_with(1, SECOND / 2));
 	ck_assert_uint_ge(snapshot->took_ns, SECOND / 2 * 3 / 4);
 	ck_assert_uint_eq(snapshot->unanswered, 1);
 	ck_assert_uint_eq(snapshot->fresh, 1);
@@ -282,7 +274,6 @@ TEST(a_task_that_does_not_answer_has_its_record)
 	ck_assert_int_eq(info->state, TDT_TASK_WAITING);
 	ck_assert_uint_eq(info->polls, 2);
 	ck_assert_uint_eq(info->leaves, 0);
-	tdt_snapshot_free(snapshot);
 	for (int i = 0; i < 2; i++)
 		end(&job[i]);
 }
@@ -290,7 +281,6 @@ TEST(a_task_that_does_not_answer_has_its_record)
 TEST(a_task_that_does_not_answer_has_the_tree_it_was_last_watched_with)
 {
 	struct job job = { 0 };
-	const struct tdt_snapshot *snapshot;
 	const struct tdt_task_info *info;
 
 	start(&job, poll_a);
@@ -301,7 +291,7 @@ TEST(a_task_that_does_not_answer_has_the_tree_it_was_last_watched_with)
 	}
 	poll_now(&job.task);
 	job.task.held = true;
-	snapshot = take_with(1, SECOND / 2);
+	SNAPSHOT(snapshot, take_with(1, SECOND / 2));
 	ck_assert_uint_eq(snapshot->last, 1);
 	ck_assert_int_eq(snapshot->groups[0]->answer, TDT_ANSWER_LAST);
 	ck_assert_ptr_nonnull(snapshot->groups[0]->trace);
@@ -309,7 +299,6 @@ TEST(a_task_that_does_not_answer_has_the_tree_it_was_last_watched_with)
 	ck_assert_uint_eq(info->leaves, 1);
 	ck_assert_uint_eq(info->polls_since, 0);
 	ck_assert_uint_eq(info->age_ns, info->state_ns); /* both as of the beginning */
-	tdt_snapshot_free(snapshot);
 	ck_assert_int_eq(tdt_watch(0, NULL), 0);
 	end(&job);
 }
@@ -317,9 +306,8 @@ TEST(a_task_that_does_not_answer_has_the_tree_it_was_last_watched_with)
 TEST(a_task_that_was_never_polled_has_its_record)
 {
 	TEST_TASK(task, NULL, .name = 'a', .pending = 1);
-	const struct tdt_snapshot *snapshot;
+	const struct tdt_snapshot *snapshot = take(20 * MS);
 
-	snapshot = take(20 * MS);
 	ck_assert_uint_eq(snapshot->unanswered, 1);
 	ck_assert_uint_eq(snapshot->groups[0]->tasks[0]->polls, 0);
 	tdt_snapshot_free(snapshot);
@@ -498,16 +486,13 @@ TEST(frames_are_limited_as_asked)
 	struct tdt_dump_options options = { .size = sizeof options,
 					    .timeout_ns = 50 * SECOND,
 					    .max_frames = 1 };
-	const struct tdt_snapshot *snapshot;
 	struct job job = { 0 };
 	enum tdt_cut cut;
 
 	start(&job, poll_a);
-	snapshot = tdt_snapshot_take(&options);
-	ck_assert_ptr_nonnull(snapshot);
+	SNAPSHOT(snapshot, tdt_snapshot_take(&options));
 	ck_assert_uint_eq(tdt_trace_stack(snapshot->groups[0]->trace, 0, NULL, 0, &cut), 1);
 	ck_assert_int_eq(cut, TDT_CUT_LIMIT);
-	tdt_snapshot_free(snapshot);
 	end(&job);
 }
 
@@ -582,32 +567,6 @@ static bool expect_ring(const struct tdt_snapshot *snapshot, const struct job *j
 	return snapshot->cycles[0]->deadlock;
 }
 
-TEST(tasks_that_wait_for_each_other_are_a_deadlock)
-{
-	struct job job[2] = { 0 };
-	const struct tdt_snapshot *snapshot;
-
-	start_ring(job);
-	snapshot = take(0);
-	ck_assert(expect_ring(snapshot, job));
-	tdt_snapshot_free(snapshot);
-
-	/* Not if one of them has another leaf. */
-	job[0].leaves = 1;
-	snapshot = take(0);
-	ck_assert(!expect_ring(snapshot, job));
-	tdt_snapshot_free(snapshot);
-	job[0].leaves = 0;
-
-	/* Nor if one does not answer. */
-	job[0].task.held = true;
-	snapshot = take(1);
-	ck_assert(!expect_ring(snapshot, job));
-	tdt_snapshot_free(snapshot);
-	for (int i = 0; i < 2; i++)
-		end(&job[i]);
-}
-
 static struct job *other;
 
 static void *poll_here(void *argument)
@@ -621,27 +580,22 @@ static void *poll_here(void *argument)
 /* As another worker would. */
 static void poll_other(void)
 {
-	pthread_t thread;
-
-	ck_assert_int_eq(pthread_create(&thread, NULL, poll_here, other), 0);
-	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	run_on_thread(poll_here, other);
 }
 
 #define BATCH 300 /* more than are listed before any is woken */
 
 static void expect_polled_meanwhile(struct job *ring)
 {
-	const struct tdt_snapshot *snapshot = take(0);
+	SNAPSHOT(snapshot, take(0));
 
 	ck_assert_uint_eq(snapshot->fresh, BATCH + 2);
 	ck_assert(!expect_ring(snapshot, ring));
-	tdt_snapshot_free(snapshot);
 }
 
 TEST(what_was_polled_meanwhile_is_in_no_deadlock)
 {
 	static struct job before[BATCH], ring[2];
-	const struct tdt_snapshot *snapshot;
 
 	for (int i = 0; i < BATCH; i++)
 		start(&before[i], poll_a);
@@ -661,9 +615,8 @@ TEST(what_was_polled_meanwhile_is_in_no_deadlock)
 	expect_polled_meanwhile(ring);
 	ring[0].act = NULL;
 
-	snapshot = take(0);
+	SNAPSHOT(snapshot, take(0));
 	ck_assert(expect_ring(snapshot, ring));
-	tdt_snapshot_free(snapshot);
 	for (int i = 0; i < BATCH; i++)
 		end(&before[i]);
 	for (int i = 0; i < 2; i++)
@@ -689,10 +642,7 @@ static void *take_the_waiting(void *argument)
 
 static void take_other(void)
 {
-	pthread_t thread;
-
-	ck_assert_int_eq(pthread_create(&thread, NULL, take_the_waiting, NULL), 0);
-	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	run_on_thread(take_the_waiting, NULL);
 }
 
 TEST(snapshots_taken_at_once_find_the_same_deadlock)
@@ -735,7 +685,6 @@ TEST(tasks_of_one_id_are_told_apart_and_awaited_by_nobody)
 {
 	const struct tdt_task_attr attr = { .size = sizeof attr, .id = 4711 };
 	struct job job[3] = { { .awaits = { 4711 } }, { .awaits = { 0 } }, { .awaits = { 0 } } };
-	const struct tdt_snapshot *snapshot;
 
 	start(&job[0], poll_a);
 	for (int i = 1; i < 3; i++) {
@@ -748,10 +697,9 @@ TEST(tasks_of_one_id_are_told_apart_and_awaited_by_nobody)
 		task->traced = tdt_traced_with(future_of(poll_a, &job[i]), &attr);
 		poll_now(task);
 	}
-	snapshot = take(0);
+	SNAPSHOT(snapshot, take(0));
 	ck_assert_uint_eq(snapshot->tasks, 3);
 	ck_assert_uint_eq(snapshot->n_cycles, 0);
-	tdt_snapshot_free(snapshot);
 	for (int i = 0; i < 3; i++)
 		end(&job[i]);
 }
@@ -826,13 +774,11 @@ static bool is_guessed(const struct tdt_snapshot *snapshot)
 
 TEST(a_tree_that_no_unloaded_module_can_change_is_not_marked)
 {
-	const struct tdt_snapshot *snapshot;
 	struct job job = { .act = load_and_unload };
 
 	start(&job, poll_a);
-	snapshot = take(0);
+	SNAPSHOT(snapshot, take(0));
 	ck_assert(!is_guessed(snapshot));
-	tdt_snapshot_free(snapshot);
 	end(&job);
 }
 

@@ -4,7 +4,6 @@
  * go and others request them, and in a child of fork().
  */
 
-#include <tdt/rt/runtime.h>
 #include <tdt/rt/sync.h>
 
 #include "lib/leaf.h"
@@ -114,11 +113,9 @@ TEST(ten_thousand_tasks_on_two_workers_are_one_group)
 	for (int i = 0; i < MANY; i++)
 		spawn(tdt_sleep_ms(UINT64_MAX), "sleeper");
 	while (n < MANY) {
-		const struct tdt_snapshot *snapshot = take(50 * SECOND);
+		SNAPSHOT(snapshot, take(50 * SECOND));
 
-		ck_assert_ptr_nonnull(snapshot);
 		n += meet_sleepers(snapshot, met);
-		tdt_snapshot_free(snapshot);
 	}
 	stop();
 }
@@ -138,15 +135,12 @@ static tdt_poll_t stuck_poll(void *state, struct tdt_context *cx)
 
 TEST(a_worker_that_is_stuck_delays_it_until_the_deadline)
 {
-	const struct tdt_snapshot *snapshot;
-
 	start(1);
 	spawn(tdt_sleep_ms(UINT64_MAX), "sleeper");
 	pthread_mutex_lock(&held);
 	spawn((struct tdt_future){ NULL, stuck_poll, drop_nothing }, "stuck");
 	UNTIL(atomic_load(&is_stuck));
-	snapshot = take(100 * MS);
-	ck_assert_ptr_nonnull(snapshot);
+	SNAPSHOT(snapshot, take(100 * MS));
 	ck_assert_uint_eq(snapshot->tasks, 2);
 	ck_assert_uint_eq(snapshot->fresh, 0);
 	for (size_t i = 0; i < snapshot->n_groups; i++) {
@@ -155,7 +149,6 @@ TEST(a_worker_that_is_stuck_delays_it_until_the_deadline)
 		ck_assert_int_eq(info->state, strcmp(info->name, "stuck") == 0 ? TDT_TASK_RUNNING
 									       : TDT_TASK_WAITING);
 	}
-	tdt_snapshot_free(snapshot);
 	pthread_mutex_unlock(&held);
 	stop();
 }
@@ -216,12 +209,10 @@ TEST(tasks_that_hand_a_mutex_to_each_other_are_no_deadlock, .to = 2)
 	UNTIL(atomic_load(&slow_polls) > 0);
 	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
 	for (int i = 0; i < 30; i++) {
-		const struct tdt_snapshot *snapshot = tdt_snapshot_take(&options);
+		SNAPSHOT(snapshot, tdt_snapshot_take(&options));
 
-		ck_assert_ptr_nonnull(snapshot);
 		for (size_t j = 0; j < snapshot->n_cycles; j++)
 			ck_assert_uint_eq(snapshot->cycles[j]->deadlock, 0);
-		tdt_snapshot_free(snapshot);
 	}
 	stop();
 	tdt_mutex_free(mutex);
@@ -471,22 +462,17 @@ TEST(tasks_come_and_go_and_are_asked_by_several_at_once)
 TEST(in_a_child_of_fork_it_ends_by_the_deadline)
 {
 	const struct tdt_snapshot *snapshot;
-	pid_t child;
 
 	start(2);
 	for (int i = 0; i < 20; i++)
 		spawn(tdt_sleep_ms(UINT64_MAX), NULL);
 	tdt_snapshot_free(take_fresh(20)); /* so nobody is polled, or has a lock of an allocator */
-	child = fork();
-	ck_assert_int_ge(child, 0);
-	if (child == 0) {
+	IN_A_CHILD {
 		snapshot = take(50 * MS);
 		MUST(snapshot != NULL && snapshot->tasks == 20 &&
 		     snapshot->unanswered == 20);
 		tdt_snapshot_free(snapshot);
-		_exit(0);
 	}
-	ck_assert_int_eq(child_status(child), 0);
 	stop();
 }
 

@@ -152,7 +152,7 @@ static void count_ready(const struct tdt_async *async)
 TEST(each_await_that_became_ready_is_marked)
 {
 	int step = 0;
-	struct tdt_future future = steps(0, &step);
+	FUTURE(future, steps(0, &step));
 
 	tdt__await_ready = count_ready;
 	b.pending = 2;
@@ -163,7 +163,6 @@ TEST(each_await_that_became_ready_is_marked)
 	ck_assert_uint_eq(tdt_future_poll(&future, &cx), TDT_READY);
 	ck_assert_uint_eq(ready_awaits, 3);
 	tdt__await_ready = NULL;
-	tdt_future_drop(&future);
 }
 
 CASE(ends, .setup = setup)

@@ -95,9 +95,8 @@ TEST(join_of_none_is_ready_at_its_first_poll)
 
 TEST(join_copies_the_array)
 {
-	struct tdt_future join;
+	struct tdt_future join = tdt_join_all(all, 3);
 
-	join = tdt_join_all(all, 3);
 	all[0] = all[1] = all[2] = TDT_FUTURE_NONE;
 	expect(&join, TDT_READY, "a! a~ b! b~ c! c~ ");
 	expect_drop(&join, "");

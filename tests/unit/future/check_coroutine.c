@@ -5,7 +5,6 @@
  */
 
 #include <tdt/integrate/stack.h>
-#include <tdt/rt/runtime.h>
 
 #include "lib/futures.h"
 #include "lib/rt.h"
@@ -278,17 +277,15 @@ CASE(threads, .setup = setup)
 /* The thread's mask is the thread's: it neither comes along with a coroutine nor stays behind. */
 TEST(successive_polls_come_from_any_thread)
 {
-	struct tdt_future co = tdt_coroutine(notes_threads, NULL, NULL);
+	FUTURE(co, tdt_coroutine(notes_threads, NULL, NULL));
 	struct polled polled = { &co, 99 };
-	pthread_t thread;
 
 	a.pending = 1;
 	b.pending = 1;
 	told.first = test_future(&a);
 	told.second = test_future(&b);
 	ck_assert_uint_eq(tdt_future_poll(&co, &cx), TDT_PENDING);
-	ck_assert_int_eq(pthread_create(&thread, NULL, poll_on_thread, &polled), 0);
-	pthread_join(thread, NULL);
+	run_on_thread(poll_on_thread, &polled);
 	ck_assert_uint_eq(polled.result, TDT_PENDING);
 	told.second = TDT_FUTURE_NONE;
 	ck_assert_uint_eq(tdt_future_poll(&co, &cx), TDT_READY);
@@ -298,7 +295,6 @@ TEST(successive_polls_come_from_any_thread)
 	ck_assert(!blocked_seen[0]);
 	ck_assert(blocked_seen[1]);
 	ck_assert(!blocked_seen[2]);
-	tdt_future_drop(&co);
 }
 
 /*
@@ -324,17 +320,16 @@ static void *poll_and_note(void *arg)
 
 TEST(a_cancellation_waits_until_the_poll_is_over)
 {
-	struct tdt_future co = tdt_coroutine(cancels_itself, NULL, NULL);
-	struct polled polled = { &co, 99 };
 	pthread_t thread;
 	void *result;
+	FUTURE(co, tdt_coroutine(cancels_itself, NULL, NULL));
+	struct polled polled = { &co, 99 };
 
 	ck_assert_int_eq(pthread_create(&thread, NULL, poll_and_note, &polled), 0);
 	pthread_join(thread, &result);
 	ck_assert_ptr_eq(result, PTHREAD_CANCELED);
 	ck_assert_int_eq(told.ended, 1);
 	ck_assert_uint_eq(polled.result, TDT_READY);
-	tdt_future_drop(&co);
 }
 
 #define MANY 200
@@ -479,9 +474,8 @@ TEST(bad_arguments_are_refused)
 		struct tdt_coroutine_attr attr;
 		char newer;
 	} attr = { .attr = { .size = sizeof(attr.attr) } };
-	struct tdt_future co;
+	struct tdt_future co = tdt_coroutine(NULL, NULL, NULL);
 
-	co = tdt_coroutine(NULL, NULL, NULL);
 	ck_assert(tdt_future_is_none(&co) && errno == EINVAL);
 	attr.attr.stack_size = TDT_COROUTINE_MIN_STACK - 1;
 	co = tdt_coroutine(yields, NULL, &attr.attr);

@@ -35,25 +35,21 @@ static char *names_of(const struct tdt_trace *trace)
 
 static void expect_names(const struct tdt_trace *trace, const char *expected)
 {
-	char *names = names_of(trace);
+	TEXT(names, names_of(trace));
 
 	ck_assert_str_eq(names, expected);
-	free(names);
 }
 
 /* The tree of a task that is `future`, requested as often as polls are needed. */
 static void expect_tree_of(struct tdt_future future, const char *expected)
 {
-	struct poll_now task;
+	POLL_NOW(task, future);
 
-	poll_now_start(&task, future);
 	for (int i = 0; i < 3; i++) {
-		struct tdt_trace *trace = poll_now_ask(&task, 0);
+		TRACE(trace, poll_now_ask(&task, 0));
 
 		expect_names(trace, expected);
-		tdt_trace_free(trace);
 	}
-	poll_now_end(&task);
 }
 
 /* --- What waits ----------------------------------------------------------------------------- */
@@ -162,13 +158,11 @@ TEST(nothing_of_the_switch_is_on_the_stack)
 {
 	struct tdt_future awaited = future_of(leaf, NULL);
 	const struct tdt_node *node;
-	struct tdt_trace *trace;
-	struct poll_now task;
 	enum tdt_cut cut;
 	unsigned ours = 0;
+	POLL_NOW(task, coroutine(waits_too, &awaited));
+	TRACE(trace, poll_now_ask(&task, 0));
 
-	poll_now_start(&task, coroutine(waits_too, &awaited));
-	trace = poll_now_ask(&task, 0);
 	for (node = tdt_trace_root(trace); (node = tdt_node_next(node)) != NULL;) {
 		const char *function = tdt_node_frame(node)->function;
 
@@ -181,8 +175,6 @@ TEST(nothing_of_the_switch_is_on_the_stack)
 	ck_assert_uint_ge(ours, 3);
 	ck_assert_uint_gt(tdt_trace_stack(trace, 0, NULL, 0, &cut), 4);
 	ck_assert_int_eq(cut, TDT_CUT_NOT);
-	tdt_trace_free(trace);
-	poll_now_end(&task);
 }
 
 TEST(several_leaves_share_the_frames_of_their_coroutine)
@@ -250,11 +242,9 @@ static int moves(void *arg)
 
 TEST(a_coroutine_that_goes_on_is_seen_where_it_has_got_to)
 {
-	struct poll_now task;
-	struct tdt_trace *trace;
+	POLL_NOW(task, coroutine(moves, NULL));
+	struct tdt_trace *trace = poll_now_ask(&task, 0);
 
-	poll_now_start(&task, coroutine(moves, NULL));
-	trace = poll_now_ask(&task, 0);
 	expect_names(trace, "moves\n"
 			    " step_1\n"
 			    "  leaf_once\n"
@@ -266,7 +256,6 @@ TEST(a_coroutine_that_goes_on_is_seen_where_it_has_got_to)
 			    " inner\n"
 			    "  leaf x1\n");
 	tdt_trace_free(trace);
-	poll_now_end(&task);
 }
 
 CASE(several)
@@ -356,22 +345,19 @@ static tdt_poll_t one_after_the_other(void *state, struct tdt_context *cx)
 	for (int i = 0; i < 4; i++) {
 		struct tdt_coroutine_attr attr = { .size = sizeof(attr), .stack_size = sizes[i] };
 		struct tdt_future awaited = future_of(two_leaves, NULL);
-		struct tdt_future co = tdt_coroutine(fns[i], &awaited, &attr);
+		FUTURE(co, tdt_coroutine(fns[i], &awaited, &attr));
 
 		tdt_future_poll(&co, cx);
-		tdt_future_drop(&co);
 	}
 	return TDT_PENDING;
 }
 
 TEST(stacks_that_are_gone_are_not_looked_at)
 {
-	struct poll_now task;
-	struct tdt_trace *trace;
 	enum tdt_cut cut;
+	POLL_NOW(task, future_of(one_after_the_other, NULL));
+	TRACE(trace, poll_now_ask(&task, 0));
 
-	poll_now_start(&task, future_of(one_after_the_other, NULL));
-	trace = poll_now_ask(&task, 0);
 	ck_assert_uint_eq(tdt_trace_stacks(trace), 8);
 	for (uint32_t i = 0; i < 8; i++) {
 		tdt_trace_stack(trace, i, NULL, 0, &cut);
@@ -386,8 +372,6 @@ TEST(stacks_that_are_gone_are_not_looked_at)
 			    " waits_too\n"
 			    "  two_leaves\n"
 			    "   leaf x2\n");
-	tdt_trace_free(trace);
-	poll_now_end(&task);
 }
 
 /* The same coroutine twice in a poll, from two places. */
@@ -425,11 +409,10 @@ TEST(a_limit_of_frames_counts_those_of_all_stacks)
 {
 	struct tdt_future awaited = future_of(two_leaves, NULL), co = coroutine(waits, &awaited);
 	uint32_t whole = 0;
-	struct poll_now task;
+	POLL_NOW(task, polling(&co));
 
-	poll_now_start(&task, polling(&co));
 	for (uint32_t max = 0; max == 0 || max <= whole; max++) {
-		struct tdt_trace *trace = poll_now_ask(&task, max);
+		TRACE(trace, poll_now_ask(&task, max));
 		enum tdt_cut cut;
 
 		for (uint32_t i = 0; i < 2; i++) {
@@ -443,10 +426,8 @@ TEST(a_limit_of_frames_counts_those_of_all_stacks)
 			if (i == 0)
 				ck_assert_int_eq(cut, n < whole ? TDT_CUT_LIMIT : TDT_CUT_NOT);
 		}
-		tdt_trace_free(trace);
 	}
 	ck_assert_uint_gt(whole, 8);
-	poll_now_end(&task);
 }
 
 /* --- What leaves have in common is recorded once ---------------------------------------------- */
@@ -476,8 +457,6 @@ TEST(leaves_on_different_stacks_share_the_frames_outside)
 {
 	struct tdt_future awaited[ROUNDS], coroutines[ROUNDS];
 	struct tdt_future turns = { coroutines, by_turns, drop_all }, outer;
-	struct tdt_trace *trace;
-	struct poll_now task;
 	size_t longest, own;
 
 	for (int i = 0; i < ROUNDS; i++) {
@@ -485,8 +464,8 @@ TEST(leaves_on_different_stacks_share_the_frames_outside)
 		coroutines[i] = coroutine(waits_too, &awaited[i]);
 	}
 	outer = coroutine(waits, &turns);
-	poll_now_start(&task, polling(&outer));
-	trace = poll_now_ask(&task, 0);
+	POLL_NOW(task, polling(&outer));
+	TRACE(trace, poll_now_ask(&task, 0));
 	longest = tdt_trace_stack(trace, 0, NULL, 0, NULL);
 	own = longest - tdt_trace_stack(trace, 2, NULL, 0, NULL);
 	/*
@@ -495,8 +474,6 @@ TEST(leaves_on_different_stacks_share_the_frames_outside)
 	 */
 	ck_assert_uint_le(tdt__frames_hint(task.traced.handle), longest + ROUNDS * (own + 12));
 	ck_assert_uint_ge(longest, own + 10);
-	tdt_trace_free(trace);
-	poll_now_end(&task);
 }
 #endif
 
@@ -600,16 +577,13 @@ TEST(trees_at_random_are_whole)
 	seed = seed_of_run();
 	for (int round = 0; round < 300; round++) {
 		struct tdt_task_info info = { .size = sizeof(info) };
-		struct tdt_trace *expected = tdt_trace_new(&info);
+		TRACE(expected, tdt_trace_new(&info));
 		unsigned used = 0;
 		struct node *root = grow(pool, &used, 9);
-		char *names;
 
 		expect_node(expected, NULL, root);
-		names = names_of(expected);
+		TEXT(names, names_of(expected));
 		expect_tree_of(future_of_node(root), names);
-		free(names);
-		tdt_trace_free(expected);
 	}
 }
 
@@ -741,12 +715,10 @@ TEST(coroutines_of_others_are_seen_like_ours)
 /* Where they stand in the tree, and that no more of it is known. */
 static void expect_cut(struct tdt_future future, const char *function)
 {
-	struct poll_now task;
-	struct tdt_trace *trace;
 	enum tdt_cut cut;
+	POLL_NOW(task, future);
+	TRACE(trace, poll_now_ask(&task, 0));
 
-	poll_now_start(&task, future);
-	trace = poll_now_ask(&task, 0);
 	tdt_trace_stack(trace, 0, NULL, 0, &cut);
 	ck_assert_int_ne(cut, TDT_CUT_NOT);
 	ck_assert_int_eq(tdt_node_frame(tdt_node_next(tdt_trace_root(trace)))->kind, TDT_NODE_CUT);
@@ -756,8 +728,6 @@ static void expect_cut(struct tdt_future future, const char *function)
 		    strcmp(tdt_node_frame(node)->function, function) == 0)
 			function = "";
 	ck_assert_str_eq(function, "");
-	tdt_trace_free(trace);
-	poll_now_end(&task);
 }
 
 TEST(a_stack_that_nobody_told_of_is_cut)

@@ -10,28 +10,23 @@
 
 static void expect_answer(struct test_task *task)
 {
-	struct test_requester requester;
+	ASKED(requester, task->handle);
 
-	test_ask(&requester, task->handle);
 	ck_assert_int_eq(task->waker.wakes, 1);
 	test_task_poll(task);
 	ck_assert_uint_eq(test_answer(&requester)->leaves, 1);
-	test_requester_fini(&requester);
 }
 
 CASE(barrier)
 
 TEST(where_membarrier_is_refused_from_the_beginning_tasks_are_woken_and_answer, .to = 2)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
-
 	if (!refuse_call(SYS_membarrier, _i == 0 ? EPERM : ENOSYS))
 		return;
-	test_task_init(&task, NULL);
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 	ck_assert(tdt__barrier_fences);
 	test_task_poll(&task);
 	expect_answer(&task);
-	test_task_fini(&task);
 }
 
 TEST(where_it_is_refused_later_they_do_so_too)

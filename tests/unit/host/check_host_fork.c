@@ -46,14 +46,13 @@ static tdt_poll_t waits_in_plugin(void *state, struct tdt_context *cx)
 /* Ask it, name the trace and print it. */
 static void trace_and_name(struct poll_now *task)
 {
-	struct tdt_trace *trace = poll_now_ask(task, 0);
+	TRACE(trace, poll_now_ask(task, 0));
 	FILE *nowhere = fopen("/dev/null", "we");
 
 	MUST(nowhere != NULL && tdt_trace_print(trace, nowhere) == 0);
 	fclose(nowhere);
 	MUST(host_names(trace, "waits_in_plugin"));
 	MUST(loaded.plugin->name != 'a' || host_names(trace, "host_a_zero"));
-	tdt_trace_free(trace);
 }
 
 /* --- Children ------------------------------------------------------------------------ */
@@ -61,29 +60,21 @@ static void trace_and_name(struct poll_now *task)
 /* In a child: a task of its own is traced, with names that the child looks up. */
 static void trace_in_child(void)
 {
-	struct poll_now task;
-
 	calls_seen_by(NULL);
-	poll_now_start(&task, future_of(waits_in_plugin, NULL));
+	POLL_NOW(task, future_of(waits_in_plugin, NULL));
 	trace_and_name(&task);
-	poll_now_end(&task);
 }
 
 /* Fork, and await the child, which does that. */
 static void fork_and_wait(void (*in_child)(void))
 {
-	pid_t child;
-
 	fflush(NULL);
-	child = fork();
-	if (child == 0) {
+	IN_A_CHILD {
 		apart_doing("a child of fork()");
 		if (!ASAN && !TSAN)
 			in_child();
 		fflush(stdout);
-		_exit(0);
 	}
-	MUST(child_status(child) == 0);
 }
 
 /* --- While names are looked up --------------------------------------------------------- */
@@ -110,15 +101,13 @@ static void *name_it(void *arg)
 
 static void fork_while_naming(void *arg)
 {
-	struct tdt_trace *trace;
-	struct poll_now task;
 	pthread_t naming;
 
 	held_call = *(enum call *)arg;
 	calls_are_mine(true);
 	host_load(&loaded, held_call == CALL_DLOPEN ? 'e' : 'a'); /* e has no debug information */
-	poll_now_start(&task, future_of(waits_in_plugin, NULL));
-	trace = poll_now_ask(&task, 0);
+	POLL_NOW(task, future_of(waits_in_plugin, NULL));
+	TRACE(trace, poll_now_ask(&task, 0));
 	calls_seen_by(hold);
 	MUST(pthread_create(&naming, NULL, name_it, trace) == 0);
 	while (!atomic_load(&held) && !atomic_load(&named))
@@ -133,8 +122,6 @@ static void fork_while_naming(void *arg)
 	calls_seen_by(NULL);
 	atomic_store(&let_go, true);
 	pthread_join(naming, NULL);
-	tdt_trace_free(trace);
-	poll_now_end(&task);
 }
 
 static void say_what_is_left_out(void)

@@ -206,12 +206,10 @@ static tdt_poll_t never_lets_go(void *state, struct tdt_context *cx)
 
 static void dump_now(struct tdt_handle *handle)
 {
-	char *text;
+	TEXT(text, text_of_dump(SOON));
 
-	text = text_of_dump(SOON);
 	must_have(text, "task");
 	must_have(text, "never_lets_go");
-	free(text);
 }
 
 static void ask_now(struct tdt_handle *handle)
@@ -230,10 +228,7 @@ static void read_last(struct tdt_handle *handle)
 
 static void trace_another(struct tdt_handle *handle)
 {
-	struct poll_now task;
-
-	poll_now_start(&task, future_of(idle_poll, NULL));
-	poll_now_end(&task);
+	POLL_NOW(task, future_of(idle_poll, NULL));
 }
 
 static const struct busy {

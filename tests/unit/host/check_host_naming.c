@@ -76,11 +76,9 @@ static int dump_json(FILE *out)
 
 static int print_trace(FILE *out)
 {
-	struct tdt_trace *trace = poll_now_ask(&task, 0);
-	int error = tdt_trace_print(trace, out);
+	TRACE(trace, poll_now_ask(&task, 0));
 
-	tdt_trace_free(trace);
-	return error;
+	return tdt_trace_print(trace, out);
 }
 
 static const struct printing {

@@ -86,17 +86,14 @@ static void poll_new_task(tdt_poll_t (*poll)(void *, struct tdt_context *), unsi
 			  void (*between)(void))
 {
 	unsigned polled = 0;
-	struct tdt_traced task = tdt_traced(((struct tdt_future){ &polled, poll, drop_nothing }));
-	struct tdt_context cx = { &idle_waker };
+	TRACED(task, tdt_traced(((struct tdt_future){ &polled, poll, drop_nothing })));
 
-	MUST(task.handle != NULL);
 	for (unsigned long i = 0; i < n && !atomic_load(&over); i++) {
 		if (i % 128 == 0)
 			between();
-		tdt_future_poll(&task.future, &cx);
+		poll_idly(&task.future);
 		atomic_fetch_add(&host->polls, 1);
 	}
-	end_traced(&task);
 }
 
 /* The threads do not take all the time of a small machine. */

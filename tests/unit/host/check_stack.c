@@ -58,17 +58,9 @@ static void *find(void *main_frame)
 	return NULL;
 }
 
-static void run_thread(void *(*run)(void *argument))
-{
-	pthread_t thread;
-
-	MUST(pthread_create(&thread, NULL, run, (void *)here()) == 0);
-	MUST(pthread_join(thread, NULL) == 0);
-}
-
 TEST(another_thread_finds_its_own)
 {
-	run_thread(find);
+	run_on_thread(find, (void *)here());
 }
 
 /* It is the main thread of the child, on the stack of the thread that it was. */
@@ -88,7 +80,7 @@ static void *find_in_child(void *main_frame)
 
 TEST(a_thread_that_forks_finds_its_own_in_the_child)
 {
-	run_thread(find_in_child);
+	run_on_thread(find_in_child, (void *)here());
 }
 
 /* The first look-up is on a stack that is not the thread's own. */

@@ -255,7 +255,7 @@ static char *text_of(const struct tdt_trace *trace)
 static int look_at(const struct tdt_trace *trace, const char *function, const char *module,
 		   int lost_names)
 {
-	char *text = text_of(trace);
+	TEXT(text, text_of(trace));
 	int lost = NOTHING;
 
 	MUST(tdt_trace_info(trace)->leaves == 1);
@@ -267,7 +267,6 @@ static int look_at(const struct tdt_trace *trace, const char *function, const ch
 	}
 	if (lost != NOTHING)
 		printf("# %s", text);
-	free(text);
 	return lost;
 }
 

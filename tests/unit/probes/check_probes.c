@@ -333,13 +333,12 @@ TEST(so_does_one_whose_waker_throws)
 /* The waker of a task that awaits the task's end. */
 TEST(so_does_one_at_whose_end_another_tasks_waker_throws)
 {
-	TEST_TASK(task, NULL, .name = 'a');
 	struct test_waker joiner;
 	struct tdt_context cx = { &joiner.waker };
 	struct tdt_waker_vtable vtable;
-	struct tdt_future join;
+	TEST_TASK(task, NULL, .name = 'a');
+	FUTURE(join, tdt_join(task.handle, NULL));
 
-	join = tdt_join(task.handle, NULL);
 	test_waker_init(&joiner);
 	vtable = *joiner.waker.vtable;
 	vtable.wake = test_throwing_drop;
@@ -348,7 +347,6 @@ TEST(so_does_one_at_whose_end_another_tasks_waker_throws)
 	ck_assert(test_throws(&task.future, &task.cx));
 	expect("spawn1 start1 a! terminate1 end1 ");
 	ck_assert_int_eq(tdt_future_poll(&join, &cx), TDT_READY);
-	tdt_future_drop(&join);
 }
 
 CASE(life)
@@ -379,22 +377,17 @@ TEST(a_wake_up_fires_when_it_is_told_even_after_the_end)
 
 static void poll_while_asked(bool clones_listened, const char *expected)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
-	struct test_requester requester;
-
 	if (!clones_listened)
 		clone_listeners(-1);
-	test_task_init(&task, NULL);
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 	test_task_poll(&task);
-	test_ask(&requester, task.handle);
+	ASKED(requester, task.handle);
 	test_events_clear();
 	test_task_poll(&task);
 	expect(expected);
 	ck_assert_uint_eq(test_answer(&requester)->leaves, 1);
 	ck_assert_uint_eq(tdt_trace_info(requester.trace)->leaves_elsewhere, 0);
 	ck_assert_int_eq(test_nodes_of(requester.trace, "test_future_poll"), 1);
-	test_requester_fini(&requester);
-	test_task_fini(&task);
 }
 
 CASE(asked, .setup = start_listening, .teardown = stop_listening)
@@ -411,27 +404,21 @@ TEST(a_question_and_a_tracer_at_once_get_both)
 
 TEST(a_question_to_the_outer_task_sees_through_a_poll_that_only_a_tracer_watches)
 {
-	struct test_task inner = { .leaf = { .name = 'a', .pending = 9 } }, outer = { 0 };
-	struct test_requester requester;
+	NESTED_TASKS(outer, inner, NULL, .name = 'a', .pending = 9);
+	ASKED(requester, outer.handle);
 
-	test_task_init(&inner, NULL);
-	test_task_init(&outer, &inner.future);
-	test_ask(&requester, outer.handle);
 	test_events_clear();
 	test_task_poll(&outer);
 	expect("start2 start1 clone1 a. end1 end2 ");
 	ck_assert_uint_eq(test_answer(&requester)->leaves, 1);
-	test_requester_fini(&requester);
-	test_task_fini(&outer);
-	tdt_handle_unref(inner.handle);
 }
 
 CASE(remote, .setup = start_listening, .teardown = stop_listening)
 
 TEST(while_it_is_up_a_leaf_clones_on_every_poll_and_no_longer)
 {
-	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 	int clones;
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 
 	for (int i = 0; i < 3; i++)
 		test_task_poll(&task);
@@ -495,18 +482,14 @@ TEST(each_leaf_fires_for_the_innermost_task_around_it)
 
 TEST(what_tasks_inside_of_each_other_keep_is_known_again_through_substitutes)
 {
-	struct test_task inner = { .leaf = { .name = 'a', .pending = 9 } }, outer = { 0 };
+	NESTED_TASKS(outer, inner, NULL, .name = 'a', .pending = 9);
 
-	test_task_init(&inner, NULL);
-	test_task_init(&outer, &inner.future);
 	for (int i = 1; i <= 5; i++) {
 		test_task_poll(&outer);
 		/* One for each of the two, and the leaf's. */
 		ck_assert_int_eq(outer.waker.clones, 2 + i);
 		ck_assert_int_eq(outer.waker.alive, 3);
 	}
-	tdt_handle_unref(inner.handle);
-	test_task_fini(&outer);
 }
 
 /* Polls the child after having moved the semaphore. */
@@ -580,9 +563,8 @@ static tdt_poll_t keep_borrowed(void *state, struct tdt_context *cx)
 
 TEST(a_borrowed_waker_that_is_kept_is_dead_after_the_poll)
 {
-	struct test_task task = { 0 };
+	TEST_TASK(task, (&(struct tdt_future){ NULL, keep_borrowed, drop_nothing }));
 
-	test_task_init(&task, &(struct tdt_future){ NULL, keep_borrowed, drop_nothing });
 	test_task_poll(&task);
 	ck_assert_ptr_ne(borrowed, &task.waker.waker);
 	test_events_clear();
@@ -593,7 +575,6 @@ TEST(a_borrowed_waker_that_is_kept_is_dead_after_the_poll)
 	clone_listeners(-1);
 	test_task_poll(&task);
 	ck_assert_ptr_eq(borrowed, &task.waker.waker);
-	test_task_fini(&task);
 }
 
 static void *clone_here(void *waker)
@@ -604,29 +585,21 @@ static void *clone_here(void *waker)
 
 static tdt_poll_t clone_on_a_thread(void *state, struct tdt_context *cx)
 {
-	pthread_t thread;
-
-	ck_assert_int_eq(pthread_create(&thread, NULL, clone_here, (void *)(uintptr_t)cx->waker),
-			 0);
-	pthread_join(thread, NULL);
+	run_on_thread(clone_here, (void *)(uintptr_t)cx->waker);
 	return TDT_PENDING;
 }
 
 TEST(a_leaf_on_another_thread_fires_and_is_not_counted_into_a_later_trace)
 {
-	struct test_task task = { 0 };
-	struct test_requester requester;
+	TEST_TASK(task, (&(struct tdt_future){ NULL, clone_on_a_thread, drop_nothing }));
 
-	test_task_init(&task, &(struct tdt_future){ NULL, clone_on_a_thread, drop_nothing });
 	test_events_clear();
 	test_task_poll(&task);
 	expect("start1 clone1 end1 ");
-	test_ask(&requester, task.handle);
+	ASKED(requester, task.handle);
 	test_task_poll(&task);
 	expect("start1 clone1 end1 ");
 	ck_assert_uint_eq(test_answer(&requester)->leaves_elsewhere, 1);
-	test_requester_fini(&requester);
-	test_task_fini(&task);
 }
 
 /* --- What the remote control costs ------------------------------------------------------------ */
@@ -710,13 +683,11 @@ static void *ask(void *handle)
 
 TEST(wakers_are_balanced_while_a_tracer_comes_and_goes)
 {
-	struct test_task inner = { .leaf = { .name = 'a', .pending = ROUNDS } }, outer = { 0 };
 	pthread_t tracer, requester;
 	int polls = 0;
 
 	stop_listening();
-	test_task_init(&inner, NULL);
-	test_task_init(&outer, &inner.future);
+	NESTED_TASKS(outer, inner, NULL, .name = 'a', .pending = ROUNDS);
 	quiet = true;
 	MUST(pthread_create(&tracer, NULL, come_and_go, NULL) == 0);
 	MUST(pthread_create(&requester, NULL, ask, inner.handle) == 0);
@@ -730,8 +701,6 @@ TEST(wakers_are_balanced_while_a_tracer_comes_and_goes)
 	ck_assert_int_eq(polls, ROUNDS + 1);
 	ck_assert_ptr_eq(tdt_waker_beneath(inner.leaf.waker), &outer.waker.waker);
 	ck_assert_int_eq(outer.waker.alive, 1);
-	tdt_handle_unref(inner.handle);
-	test_task_fini(&outer);
 }
 
 CASE(fibers, .setup = start_listening, .teardown = stop_listening)
@@ -765,8 +734,8 @@ TEST(a_fiber_that_ends_while_suspended_terminates_and_no_more)
 
 TEST(a_fiber_of_a_future_fires_nothing)
 {
-	TEST_TASK(task, NULL, .name = 'a');
 	struct tdt_fiber *fiber;
+	TEST_TASK(task, NULL, .name = 'a');
 
 	test_events_clear();
 	fiber = tdt_fiber_of(task.handle, NULL, 0);

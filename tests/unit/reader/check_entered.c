@@ -83,7 +83,7 @@ static char *path_from_outside(struct tdt__sampling *sampling)
 /* The thread may be seen just before it blocks, so several looks may be needed. */
 static void expect_own_path(const struct stuck_task *task, const char *innermost)
 {
-	struct tdt_trace *trace = stuck_task_ask(task);
+	TRACE(trace, stuck_task_ask(task));
 	char *own = stuck_path(trace), *path = NULL;
 	struct tdt__sampling sampling = { 0 };
 
@@ -105,7 +105,6 @@ static void expect_own_path(const struct stuck_task *task, const char *innermost
 	}
 	free(path);
 	free(own);
-	tdt_trace_free(trace);
 }
 
 /* `runs`: the inner coroutine runs; otherwise it is blocked. */

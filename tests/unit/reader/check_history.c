@@ -54,9 +54,8 @@ CASE(past)
 TEST(the_counts_are_those_of_the_library)
 {
 	struct tdt_counts own = { .size = sizeof own }, seen;
-	struct poll_now waits;
+	POLL_NOW(waits, future_of(stay_pending, NULL));
 
-	poll_now_start(&waits, future_of(stay_pending, NULL));
 	poll_now(&waits);
 	fall(3);
 	ck_assert_int_eq(tdt_counters(&own), 0);
@@ -73,7 +72,6 @@ TEST(the_counts_are_those_of_the_library)
 	ck_assert_uint_ge(seen.longest_wait_ns, own.longest_wait_ns);
 	ck_assert_uint_eq(seen.longest_poll_ns, 0);
 	look_away();
-	poll_now_end(&waits);
 }
 
 static struct tdt_counts seen_in_poll;
@@ -88,20 +86,17 @@ static tdt_poll_t count_in_poll(void *state, struct tdt_context *cx)
 
 TEST(a_poll_and_a_woken_task_are_counted_as_such)
 {
-	struct poll_now polls, woken;
+	POLL_NOW(woken, future_of(stay_pending, NULL));
 
-	poll_now_start(&woken, future_of(stay_pending, NULL));
 	poll_now(&woken);
 	tdt_task_woken(woken.traced.handle);
-	poll_now_start(&polls, future_of(count_in_poll, NULL));
+	POLL_NOW(polls, future_of(count_in_poll, NULL));
 	poll_now(&polls);
 	ck_assert_uint_eq(seen_in_poll.running, 1);
 	ck_assert_uint_gt(seen_in_poll.longest_poll_ns, 0);
 	ck_assert_uint_eq(seen_in_poll.runnable, 1);
 	ck_assert_uint_eq(seen_in_poll.waiting, 0);
 	ck_assert_uint_eq(seen_in_poll.longest_wait_ns, 0);
-	poll_now_end(&polls);
-	poll_now_end(&woken);
 }
 
 TEST(counters_that_cannot_be_read_are_zero)
@@ -120,9 +115,8 @@ TEST(counters_that_cannot_be_read_are_zero)
 TEST(the_first_misuse_is_that_of_the_library)
 {
 	struct tdt__seen_misuse seen;
-	struct poll_now task;
+	POLL_NOW(task, future_of(stay_pending, NULL));
 
-	poll_now_start(&task, future_of(stay_pending, NULL));
 	look_around();
 	ck_assert(!tdt__history_misuse(&tasks, &seen));
 	look_away();
@@ -134,7 +128,6 @@ TEST(the_first_misuse_is_that_of_the_library)
 	ck_assert_uint_eq(seen.misuse.task, tdt_handle_id(task.traced.handle));
 	ck_assert_str_eq(seen.misuse.reason, tdt_misused()->reason);
 	look_away();
-	poll_now_end(&task);
 }
 
 TEST(a_misuse_that_cannot_be_right_is_none)
@@ -263,10 +256,7 @@ CASE(threads)
 
 TEST(a_thread_that_polls_has_its_task)
 {
-	struct poll_now task;
-
-	poll_now_start(&task, future_of(look_from_poll, NULL));
-	poll_now_end(&task);
+	POLL_NOW(task, future_of(look_from_poll, NULL));
 }
 
 /* A thread that was joined may still be in /proc for a moment. */
@@ -294,11 +284,9 @@ TEST(a_worker_is_parked_and_a_thread_that_has_ended_is_gone)
 	struct tdt__thread_table table;
 	const struct tdt__known_thread *own;
 	uint32_t ended;
-	pthread_t thread;
 
 	poll_once(&ended);
-	ck_assert_int_eq(pthread_create(&thread, NULL, poll_once, &ended), 0);
-	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	run_on_thread(poll_once, &ended);
 	wait_for_end(ended);
 	tdt_worker_thread_start(NULL);
 	tdt_worker_thread_park();

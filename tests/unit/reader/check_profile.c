@@ -116,6 +116,13 @@ static void make_tree(uint32_t number, uint64_t polls, void (*one)(void), void (
 	made_tree->tree[at].tree.leaves = n - 1;
 }
 
+/* A task that waits in that function, as its last tree says. */
+static void make_waiting(uint32_t number, const char *name, void (*place)(void))
+{
+	make_task(number, name);
+	make_tree(number, 2, place, NULL);
+}
+
 /* The gap before the poll of the task's last tree, of a tick of 1000 ns. */
 static void set_gap(uint32_t number, uint64_t gap)
 {
@@ -187,8 +194,7 @@ CASE(looks, .setup = make_registry, .teardown = close_profile)
 
 TEST(a_task_counts_once_in_each_look)
 {
-	make_task(0, "one leaf");
-	make_tree(0, 2, shop, NULL);
+	make_waiting(0, "one leaf", shop);
 	make_task(1, "two leaves");
 	make_tree(1, 2, shop, bank);
 	open_profile();
@@ -221,9 +227,8 @@ TEST(states_are_told_apart)
 /* Its poll function is one of the library, and it has no stack of its own. */
 TEST(a_task_without_a_future_has_no_place_while_it_runs)
 {
-	struct tdt_task_record *record;
+	struct tdt_task_record *record = make_task(0, "callback");
 
-	record = make_task(0, "callback");
 	record->state = TDT_TASK_RECORD_POLLING;
 	record->stack_top = 0;
 	open_profile();
@@ -234,8 +239,7 @@ TEST(a_task_without_a_future_has_no_place_while_it_runs)
 
 TEST(a_tree_counts_only_for_the_wait_that_it_is_of)
 {
-	make_task(0, "waits");
-	make_tree(0, 2, shop, NULL);
+	make_waiting(0, "waits", shop);
 	open_profile();
 	look(MS);
 	made.record[0].polls = 3; /* and was not captured */
@@ -282,10 +286,8 @@ TEST(a_wait_that_is_rarely_captured_counts_for_more)
 {
 	bool shop_first;
 
-	make_task(0, "worker 1");
-	make_tree(0, 2, shop, NULL);
-	make_task(1, "worker 2");
-	make_tree(1, 2, bank, NULL);
+	make_waiting(0, "worker 1", shop);
+	make_waiting(1, "worker 2", bank);
 	set_gap(1, 250); /* so one of four such waits has a fresh tree */
 	make_task(2, "worker 3");
 	make_tree(2, 1, shop, NULL);
@@ -309,8 +311,7 @@ TEST(a_young_tree_is_seen_also_when_its_wait_is_over)
 {
 	const struct tdt__young_trees *young;
 
-	make_task(0, "waits");
-	make_tree(0, 2, shop, NULL);
+	make_waiting(0, "waits", shop);
 	make_young(0);
 	made.record[0].polls = 3;
 	open_profile();
@@ -326,8 +327,7 @@ TEST(a_young_tree_is_seen_also_when_its_wait_is_over)
 
 TEST(a_requested_poll_says_nothing_of_the_watch)
 {
-	make_task(0, "waits");
-	make_tree(0, 2, shop, NULL);
+	make_waiting(0, "waits", shop);
 	make_young(0);
 	made.record[0].since -= 1; /* it has waited since then, as it did before the request */
 	open_profile();
@@ -354,8 +354,7 @@ TEST(a_wait_from_before_the_watch_has_no_place)
 
 TEST(another_task_in_the_same_record_is_another_task)
 {
-	make_task(0, "first");
-	make_tree(0, 2, shop, NULL);
+	make_waiting(0, "first", shop);
 	open_profile();
 	look(MS);
 	make_task(0, "second")->id = 77;
@@ -369,8 +368,7 @@ TEST(another_task_in_the_same_record_is_another_task)
 
 TEST(what_a_task_waits_for_is_kept_apart)
 {
-	make_task(0, "waits");
-	make_tree(0, 2, shop, NULL);
+	make_waiting(0, "waits", shop);
 	made.record[0].wait_count = 1;
 	made.record[0].wait_polls = 2;
 	made.record[0].wait_kind = TDT_WAIT_TIMER;
@@ -423,8 +421,7 @@ TEST(or_by_the_function_that_it_began_with)
 static void two_tasks(void)
 {
 	make_registry();
-	make_task(0, "one leaf");
-	make_tree(0, 2, shop, NULL);
+	make_waiting(0, "one leaf", shop);
 	make_task(1, "two leaves");
 	make_tree(1, 2, shop, bank);
 	open_profile();

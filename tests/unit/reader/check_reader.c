@@ -75,9 +75,7 @@ static struct tdt_traced make(const char *name, tdt_poll_t (*poll)(void *, struc
 
 static void poll_task(struct tdt_traced *traced)
 {
-	struct tdt_context cx = { &idle_waker };
-
-	tdt_future_poll(&traced->future, &cx);
+	poll_idly(&traced->future);
 }
 
 CASE(records)
@@ -217,7 +215,7 @@ static int look_and_close(void *unused)
 
 TEST(without_memory_there_is_no_list)
 {
-	struct tdt_traced waits = make("waits", pend);
+	TRACED(waits, make("waits", pend));
 
 	NEEDS_FAILING_MEMORY();
 	poll_task(&waits);
@@ -225,7 +223,6 @@ TEST(without_memory_there_is_no_list)
 	no_memory_each(look_and_close, NULL, 5);
 	tdt__images_fini(&images);
 	tdt__target_close(&target);
-	end_traced(&waits);
 }
 
 /* --- Proofs ------------------------------------------------------------------------- */
@@ -241,8 +238,8 @@ static tdt_poll_t lock_poll(void *state, struct tdt_context *cx)
 
 TEST(a_wait_is_proved_by_a_record_that_stands_still)
 {
-	struct tdt_traced traced = make("prover", lock_poll);
 	struct tdt__seen_task *task;
+	TRACED(traced, make("prover", lock_poll));
 
 	lock.owner = 4711;
 	poll_task(&traced);
@@ -276,7 +273,6 @@ TEST(a_wait_is_proved_by_a_record_that_stands_still)
 	tdt__task_prove(&tasks, task);
 	ck_assert_int_eq(task->member.proof, TDT__UNSURE);
 	look_away();
-	end_traced(&traced);
 }
 
 TEST(a_lock_that_its_new_owner_does_not_take_is_a_futurelock)

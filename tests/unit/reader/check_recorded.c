@@ -66,9 +66,7 @@ static struct tdt_traced spawn_pairs(void)
 
 static void poll_pairs(struct tdt_traced *traced)
 {
-	struct tdt_context cx = { &idle_waker };
-
-	tdt_future_poll(&traced->future, &cx);
+	poll_idly(&traced->future);
 }
 
 /* The number of a pair, which must be whole; 0: the item is no pair. */
@@ -123,22 +121,20 @@ CASE(copies)
 
 TEST(without_a_recording_the_trouble_says_so)
 {
-	struct tdt_traced traced = spawn_pairs();
+	TRACED(traced, spawn_pairs());
 
 	open_self();
 	ck_assert_int_eq(copy_self(), -ENODATA);
 	ck_assert_ptr_nonnull(strstr(trouble.text, "TDT_RECORD="));
 	ck_assert(!tdt__recorded_runs(&target, &found[0]));
 	close_self();
-	end_traced(&traced);
 }
 
 TEST(all_that_was_recorded_is_copied)
 {
-	struct tdt_traced traced;
 	uint64_t last;
+	struct tdt_traced traced = spawn_pairs();
 
-	traced = spawn_pairs();
 	start(1 << 16);
 	for (int i = 0; i < 100; i++)
 		poll_pairs(&traced);
@@ -161,11 +157,10 @@ TEST(the_copy_names_live_tasks_and_all_modules)
 	const struct tdt__recorded_module *module;
 	const struct tdt__recorded_task *task;
 	struct tdt__recording *recording;
-	struct tdt_traced traced;
 	bool known = false;
 	size_t n;
+	struct tdt_traced traced = spawn_pairs();
 
-	traced = spawn_pairs();
 	start(TDT_RING_SIZE_MIN);
 	for (int i = 0; i < 10; i++)
 		poll_pairs(&traced);
@@ -225,9 +220,8 @@ static int copy_and_free(void *argument)
 
 TEST(without_memory_the_trouble_says_so)
 {
-	struct tdt_traced traced;
+	struct tdt_traced traced = spawn_pairs();
 
-	traced = spawn_pairs();
 	start(1 << 16);
 	poll_pairs(&traced);
 	open_self();
@@ -254,10 +248,9 @@ static void *write_pairs(void *argument)
 static void copy_while_written(size_t ring_size, int copies)
 {
 	uint64_t all = 0, last, before = 0;
-	struct tdt_traced traced;
 	pthread_t writer;
+	struct tdt_traced traced = spawn_pairs();
 
-	traced = spawn_pairs();
 	start(ring_size);
 	ck_assert_int_eq(pthread_create(&writer, NULL, write_pairs, &traced), 0);
 	open_self();

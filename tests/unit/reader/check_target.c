@@ -16,6 +16,16 @@
 static struct tdt__target target;
 static struct tdt__trouble trouble;
 
+static void none_open(void)
+{
+	target = (struct tdt__target){ .proc = -1 };
+}
+
+static void close_target(void)
+{
+	tdt__target_close(&target);
+}
+
 static void open_self(void)
 {
 	ck_assert_int_eq(tdt__target_open_process(&target, getpid(), &trouble), 0);
@@ -31,7 +41,7 @@ static char *cliff(void)
 	return pages;
 }
 
-CASE(process)
+CASE(process, .setup = none_open, .teardown = close_target)
 
 TEST(ranges_are_read_in_their_order_past_one_that_cannot_be_read)
 {
@@ -48,7 +58,6 @@ TEST(ranges_are_read_in_their_order_past_one_that_cannot_be_read)
 	ck_assert(range[0].read && !range[1].read && range[2].read);
 	ck_assert_int_eq(memcmp(first, "text", 4), 0);
 	ck_assert_int_eq(memcmp(second, "text", 4), 0);
-	tdt__target_close(&target);
 }
 
 TEST(more_ranges_than_one_call_takes_are_read)
@@ -63,7 +72,6 @@ TEST(more_ranges_than_one_call_takes_are_read)
 	open_self();
 	ck_assert_uint_eq(tdt__target_read_ranges(&target, range, 3000), 3000);
 	ck_assert_int_eq(memcmp(from, to, sizeof from), 0);
-	tdt__target_close(&target);
 }
 
 TEST(a_string_ends_where_memory_ends)
@@ -78,7 +86,6 @@ TEST(a_string_ends_where_memory_ends)
 	ck_assert_str_eq(got, "");
 	ck_assert(tdt__target_string(&target, (uintptr_t) "as long as you like", got, 6));
 	ck_assert_str_eq(got, "as lo");
-	tdt__target_close(&target);
 }
 
 TEST(a_mapping_is_found_by_each_address_in_it)
@@ -94,7 +101,6 @@ TEST(a_mapping_is_found_by_each_address_in_it)
 	ck_assert_ptr_eq(tdt__target_mapping(&target, (uintptr_t)page + 4096), NULL);
 	ck_assert_ptr_eq(tdt__target_mapping(&target, 0), NULL);
 	ck_assert_ptr_eq(tdt__target_mapping(&target, UINT64_MAX), NULL);
-	tdt__target_close(&target);
 }
 
 TEST(a_process_that_is_not_there_is_named)
@@ -134,7 +140,6 @@ TEST(it_is_noticed_that_a_process_has_ended)
 	close(ends[1]);
 	waitpid(child, NULL, 0);
 	ck_assert(!tdt__target_is_there(&target));
-	tdt__target_close(&target);
 }
 
 /* Freeing so much memory takes some milliseconds, in which the process is no zombie yet. */
@@ -162,7 +167,6 @@ TEST(a_process_whose_memory_is_gone_has_ended)
 		usleep(1000);
 	ck_assert(!tdt__target_is_there(&target));
 	waitpid(child, NULL, 0);
-	tdt__target_close(&target);
 }
 
 /* Have future children of this process live at another time.  False: that is not permitted. */
@@ -195,7 +199,6 @@ TEST(the_time_of_a_process_is_not_that_of_its_future_children)
 		ck_assert_int_eq(target.clock_offset, 0);
 	else
 		puts("# not tried: no time namespace may be made here");
-	tdt__target_close(&target);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 }
@@ -264,10 +267,13 @@ static bool read_facts(struct tdt__elf_facts *facts, bool loaded)
 
 CASE(elf)
 
+static struct tdt__elf_facts facts;
+
+/* Read the headers of an image with a damage. */
+#define READ_DAMAGED(...) (make_image(), (void)(__VA_ARGS__), read_facts(&facts, false))
+
 TEST(headers_are_read_from_a_file_and_from_memory)
 {
-	struct tdt__elf_facts facts;
-
 	for (int loaded = 0; loaded < 2; loaded++) {
 		make_image();
 		ck_assert(read_facts(&facts, loaded != 0));
@@ -279,53 +285,25 @@ TEST(headers_are_read_from_a_file_and_from_memory)
 
 TEST(damaged_headers_are_refused)
 {
-	struct tdt__elf_facts facts;
-
-	make_image();
-	image.elf.e_ident[0] = 0;
-	ck_assert(!read_facts(&facts, false));
-	make_image();
-	image.elf.e_ident[EI_CLASS] = ELFCLASS32;
-	ck_assert(!read_facts(&facts, false));
-	make_image();
-	image.elf.e_machine++;
-	ck_assert(!read_facts(&facts, false));
-	make_image();
-	image.elf.e_phentsize = 1;
-	ck_assert(!read_facts(&facts, false));
-	make_image();
-	image.elf.e_phnum = PN_XNUM;
-	ck_assert(!read_facts(&facts, false));
-	make_image();
-	image.elf.e_phoff = UINT64_MAX - 8;
-	ck_assert(!read_facts(&facts, false));
-	make_image();
-	image.header[1].p_memsz = UINT64_MAX; /* ends below its start */
-	ck_assert(!read_facts(&facts, false));
-	make_image();
-	image.header[1].p_vaddr = 0x1000; /* below the first one */
-	ck_assert(!read_facts(&facts, false));
-	make_image();
-	image.header[0].p_type = image.header[1].p_type = PT_NULL;
-	ck_assert(!read_facts(&facts, false));
+	ck_assert(!READ_DAMAGED(image.elf.e_ident[0] = 0));
+	ck_assert(!READ_DAMAGED(image.elf.e_ident[EI_CLASS] = ELFCLASS32));
+	ck_assert(!READ_DAMAGED(image.elf.e_machine++));
+	ck_assert(!READ_DAMAGED(image.elf.e_phentsize = 1));
+	ck_assert(!READ_DAMAGED(image.elf.e_phnum = PN_XNUM));
+	ck_assert(!READ_DAMAGED(image.elf.e_phoff = UINT64_MAX - 8));
+	ck_assert(!READ_DAMAGED(image.header[1].p_memsz = UINT64_MAX)); /* ends below its start */
+	ck_assert(!READ_DAMAGED(image.header[1].p_vaddr = 0x1000));	/* below the first one */
+	ck_assert(!READ_DAMAGED(image.header[0].p_type = image.header[1].p_type = PT_NULL));
 }
 
 TEST(damaged_notes_have_no_build_id)
 {
-	struct tdt__elf_facts facts;
-
-	make_image();
-	image.note.header.n_namesz = UINT32_MAX;
-	ck_assert(read_facts(&facts, false));
+	ck_assert(READ_DAMAGED(image.note.header.n_namesz = UINT32_MAX));
 	ck_assert_str_eq(facts.build_id, "");
-	make_image();
-	image.note.header.n_descsz = UINT32_MAX;
-	ck_assert(read_facts(&facts, false));
+	ck_assert(READ_DAMAGED(image.note.header.n_descsz = UINT32_MAX));
 	ck_assert_str_eq(facts.build_id, "");
-	make_image();
-	image.note.header.n_descsz = TDT__BUILD_ID_MAX + 1;
-	image.header[2].p_filesz = 4096;
-	ck_assert(read_facts(&facts, false));
+	ck_assert(READ_DAMAGED(image.note.header.n_descsz = TDT__BUILD_ID_MAX + 1,
+			       image.header[2].p_filesz = 4096));
 	ck_assert_str_eq(facts.build_id, "");
 }
 
@@ -412,69 +390,64 @@ static int open_core(void)
 	return open_part(sizeof core);
 }
 
-CASE(cores)
+static void make_whole_core(void)
+{
+	none_open();
+	make_core();
+}
+
+/* Open a core file with a damage. */
+#define OPEN_DAMAGED(...) (make_core(), (void)(__VA_ARGS__), open_core())
+
+CASE(cores, .setup = make_whole_core, .teardown = close_target)
 
 TEST(memory_of_a_core_file_is_read_across_segments)
 {
 	char got[4];
 
-	make_core();
 	ck_assert_int_eq(open_core(), 0);
 	ck_assert(tdt__target_read(&target, CORE_AT + 62, got, 4));
 	ck_assert_int_eq(memcmp(got, "1122", 4), 0);
 	ck_assert(tdt__target_is_there(&target));
-	tdt__target_close(&target);
 }
 
 TEST(memory_that_a_core_file_lacks_is_not_made_up)
 {
 	char got[4];
 
-	make_core();
 	ck_assert_int_eq(open_core(), 0);
 	ck_assert(!tdt__target_read(&target, CORE_AT + 126, got, 4));
 	ck_assert(!tdt__target_read(&target, CORE_AT - 1, got, 4));
 	ck_assert(!tdt__target_read(&target, UINT64_MAX - 1, got, 4));
-	tdt__target_close(&target);
 }
 
 TEST(a_string_at_the_end_of_a_core_file_is_read)
 {
 	char got[32];
 
-	make_core();
 	memcpy(core.second + 58, "at end", 6);
 	ck_assert_int_eq(open_core(), 0);
 	ck_assert(tdt__target_string(&target, CORE_AT + 64 + 58, got, sizeof got));
 	ck_assert_str_eq(got, "at end");
-	tdt__target_close(&target);
 }
 
 TEST(notes_of_a_core_file_are_read)
 {
-	make_core();
 	ck_assert_int_eq(open_core(), 0);
 	ck_assert_uint_eq(target.n_mappings, 1);
 	ck_assert_str_eq(target.mapping[0].path, "/bin/file");
 	ck_assert_uint_eq(target.mapping[0].offset, 8192);
 	ck_assert_ptr_nonnull(tdt__core_thread(target.core, 4711));
 	ck_assert_ptr_eq(tdt__core_thread(target.core, 1), NULL);
-	tdt__target_close(&target);
 }
 
 TEST(other_files_are_refused_in_a_sentence)
 {
-	make_core();
-	core.elf.e_type = ET_EXEC;
-	ck_assert_int_eq(open_core(), -ENOEXEC);
+	ck_assert_int_eq(OPEN_DAMAGED(core.elf.e_type = ET_EXEC), -ENOEXEC);
 	ck_assert_ptr_nonnull(strstr(trouble.text, "no core file"));
-	make_core();
-	core.elf.e_ident[EI_CLASS] = ELFCLASS32;
-	ck_assert_int_eq(open_core(), -ENOEXEC);
+	ck_assert_int_eq(OPEN_DAMAGED(core.elf.e_ident[EI_CLASS] = ELFCLASS32), -ENOEXEC);
 	ck_assert_ptr_nonnull(strstr(trouble.text, "32-bit"));
-	make_core();
-	core.elf.e_machine = EM_SPARC;
-	ck_assert_int_eq(open_core(), -ENOEXEC);
+	ck_assert_int_eq(OPEN_DAMAGED(core.elf.e_machine = EM_SPARC), -ENOEXEC);
 	ck_assert_ptr_nonnull(strstr(trouble.text, "architecture"));
 	ck_assert_int_eq(tdt__target_open_core(&target, "/", &trouble), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(trouble.text, "regular file"));
@@ -486,7 +459,6 @@ TEST(a_core_file_that_was_cut_short_is_read_as_far_as_it_goes)
 	size_t shortest = offsetof(struct core_image, header[2]);
 	char byte;
 
-	make_core();
 	core.elf.e_phnum = 2; /* the notes are at the end */
 	for (size_t size = 0; size < sizeof core; size++) {
 		int error = open_part(size);
@@ -530,18 +502,15 @@ TEST(a_compressed_core_file_is_read, .to = 4)
 	NOT_TRIED_IF(is_emulated(), "emulated: programs of this machine are not executed");
 	snprintf(text, sizeof text, "command -v %s >/dev/null", packers[_i]);
 	NOT_TRIED_IF(system(text) != 0, "there is no program of that compression");
-	make_core();
 	ck_assert_int_eq(open_packed(packers[_i], 0), 0);
 	ck_assert(tdt__target_read(&target, CORE_AT + 62, got, 4));
 	ck_assert_int_eq(memcmp(got, "1122", 4), 0);
 	ck_assert_uint_eq(target.core->missing, 0);
-	tdt__target_close(&target);
 }
 
 TEST(a_core_file_that_cannot_be_decompressed_is_refused_with_the_command)
 {
 	NOT_TRIED_IF(is_emulated(), "emulated: programs of this machine are not executed");
-	make_core();
 	ck_assert_int_eq(open_packed("gzip", 9), -EIO);
 	ck_assert_ptr_nonnull(strstr(trouble.text, "it failed"));
 	ck_assert_int_eq(setenv("TMPDIR", "/nowhere", 1), 0);
@@ -601,32 +570,23 @@ TEST(a_program_that_decompresses_ends_with_its_caller)
 
 TEST(a_core_file_that_was_cut_short_before_its_notes_is_called_truncated)
 {
-	make_core();
 	ck_assert_int_eq(open_part(sizeof core - 1), -ENOEXEC);
 	ck_assert_ptr_nonnull(strstr(trouble.text, "is truncated"));
 }
 
 TEST(numbers_that_are_too_large_do_no_harm)
 {
-	make_core();
-	core.header[2].p_filesz = UINT64_MAX;
-	ck_assert_int_eq(open_core(), -ENOEXEC);
-	make_core();
-	core.header[2].p_offset = UINT64_MAX - 10;
-	ck_assert_int_eq(open_core(), -ENOEXEC);
-	make_core();
-	core.elf.e_phoff = UINT64_MAX - 10;
-	ck_assert_int_eq(open_core(), -ENOEXEC);
-	make_core();
-	core.header[0].p_filesz = core.header[1].p_filesz = UINT64_MAX;
-	core.header[0].p_vaddr = UINT64_MAX - 5;
-	ck_assert_int_eq(open_core(), 0);
+	ck_assert_int_eq(OPEN_DAMAGED(core.header[2].p_filesz = UINT64_MAX), -ENOEXEC);
+	ck_assert_int_eq(OPEN_DAMAGED(core.header[2].p_offset = UINT64_MAX - 10), -ENOEXEC);
+	ck_assert_int_eq(OPEN_DAMAGED(core.elf.e_phoff = UINT64_MAX - 10), -ENOEXEC);
+	ck_assert_int_eq(
+	    OPEN_DAMAGED(core.header[0].p_filesz = core.header[1].p_filesz = UINT64_MAX,
+			 core.header[0].p_vaddr = UINT64_MAX - 5),
+	    0);
 	ck_assert_uint_eq(target.core->n_segments, 1);
 	tdt__target_close(&target);
-	make_core();
-	core.files.count = UINT64_MAX / 12;
-	core.thread.header.n_descsz = 4;
-	ck_assert_int_eq(open_core(), 0);
+	ck_assert_int_eq(
+	    OPEN_DAMAGED(core.files.count = UINT64_MAX / 12, core.thread.header.n_descsz = 4), 0);
 	ck_assert_uint_eq(target.n_mappings, 0);
 	ck_assert_uint_eq(target.core->n_threads, 0);
 	tdt__target_close(&target);
@@ -635,7 +595,6 @@ TEST(numbers_that_are_too_large_do_no_harm)
 	core.thread.header.n_namesz = UINT32_MAX;
 	ck_assert_int_eq(open_core(), 0);
 	ck_assert_uint_eq(target.n_mappings, 0);
-	tdt__target_close(&target);
 }
 
 SUITE_SKIP(reading_refused())

@@ -237,13 +237,11 @@ static const struct tdt_leaf_frame calls[] = { { "outer", "file.c", 1, 0 },
 /* Dump a task that waits at `leaf`. */
 static void dump_listed(struct tdt_leaf *leaf, char *text, size_t size)
 {
-	struct tdt_handle *task = tdt_task_new(TDT_TASK_ATTR(.name = "listed"));
+	FUTURELESS(task, tdt_task_new(TDT_TASK_ATTR(.name = "listed")));
 	const char *call;
 
-	ck_assert_ptr_nonnull(task);
 	tdt_leaf_at(task, leaf);
 	dump_only(text, size, &call);
-	tdt_task_end(task);
 }
 
 TEST(the_list_at_which_a_task_waits_is_read)
@@ -388,10 +386,9 @@ TEST(a_fiber_that_was_listed_while_it_ran_is_shown_where_it_stands)
 
 TEST(the_stack_of_a_coroutine_is_a_part_of_the_task)
 {
-	struct tdt_traced traced = tdt_traced(future_of(poll_running, NULL));
-	const struct tdt_snapshot *own;
 	const char *call;
 	char text[256];
+	TRACED(traced, tdt_traced(future_of(poll_running, NULL)));
 
 	sleeper = (struct fibered){ .run = naps };
 	fibered_init_of(&sleeper, traced.handle);
@@ -400,12 +397,9 @@ TEST(the_stack_of_a_coroutine_is_a_part_of_the_task)
 	ck_assert_ptr_nonnull(strstr(text, "naps first_nap fibered_yield "));
 	ck_assert_uint_eq(dumped.leaves, 1);
 	ck_assert_int_eq(dumped.leaves_known, TDT_LEAVES_PART);
-	own = tdt_snapshot_take(NULL);
-	ck_assert_ptr_nonnull(own);
+	SNAPSHOT(own, tdt_snapshot_take(NULL));
 	ck_assert_int_eq(own->groups[0]->tasks[0]->leaves_known, TDT_LEAVES_PART);
-	tdt_snapshot_free(own);
 	fibered_fini(&sleeper);
-	end_traced(&traced);
 }
 
 /* --- Stacks that were made up ------------------------------------------------------------- */

@@ -207,9 +207,8 @@ TEST(live_tasks_are_listed_again_and_again)
 {
 	uint64_t first, second;
 	struct tdt_event state;
-	struct hand hand;
+	HAND(hand, 99, TDT_READY, NULL);
 
-	hand_begin(&hand, 99, TDT_READY, NULL);
 	ck_assert_int_eq(start_in_dir(0), 0);
 	first = next_listing(0);
 	second = next_listing(first);
@@ -221,7 +220,6 @@ TEST(live_tasks_are_listed_again_and_again)
 	state = recorded_last(TDT_RING_SERVICE, TDT_EVENT_STATE, hand_id(&hand)).event;
 	ck_assert_uint_ge(state.time, second);
 	ck_assert_uint_eq(state.b, 0); /* it was not woken */
-	hand_end(&hand);
 }
 
 /* A reader takes an event for no older than those before it in the ring. */
@@ -229,9 +227,8 @@ TEST(listings_are_in_the_order_of_time)
 {
 	uint64_t at = 0, time = 0;
 	struct recorded recorded;
-	struct hand hand;
+	HAND(hand, 99, TDT_READY, NULL);
 
-	hand_begin(&hand, 99, TDT_READY, NULL);
 	ck_assert_int_eq(start_in_dir(0), 0);
 	next_listing(next_listing(0));
 	ck_assert_int_eq(tdt_recorder_stop(), 0);
@@ -240,7 +237,6 @@ TEST(listings_are_in_the_order_of_time)
 		time = recorded.event.time;
 	}
 	ck_assert_uint_ne(time, 0);
-	hand_end(&hand);
 }
 
 static void be_listed(void *since)
@@ -285,10 +281,10 @@ static uint64_t listed_holder(uint64_t id)
 
 TEST(a_listed_task_names_the_present_holder_of_its_lock)
 {
-	struct tdt_traced waiter =
-	    tdt_traced_with((struct tdt_future){ NULL, lock_poll, drop_nothing }, TDT_TASK_ATTR());
 	struct test_waker waker;
 	struct tdt_context cx = { &waker.waker };
+	TRACED(waiter, tdt_traced_with((struct tdt_future){ NULL, lock_poll, drop_nothing },
+				       TDT_TASK_ATTR()));
 
 	test_waker_init(&waker);
 	ck_assert_int_eq(start_in_dir(0), 0);
@@ -297,30 +293,25 @@ TEST(a_listed_task_names_the_present_holder_of_its_lock)
 	next_listing(next_listing(0));
 	ck_assert_int_eq(tdt_recorder_stop(), 0);
 	ck_assert_uint_eq(listed_holder(tdt_handle_id(waiter.handle)), 4712);
-	end_traced(&waiter);
 }
 
 TEST(a_child_of_fork_has_a_file_of_its_own_once_it_traces_a_future)
 {
 	struct hand hand, own;
 	char parents[PATH_MAX];
-	pid_t child;
 
 	ck_assert_int_eq(start_in_dir(0), 0);
 	strcpy(parents, recorded_path());
 	hand_begin(&hand, 99, TDT_READY, NULL);
 	poll_times(&hand, 3);
-	child = fork();
-	if (child == 0) {
+	IN_A_CHILD {
 		poll_times(&hand, 5);
 		MUST(recorded_path()[0] == '\0' && count_files() == 1);
 		hand_begin(&own, 99, TDT_READY, NULL);
 		poll_times(&own, 7);
 		MUST(strcmp(recorded_path(), parents) != 0);
 		MUST(polls_in(recorded_path(), (uint32_t)getpid()) == 7);
-		_exit(0);
 	}
-	ck_assert_int_eq(child_status(child), 0);
 	ck_assert_uint_eq(polls_in(parents, (uint32_t)getpid()), 3);
 	ck_assert_int_eq(count_files(), 2);
 	hand_end(&hand);
@@ -328,19 +319,17 @@ TEST(a_child_of_fork_has_a_file_of_its_own_once_it_traces_a_future)
 
 TEST(the_recorder_goes_on_in_the_same_file)
 {
-	struct hand hand;
 	char path[PATH_MAX];
 
 	ck_assert_int_eq(start_in_dir(0), 0);
 	strcpy(path, recorded_path());
-	hand_begin(&hand, 99, TDT_READY, NULL);
+	HAND(hand, 99, TDT_READY, NULL);
 	poll_times(&hand, 3);
 	ck_assert_int_eq(tdt_recorder_stop(), 0);
 	ck_assert_int_eq(start_in_dir(0), 0);
 	poll_times(&hand, 3);
 	ck_assert_str_eq(recorded_path(), path);
 	ck_assert_uint_eq(polls_in(path, (uint32_t)getpid()), 6);
-	hand_end(&hand);
 }
 
 static void expect_refused(int error)
@@ -377,20 +366,16 @@ TEST(a_limit_of_file_sizes_is_no_signal)
 TEST(a_link_with_the_name_of_the_file_is_not_followed)
 {
 	char path[PATH_MAX], target[sizeof dir + 8];
-	pid_t child;
 
 	snprintf(target, sizeof target, "%s/target", dir);
-	child = fork();
-	if (child == 0) {
+	IN_A_CHILD {
 		MUST(start_in_dir(0) == 0);
 		strcpy(path, recorded_path());
 		MUST(tdt_recorder_stop() == 0 && tdt_recorder_start(NULL) == 0);
 		MUST(tdt_recorder_stop() == 0);
 		MUST(unlink(path) == 0 && symlink(target, path) == 0);
 		MUST(start_in_dir(0) == -EEXIST && access(target, F_OK) != 0);
-		_exit(0);
 	}
-	ck_assert_int_eq(child_status(child), 0);
 }
 
 /* --- The size of the directory --------------------------------------------- */
@@ -614,9 +599,8 @@ static int fill_file_system(void)
 TEST(a_full_file_system_costs_events_and_not_the_process)
 {
 	int status;
-	pid_t child;
+	pid_t child = fork();
 
-	child = fork();
 	if (child == 0)
 		_exit(fill_file_system());
 	ck_assert_int_eq(waitpid(child, &status, 0), child);

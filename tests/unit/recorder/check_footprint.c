@@ -192,19 +192,17 @@ TEST(neither_does_it_in_a_host_that_locks_its_memory)
 TEST(an_idle_host_that_locks_its_memory_does_not_get_larger)
 {
 	struct footprint before;
-	struct hand hand;
 	bool by_program;
 
 	NOT_TRIED_IF(ASAN || TSAN || !lock_memory(), "memory may not be locked here");
 	expect_readers();
-	hand_begin(&hand, 99999, TDT_READY, NULL);
+	HAND(hand, 99999, TDT_READY, NULL);
 	before = footprint();
 	ck_assert_int_eq(tdt__recorder_outside_start(&readers, &by_program), 0);
 	hand_poll(&hand);
 	usleep(50000);
 	ck_assert_uint_le(footprint().memory, before.memory + 6 * MIB);
 	tdt__recorder_outside_stop(&by_program);
-	hand_end(&hand);
 }
 
 /* --- Readers at the door ------------------------------------------------------------------- */
@@ -219,10 +217,9 @@ static tdt_poll_t last_for_long(void *state, struct tdt_context *cx)
 static void *poll_for_long(void *arg)
 {
 	struct tdt_traced *task = arg;
-	struct tdt_context cx = { &idle_waker };
 
 	while (!atomic_load(&over))
-		tdt_future_poll(&task->future, &cx);
+		poll_idly(&task->future);
 	return NULL;
 }
 
@@ -276,10 +273,9 @@ static int count_arenas(void)
 TEST(neither_the_door_nor_the_recorder_takes_address_space_when_a_reader_comes,
      .skip = no_poll_is_read)
 {
-	struct tdt_traced task =
-	    tdt_traced(((struct tdt_future){ NULL, last_for_long, drop_nothing }));
 	struct footprint before;
 	pthread_t thread;
+	TRACED(task, tdt_traced(((struct tdt_future){ NULL, last_for_long, drop_nothing })));
 
 	ck_assert_int_eq(tdt_listen(NULL), 0);
 	UNTIL(threads_named("tdt-recorder") == 1);
@@ -293,7 +289,6 @@ TEST(neither_the_door_nor_the_recorder_takes_address_space_when_a_reader_comes,
 	}
 	atomic_store(&over, true);
 	pthread_join(thread, NULL);
-	end_traced(&task);
 }
 
 CASE(core)
@@ -306,14 +301,12 @@ static const char *shadow_is_dumped(void)
 TEST(only_what_may_have_been_written_to_is_in_a_core_file, .skip = shadow_is_dumped)
 {
 	uint64_t before, after;
-	struct hand hand;
+	HAND(hand, 99999, TDT_READY, NULL);
 
-	hand_begin(&hand, 99999, TDT_READY, NULL);
 	before = dumped();
 	ck_assert_int_eq(tdt_recorder_start(NULL), 0);
 	for (int i = 0; i < 100; i++)
 		hand_poll(&hand);
 	after = dumped();
 	ck_assert_uint_le(after, before + 10 * MIB);
-	hand_end(&hand);
 }

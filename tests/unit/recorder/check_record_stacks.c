@@ -146,13 +146,12 @@ static void poll_task(struct tdt_traced *task)
 
 TEST(each_nth_poll_has_the_stacks_of_its_leaves_before_it)
 {
-	struct tdt_traced task =
-		tdt_traced(((struct tdt_future){ NULL, two_leaves_poll, drop_nothing }));
 	const struct tdt_recording_ring *ring;
 	uint8_t kinds[32];
 	struct recorded event;
 	uint64_t at = 0;
 	unsigned n = 0;
+	TRACED(task, tdt_traced(((struct tdt_future){ NULL, two_leaves_poll, drop_nothing })));
 
 	options.stacks = TDT_STACKS_EVERY;
 	options.every = 3;
@@ -169,13 +168,12 @@ TEST(each_nth_poll_has_the_stacks_of_its_leaves_before_it)
 		ck_assert(calls(stack_of(&event.event), (uintptr_t)two_leaves_poll));
 	}
 	ck_assert_uint_eq(n, 11);
-	ck_assert_mem_eq(kinds,
-			 ((uint8_t[]){ TDT_EVENT_THREAD, TDT_EVENT_POLL, TDT_EVENT_POLL,
-				       TDT_EVENT_STACK, TDT_EVENT_STACK, TDT_EVENT_POLL,
-				       TDT_EVENT_POLL, TDT_EVENT_POLL, TDT_EVENT_STACK,
-				       TDT_EVENT_STACK, TDT_EVENT_POLL }),
-			 n);
-	end_traced(&task);
+	ck_assert_mem_eq(
+	    kinds,
+	    ((uint8_t[]){ TDT_EVENT_THREAD, TDT_EVENT_POLL, TDT_EVENT_POLL, TDT_EVENT_STACK,
+			  TDT_EVENT_STACK, TDT_EVENT_POLL, TDT_EVENT_POLL, TDT_EVENT_POLL,
+			  TDT_EVENT_STACK, TDT_EVENT_STACK, TDT_EVENT_POLL }),
+	    n);
 }
 
 /*
@@ -226,8 +224,7 @@ static uint64_t lost_stacks(void)
 
 TEST(a_poll_that_is_due_while_captures_are_renewed_has_its_stacks)
 {
-	struct tdt_traced task =
-		tdt_traced(((struct tdt_future){ NULL, two_leaves_poll, drop_nothing }));
+	TRACED(task, tdt_traced(((struct tdt_future){ NULL, two_leaves_poll, drop_nothing })));
 
 	options.stacks = TDT_STACKS_EVERY;
 	options.every = 1;
@@ -237,17 +234,15 @@ TEST(a_poll_that_is_due_while_captures_are_renewed_has_its_stacks)
 	ck_assert_uint_eq(leaves_recorded(), 4);
 	ck_assert_uint_eq(lost_stacks(), 0);
 	sem_post(&renewal.go);
-	end_traced(&task);
 }
 
 #define CAPTURES_MOST 128 /* more than there are at first */
 
 TEST(a_poll_that_finds_no_capture_is_counted_and_the_next_one_is_captured)
 {
-	struct tdt_traced task =
-		tdt_traced(((struct tdt_future){ NULL, two_leaves_poll, drop_nothing }));
 	struct tdt__capture *taken[CAPTURES_MOST];
 	unsigned n = 0;
+	TRACED(task, tdt_traced(((struct tdt_future){ NULL, two_leaves_poll, drop_nothing })));
 
 	options.stacks = TDT_STACKS_EVERY;
 	options.every = 2;
@@ -269,13 +264,11 @@ TEST(a_poll_that_finds_no_capture_is_counted_and_the_next_one_is_captured)
 	ck_assert_uint_eq(lost_stacks(), 1);
 	while (n > 0)
 		tdt__spare_give(taken[--n]);
-	end_traced(&task);
 }
 
 TEST(without_stacks_none_are_recorded)
 {
-	struct tdt_traced task =
-		tdt_traced(((struct tdt_future){ NULL, two_leaves_poll, drop_nothing }));
+	TRACED(task, tdt_traced(((struct tdt_future){ NULL, two_leaves_poll, drop_nothing })));
 
 	options.stacks = TDT_STACKS_OFF;
 	start();
@@ -288,7 +281,6 @@ TEST(without_stacks_none_are_recorded)
 	start();
 	usleep(5000);
 	UNTIL((poll_task(&task), recorded_count(TDT_RING_POLLS, TDT_EVENT_STACK, 0)) != 0);
-	end_traced(&task);
 }
 
 /* --- What is remarkable ---------------------------------------------------- */
@@ -332,24 +324,20 @@ TEST(a_long_poll_is_copied_with_what_it_waits_for)
 
 TEST(a_short_poll_is_not_remarkable)
 {
-	struct hand hand;
-
 	options.long_poll_ns = UINT64_MAX / 2;
 	start();
-	hand_begin(&hand, 9, TDT_READY, NULL);
+	HAND(hand, 9, TDT_READY, NULL);
 	hand_poll(&hand);
 	ck_assert_uint_eq(recorded_count(TDT_RING_REMARKABLE, TDT_EVENT_POLL, 0), 0);
-	hand_end(&hand);
 }
 
 TEST(a_long_wait_for_a_worker_is_remarkable)
 {
 	struct recorded delay;
-	struct hand hand;
 
 	start();
 	tdt_worker_now(1000 * MS);
-	hand_begin(&hand, 9, TDT_READY, NULL);
+	HAND(hand, 9, TDT_READY, NULL);
 	tdt_worker_now(1099 * MS);
 	hand_poll(&hand);
 	ck_assert_uint_eq(recorded_count(TDT_RING_REMARKABLE, TDT_EVENT_DELAY, 0), 0);
@@ -364,17 +352,15 @@ TEST(a_long_wait_for_a_worker_is_remarkable)
 	hand_poll(&hand); /* not woken */
 	ck_assert_uint_eq(recorded_count(TDT_RING_REMARKABLE, TDT_EVENT_DELAY, 0), 1);
 	tdt_worker_now(0);
-	hand_end(&hand);
 }
 
 TEST(a_panic_is_remarkable)
 {
 	struct recorded end;
-	struct hand hand;
 	uint64_t id;
 
 	start();
-	hand_begin(&hand, 0, TDT_PANICKED, "the name");
+	HAND(hand, 0, TDT_PANICKED, "the name");
 	id = hand_id(&hand);
 	hand_poll(&hand);
 	end = recorded_last(TDT_RING_REMARKABLE, TDT_EVENT_END, id);
@@ -384,7 +370,6 @@ TEST(a_panic_is_remarkable)
 			  TDT_PANICKED);
 	ck_assert_uint_eq(recorded_last(TDT_RING_POLLS, TDT_EVENT_END, id).event.detail,
 			  TDT_PANICKED);
-	hand_end(&hand);
 }
 
 static sem_t go;
@@ -463,9 +448,8 @@ static bool has_module_of(uintptr_t pc, struct recorded *module)
 /* A module whose code lies in a stack that was recorded. */
 TEST(the_module_of_each_stack_is_recorded)
 {
-	struct tdt_traced task =
-		tdt_traced(((struct tdt_future){ NULL, two_leaves_poll, drop_nothing }));
 	struct recorded module;
+	TRACED(task, tdt_traced(((struct tdt_future){ NULL, two_leaves_poll, drop_nothing })));
 
 	options.stacks = TDT_STACKS_EVERY;
 	options.every = 1;
@@ -473,6 +457,5 @@ TEST(the_module_of_each_stack_is_recorded)
 	poll_task(&task);
 	UNTIL(has_module_of((uintptr_t)two_leaves_poll, &module));
 	ck_assert_ptr_nonnull(
-		strstr(module.payload + 9 + module.payload[8], "check_record_stacks"));
-	end_traced(&task);
+	    strstr(module.payload + 9 + module.payload[8], "check_record_stacks"));
 }

@@ -32,12 +32,11 @@ CASE(events)
 
 TEST(each_poll_is_recorded_with_its_result_and_its_duration)
 {
-	struct hand hand;
 	struct recorded last;
 	uint64_t before, after;
 
 	start(NULL);
-	hand_begin(&hand, 2, TDT_READY, NULL);
+	HAND(hand, 2, TDT_READY, NULL);
 	hand_poll(&hand);
 	hand_poll(&hand);
 	ck_assert_uint_eq(recorded_count(TDT_RING_POLLS, TDT_EVENT_POLL, hand_id(&hand)), 2);
@@ -50,16 +49,14 @@ TEST(each_poll_is_recorded_with_its_result_and_its_duration)
 	ck_assert_uint_eq(last.event.detail & 7, TDT_READY);
 	ck_assert_uint_ge(last.event.time, before);
 	ck_assert_uint_le(last.event.time + recorded_duration(&last.event), after);
-	hand_end(&hand);
 }
 
 TEST(a_poll_follows_the_previous_one_if_the_runtime_has_not_read_the_clock_since)
 {
 	struct recorded first, second, third;
-	struct hand hand;
 
 	start(NULL);
-	hand_begin(&hand, 5, TDT_READY, NULL);
+	HAND(hand, 5, TDT_READY, NULL);
 	tdt_worker_now(1000);
 	hand_poll(&hand);
 	first = recorded_last(TDT_RING_POLLS, TDT_EVENT_POLL, 0);
@@ -78,16 +75,14 @@ TEST(a_poll_follows_the_previous_one_if_the_runtime_has_not_read_the_clock_since
 	third = recorded_last(TDT_RING_POLLS, TDT_EVENT_POLL, 0);
 	ck_assert_uint_eq(third.event.detail & 4, 0);
 	tdt_worker_now(0);
-	hand_end(&hand);
 }
 
 TEST(a_poll_for_a_request_is_recorded_as_one)
 {
 	struct test_requester requester;
 	TEST_TASK(task, NULL, .name = 'a', .pending = 99);
-	uint64_t id;
+	uint64_t id = tdt_handle_id(task.handle);
 
-	id = tdt_handle_id(task.handle);
 	ck_assert_int_eq(tdt_recorder_start(NULL), 0);
 	test_task_poll(&task);
 	ck_assert_uint_eq(recorded_last(TDT_RING_POLLS, TDT_EVENT_POLL, id).event.detail &
@@ -108,10 +103,9 @@ TEST(a_poll_for_a_request_is_recorded_as_one)
 TEST(a_wake_up_says_which_task_made_it)
 {
 	struct recorded wake, poll;
-	struct hand hand;
 
 	start(NULL);
-	hand_begin(&hand, 5, TDT_READY, NULL);
+	HAND(hand, 5, TDT_READY, NULL);
 	hand_poll(&hand);
 	tdt_task_woken(hand.task.handle);
 	wake = recorded_last(TDT_RING_POLLS, TDT_EVENT_WAKE, hand_id(&hand));
@@ -123,7 +117,6 @@ TEST(a_wake_up_says_which_task_made_it)
 	hand_poll(&hand);
 	poll = recorded_last(TDT_RING_POLLS, TDT_EVENT_POLL, hand_id(&hand));
 	ck_assert_uint_eq(poll.event.c, 0);
-	hand_end(&hand);
 }
 
 static void check_identity(const struct recorded *event, uint64_t parent, unsigned line,
@@ -168,10 +161,9 @@ TEST(a_park_is_recorded_when_it_is_over_and_the_ring_shows_it_before)
 {
 	const struct tdt_recording_ring *ring;
 	struct recorded park;
-	struct hand hand;
 
 	start(NULL);
-	hand_begin(&hand, 5, TDT_READY, NULL);
+	HAND(hand, 5, TDT_READY, NULL);
 	hand_poll(&hand);
 	ring = recorded_ring_of((uint32_t)gettid(), TDT_RING_POLLS);
 	tdt_worker_thread_park();
@@ -183,7 +175,6 @@ TEST(a_park_is_recorded_when_it_is_over_and_the_ring_shows_it_before)
 	ck_assert_uint_eq(ring->since, 0);
 	ck_assert_uint_eq(recorded_last(TDT_RING_POLLS, TDT_EVENT_PARK, 0).event.time,
 			  park.event.time);
-	hand_end(&hand);
 }
 
 static tdt_poll_t waiting_poll(void *state, struct tdt_context *cx)
@@ -200,13 +191,12 @@ static tdt_poll_t waiting_poll(void *state, struct tdt_context *cx)
 
 TEST(what_leaves_wait_for_is_recorded_before_their_poll)
 {
-	struct tdt_traced task =
-		tdt_traced(((struct tdt_future){ &task, waiting_poll, drop_nothing }));
 	const struct tdt_recording_ring *ring;
 	struct recorded event;
 	struct test_waker waker;
 	struct tdt_context cx = { &waker.waker };
 	uint64_t at = 0;
+	TRACED(task, tdt_traced(((struct tdt_future){ &task, waiting_poll, drop_nothing })));
 
 	test_waker_init(&waker);
 	start(NULL);
@@ -224,7 +214,6 @@ TEST(what_leaves_wait_for_is_recorded_before_their_poll)
 	ck_assert(recorded_next(ring, &at, &event) && event.event.kind == TDT_EVENT_POLL);
 	ck_assert(!recorded_next(ring, &at, &event));
 	ck_assert_uint_eq(ring->task, 0);
-	end_traced(&task);
 }
 
 static void *wake_on_thread(void *arg)
@@ -253,10 +242,9 @@ TEST(a_thread_that_only_wakes_has_a_small_ring_with_its_name)
 {
 	struct recorded thread, wake;
 	pthread_t waking;
-	struct hand hand;
 
 	start(NULL);
-	hand_begin(&hand, 5, TDT_READY, NULL);
+	HAND(hand, 5, TDT_READY, NULL);
 	hand_poll(&hand);
 	pthread_create(&waking, NULL, wake_on_thread, hand.task.handle);
 	pthread_join(waking, NULL);
@@ -264,21 +252,18 @@ TEST(a_thread_that_only_wakes_has_a_small_ring_with_its_name)
 	thread = recorded_last(TDT_RING_OTHERS, TDT_EVENT_THREAD, 0);
 	ck_assert_str_eq(thread.payload, "waker");
 	ck_assert_uint_eq(thread.event.a, wake.ring->thread);
-	hand_end(&hand);
 }
 
 TEST(a_task_without_polls_is_recorded_as_running_and_waiting)
 {
 	struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED };
-	struct tdt_handle *task;
 	uint64_t id, at = 0;
 	struct recorded event;
 	char seen[8] = "";
 	size_t n = 0;
 
 	start(NULL);
-	task = tdt_task_new(TDT_TASK_ATTR(.name = "a request"));
-	ck_assert_ptr_nonnull(task);
+	FUTURELESS(task, tdt_task_new(TDT_TASK_ATTR(.name = "a request")));
 	id = tdt_handle_id(task);
 	tdt_leaf_at(task, &leaf);
 	tdt_leaf_at(task, NULL);
@@ -286,7 +271,6 @@ TEST(a_task_without_polls_is_recorded_as_running_and_waiting)
 		if (event.event.kind == TDT_EVENT_RUN && event.event.task == id)
 			seen[n++] = event.event.detail == TDT_PENDING ? 'w' : 'r';
 	ck_assert_str_eq(seen, "rwr");
-	tdt_task_end(task);
 }
 
 /* The kinds of the waits that the ring has, in their order. */
@@ -369,11 +353,9 @@ CASE(switching)
 
 TEST(nothing_is_recorded_before_the_start_and_after_the_stop)
 {
-	struct hand hand;
-
 	ck_assert_uint_eq(tdt__registry.rings, 0);
 	ck_assert_int_eq(tdt_recorder_stop(), -EALREADY);
-	hand_begin(&hand, 9, TDT_READY, NULL);
+	HAND(hand, 9, TDT_READY, NULL);
 	hand_poll(&hand);
 	start(NULL);
 	hand_poll(&hand);
@@ -386,7 +368,6 @@ TEST(nothing_is_recorded_before_the_start_and_after_the_stop)
 	ck_assert_uint_eq(recorded_count(TDT_RING_POLLS, TDT_EVENT_POLL, hand_id(&hand)), 2);
 	ck_assert_uint_eq(recorded_count(TDT_RING_SERVICE, TDT_EVENT_START, 0), 2);
 	ck_assert_uint_eq(recorded_count(TDT_RING_SERVICE, TDT_EVENT_STOP, 0), 1);
-	hand_end(&hand);
 }
 
 TEST(options_that_are_not_understood_are_refused)
@@ -557,10 +538,9 @@ TEST(other_sizes_make_other_rings_and_a_thread_takes_one_of_them)
 {
 	struct tdt_recorder_options options = { .size = sizeof options, .ring_size = 65536 };
 	uint64_t first;
-	struct hand hand;
 
 	start(&options);
-	hand_begin(&hand, 9, TDT_READY, NULL);
+	HAND(hand, 9, TDT_READY, NULL);
 	hand_poll(&hand);
 	first = tdt__registry.rings;
 	ck_assert_int_eq(tdt_recorder_stop(), 0);
@@ -570,7 +550,6 @@ TEST(other_sizes_make_other_rings_and_a_thread_takes_one_of_them)
 	hand_poll(&hand);
 	ck_assert_uint_eq(recorded_count(TDT_RING_POLLS, TDT_EVENT_POLL, hand_id(&hand)), 1);
 	ck_assert_uint_eq(recorded_block()->missed, 0);
-	hand_end(&hand);
 }
 
 static struct tdt_recorder_status info_now(void)
@@ -583,44 +562,36 @@ static struct tdt_recorder_status info_now(void)
 
 TEST(the_environment_starts_it_at_the_first_traced_future)
 {
-	struct hand hand;
-
 	setenv("TDT_RECORD", "64K", 1);
 	setenv("TDT_RECORD_STACKS", "7", 1);
 	ck_assert(!info_now().recording);
-	hand_begin(&hand, 9, TDT_READY, NULL);
+	HAND(hand, 9, TDT_READY, NULL);
 	ck_assert(info_now().recording);
 	ck_assert_int_eq(info_now().environment, 0);
 	ck_assert_uint_eq(recorded_block()->stack_every, 7);
 	hand_poll(&hand);
 	ck_assert_uint_eq(recorded_last(TDT_RING_POLLS, TDT_EVENT_POLL, 0).ring->most, 2048);
-	hand_end(&hand);
 }
 
 TEST(a_value_of_the_environment_that_is_not_understood_is_reported, .to = 10)
 {
 	static const char *const wrong[] = { "x", "1x", "-1", "1MM", "99999999999999999999" };
-	struct hand hand;
 
 	setenv("TDT_RECORD", _i % 2 == 0 ? wrong[_i / 2] : "64K", 1);
 	setenv("TDT_RECORD_DIR_SIZE", _i % 2 == 0 ? "1G" : wrong[_i / 2], 1);
-	hand_begin(&hand, 9, TDT_READY, NULL);
+	HAND(hand, 9, TDT_READY, NULL);
 	ck_assert(!info_now().recording);
 	ck_assert_int_eq(info_now().environment, -EINVAL);
-	hand_end(&hand);
 }
 
 TEST(without_its_directory_it_records_in_memory_and_reports_why)
 {
-	struct hand hand;
-
 	setenv("TDT_RECORD", "64K", 1);
 	setenv("TDT_RECORD_DIR", "/nonexistent/either", 1);
-	hand_begin(&hand, 9, TDT_READY, NULL);
+	HAND(hand, 9, TDT_READY, NULL);
 	ck_assert(info_now().recording);
 	ck_assert_int_eq(info_now().environment, -ENOENT);
 	ck_assert_str_eq(recorded_path(), "");
-	hand_end(&hand);
 }
 
 /* --- What is said of the environment -------------------------------------------------------- */
@@ -728,14 +699,11 @@ TEST(a_standard_error_that_cannot_be_written_to_does_no_harm)
 
 TEST(a_call_goes_before_the_environment)
 {
-	struct hand hand;
-
 	setenv("TDT_RECORD", "64K", 1);
 	start(NULL);
 	ck_assert_int_eq(tdt_recorder_stop(), 0);
-	hand_begin(&hand, 9, TDT_READY, NULL);
+	HAND(hand, 9, TDT_READY, NULL);
 	ck_assert(!info_now().recording);
-	hand_end(&hand);
 }
 
 TEST(values_of_the_environment_are_read)
@@ -794,7 +762,7 @@ TEST(the_path_of_the_file_is_written_where_it_has_room)
 	ck_assert_uint_eq(info.missed, 0);
 }
 
-static int child_of_fork(struct hand *hand)
+static void child_of_fork(struct hand *hand)
 {
 	const struct tdt_recording_ring *service = recorded_ring(0);
 	struct hand own;
@@ -810,37 +778,29 @@ static int child_of_fork(struct hand *hand)
 	MUST(recorded_block()->missed == 0);
 	MUST(tdt_recorder_stop() == 0 && tdt_recorder_start(NULL) == 0);
 	hand_end(&own);
-	return 0;
 }
 
 CASE(forking)
 
 TEST(a_child_goes_on_in_rings_of_its_own)
 {
-	struct hand hand;
-	pid_t child;
-
 	start(NULL);
-	hand_begin(&hand, 9, TDT_READY, NULL);
+	HAND(hand, 9, TDT_READY, NULL);
 	hand_poll(&hand);
-	child = fork();
-	if (child == 0)
-		_exit(child_of_fork(&hand));
-	ck_assert_int_eq(child_status(child), 0);
+	IN_A_CHILD
+		child_of_fork(&hand);
 	hand_poll(&hand);
 	ck_assert_uint_eq(recorded_count(TDT_RING_POLLS, TDT_EVENT_POLL, 0), 2);
 	ck_assert_uint_eq(recorded_block()->pid, (uint32_t)getpid());
-	hand_end(&hand);
 }
 
 /* As some sandboxes make it. */
 TEST(a_child_that_is_made_without_the_handlers_of_fork_does_no_harm)
 {
-	struct hand hand;
 	pid_t child;
 
 	start(NULL);
-	hand_begin(&hand, 9, TDT_READY, NULL);
+	HAND(hand, 9, TDT_READY, NULL);
 	hand_poll(&hand);
 	child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	if (child == 0) {
@@ -849,27 +809,19 @@ TEST(a_child_that_is_made_without_the_handlers_of_fork_does_no_harm)
 	}
 	ck_assert_int_eq(child_status(child), 0);
 	ck_assert_uint_eq(recorded_count(TDT_RING_POLLS, TDT_EVENT_POLL, 0), 1);
-	hand_end(&hand);
 }
 
 TEST(a_child_of_a_process_that_stopped_records_nothing)
 {
-	struct hand hand;
-	pid_t child;
-
 	start(NULL);
-	hand_begin(&hand, 9, TDT_READY, NULL);
+	HAND(hand, 9, TDT_READY, NULL);
 	hand_poll(&hand);
 	tdt_recorder_stop();
-	child = fork();
-	if (child == 0) {
+	IN_A_CHILD {
 		hand_poll(&hand);
 		MUST(tdt__registry.rings == 0);
 		start(NULL);
 		hand_poll(&hand);
 		MUST(recorded_count(TDT_RING_POLLS, TDT_EVENT_POLL, 0) == 1);
-		_exit(0);
 	}
-	ck_assert_int_eq(child_status(child), 0);
-	hand_end(&hand);
 }

@@ -95,10 +95,9 @@ TEST(a_payload_is_cut_to_what_an_event_has_room_for)
 TEST(the_oldest_polls_are_overwritten_and_the_newest_are_there)
 {
 	const struct tdt_recording_ring *ring;
-	struct hand hand;
 
 	start(TDT_RING_SIZE_MIN, 0);
-	hand_begin(&hand, 1000, TDT_READY, NULL);
+	HAND(hand, 1000, TDT_READY, NULL);
 	for (int i = 0; i < 500; i++) {
 		hand_poll(&hand);
 		test_events_clear();
@@ -106,7 +105,6 @@ TEST(the_oldest_polls_are_overwritten_and_the_newest_are_there)
 	ring = recorded_ring_of((uint32_t)gettid(), TDT_RING_POLLS);
 	ck_assert_uint_ge(ring->head, 501);
 	ck_assert_uint_eq(recorded_count(TDT_RING_POLLS, TDT_EVENT_POLL, 0), ring->room);
-	hand_end(&hand);
 }
 
 /* --- Threads --------------------------------------------------------------- */
@@ -125,15 +123,6 @@ static void *wake_once(void *arg)
 {
 	tdt__record_wake(tdt_handle_id(woken));
 	return NULL;
-}
-
-/* Returns when the thread has really ended, as the kernel sees it. */
-static void run_thread(void *(*body)(void *), void *arg)
-{
-	pthread_t thread;
-
-	MUST(pthread_create(&thread, NULL, body, arg) == 0);
-	pthread_join(thread, NULL);
 }
 
 /* How many slots of small rings were overwritten, or are not sure to be whole. */
@@ -156,10 +145,9 @@ TEST(a_thousand_threads_that_come_and_go_lose_nothing_unsaid)
 {
 	unsigned n = in_valgrind() || is_delayed() ? 100 : 1000;
 	uint64_t said;
-	struct hand hand;
 
 	start(TDT_RING_SIZE_MIN, 0);
-	hand_begin(&hand, 9, TDT_READY, NULL);
+	HAND(hand, 9, TDT_READY, NULL);
 	woken = hand.task.handle;
 	for (unsigned i = 0; i < n; i += 50) {
 		pthread_t threads[50];
@@ -174,7 +162,6 @@ TEST(a_thousand_threads_that_come_and_go_lose_nothing_unsaid)
 	/* If the threads run one after the other, all of them may have used one ring. */
 	ck_assert_uint_ge(said + overwritten(), n);
 	ck_assert_uint_eq(block()->missed_polls, 0);
-	hand_end(&hand);
 }
 
 TEST(the_ring_of_a_thread_that_has_ended_is_given_to_another_one)
@@ -182,48 +169,43 @@ TEST(the_ring_of_a_thread_that_has_ended_is_given_to_another_one)
 	const struct tdt_recording_ring *ring;
 	struct recorded last;
 	uint32_t first;
-	struct hand hand;
 
 	start(TDT_RING_SIZE_MIN, 0);
-	hand_begin(&hand, 9, TDT_READY, NULL);
+	HAND(hand, 9, TDT_READY, NULL);
 	woken = hand.task.handle;
-	run_thread(wake_once, NULL);
+	run_on_thread(wake_once, NULL);
 	ring = recorded_last(TDT_RING_OTHERS, TDT_EVENT_WAKE, hand_id(&hand)).ring;
 	first = ring->thread;
 	/* The recorder's thread may have done so already. */
 	tdt__rings_recycle(block(), 0, UINT32_MAX);
-	run_thread(wake_once, NULL);
+	run_on_thread(wake_once, NULL);
 	ck_assert_uint_ne(ring->thread, first);
 	last = recorded_last(TDT_RING_OTHERS, TDT_EVENT_THREAD, 0);
 	ck_assert_ptr_eq(last.ring, ring);
 	ck_assert_uint_eq(last.event.c, first);
 	ck_assert_uint_eq(recorded_count(TDT_RING_OTHERS, TDT_EVENT_WAKE, hand_id(&hand)), 2);
-	hand_end(&hand);
 }
 
 TEST(the_ring_of_a_live_thread_is_not_given_away)
 {
 	const struct tdt_recording_ring *ring;
-	struct hand hand;
 
 	start(TDT_RING_SIZE_MIN, 0);
-	hand_begin(&hand, 9, TDT_READY, NULL);
+	HAND(hand, 9, TDT_READY, NULL);
 	hand_poll(&hand);
 	ring = recorded_ring_of((uint32_t)gettid(), TDT_RING_POLLS);
 	tdt__rings_recycle(block(), 0, UINT32_MAX);
 	ck_assert_uint_eq(ring->own, TDT__RING_TAKEN);
 	hand_poll(&hand);
 	ck_assert_ptr_eq(tdt__ring_mine(), ring);
-	hand_end(&hand);
 }
 
 TEST(a_worker_that_stops_gives_its_ring_back_at_once)
 {
 	const struct tdt_recording_ring *ring;
-	struct hand hand;
 
 	start(TDT_RING_SIZE_MIN, 0);
-	hand_begin(&hand, 9, TDT_READY, NULL);
+	HAND(hand, 9, TDT_READY, NULL);
 	tdt_worker_thread_start(NULL);
 	hand_poll(&hand);
 	ring = recorded_ring_of((uint32_t)gettid(), TDT_RING_POLLS);
@@ -231,23 +213,20 @@ TEST(a_worker_that_stops_gives_its_ring_back_at_once)
 	tdt_worker_thread_stop();
 	ck_assert_uint_eq(ring->own, TDT__RING_FREE);
 	ck_assert_ptr_null(tdt__ring_mine());
-	hand_end(&hand);
 }
 
 TEST(a_thread_that_woke_and_then_polls_changes_to_a_ring_of_polls)
 {
 	const struct tdt_recording_ring *small;
-	struct hand hand;
 
 	start(65536, 0);
-	hand_begin(&hand, 9, TDT_READY, NULL);
+	HAND(hand, 9, TDT_READY, NULL);
 	small = recorded_ring_of((uint32_t)gettid(), TDT_RING_OTHERS);
 	ck_assert_ptr_eq(tdt__ring_mine(), small);
 	hand_poll(&hand);
 	ck_assert_ptr_eq(tdt__ring_mine(),
 			 recorded_ring_of((uint32_t)gettid(), TDT_RING_POLLS));
 	ck_assert_uint_eq(small->own, TDT__RING_FREE);
-	hand_end(&hand);
 }
 
 static const struct tdt_recording_ring *my_ring(void)
@@ -261,11 +240,10 @@ static const struct tdt_recording_ring *my_ring(void)
 TEST(a_thread_that_fills_its_small_ring_changes_to_a_ring_of_polls)
 {
 	const struct tdt_recording_ring *small;
-	struct hand hand;
 	uint32_t n;
 
 	start(65536, 0);
-	hand_begin(&hand, 9, TDT_READY, NULL);
+	HAND(hand, 9, TDT_READY, NULL);
 	small = my_ring();
 	ck_assert_uint_eq(small->kind, TDT_RING_OTHERS);
 	n = small->room + 100;
@@ -278,7 +256,6 @@ TEST(a_thread_that_fills_its_small_ring_changes_to_a_ring_of_polls)
 				  recorded_count(TDT_RING_POLLS, TDT_EVENT_WAKE, hand_id(&hand)),
 			  n - 2 * TDT_EVENT_SLOTS_MAX);
 	ck_assert_uint_eq(block()->missed, 0);
-	hand_end(&hand);
 }
 
 static void *poll_once(void *hand)
@@ -292,31 +269,29 @@ TEST(a_ring_that_was_left_for_a_larger_one_is_not_the_next_to_be_taken)
 {
 	const struct tdt_recording_ring *left;
 	uint32_t me = (uint32_t)gettid();
-	struct hand hand, other;
+	struct hand hand;
 
 	start(1 << 20, 0);
 	test_waker_init(&hand.waker);
 	hand.task = tdt_traced(((struct tdt_future){ NULL, stay_pending, drop_nothing }));
-	hand_begin(&other, 9, TDT_READY, NULL);
+	HAND(other, 9, TDT_READY, NULL);
 	hand_poll(&hand);
 	left = my_ring();
 	while (my_ring() == left)
 		hand_poll(&hand);
 	ck_assert_uint_eq(left->own, TDT__RING_FREE);
-	run_thread(poll_once, &other);
+	run_on_thread(poll_once, &other);
 	ck_assert_uint_eq(left->thread, me);
 	ck_assert_uint_eq(recorded_count(TDT_RING_POLLS, TDT_EVENT_POLL, hand_id(&other)), 1);
 	hand_end(&hand);
-	hand_end(&other);
 }
 
 TEST(small_rings_do_not_grow_while_most_rings_of_polls_are_taken)
 {
-	struct hand hand;
 	uint32_t n;
 
 	start(65536, 0);
-	hand_begin(&hand, 9, TDT_READY, NULL);
+	HAND(hand, 9, TDT_READY, NULL);
 	for (uint32_t i = TDT__SERVICE_RINGS; i < block()->n_rings; i++)
 		if (tdt__block_ring(block(), i)->kind == TDT_RING_POLLS)
 			TDT__POKE(tdt__block_ring(block(), i)->own, TDT__RING_TAKEN);
@@ -325,7 +300,6 @@ TEST(small_rings_do_not_grow_while_most_rings_of_polls_are_taken)
 		wake_again(hand.task.handle);
 	ck_assert_uint_eq(my_ring()->kind, TDT_RING_OTHERS);
 	ck_assert_uint_eq(block()->missed, 0);
-	hand_end(&hand);
 }
 
 static void *poll_five_times(void *arg)
@@ -339,24 +313,22 @@ TEST(a_poll_that_finds_no_ring_counts_as_missed)
 {
 	struct tdt__block_plan plan = { .ring_size = TDT_RING_SIZE_MIN };
 	uint64_t before;
-	struct hand hand;
 
 	/* As little as has room for one ring of polls. */
 	do
 		plan.total_size += 1024;
 	while (!tdt__block_plan(&plan));
 	start(TDT_RING_SIZE_MIN, plan.total_size);
-	hand_begin(&hand, 99, TDT_READY, NULL);
+	HAND(hand, 99, TDT_READY, NULL);
 	hand_poll(&hand);
 	ck_assert_uint_eq(block()->missed_last, 0);
 	before = tdt__ticks();
-	run_thread(poll_five_times, &hand);
+	run_on_thread(poll_five_times, &hand);
 	ck_assert_uint_ge(block()->missed_last, before);
 	ck_assert_uint_le(block()->missed_last, tdt__ticks());
 	ck_assert_uint_eq(recorded_count(TDT_RING_POLLS, TDT_EVENT_POLL, hand_id(&hand)), 1);
 	ck_assert_uint_eq(block()->missed, 5);
 	ck_assert_uint_eq(block()->missed_polls, 5);
-	hand_end(&hand);
 }
 
 static uint64_t polled_at;
@@ -374,22 +346,21 @@ static tdt_poll_t note_time(void *state, struct tdt_context *cx)
 TEST(a_poll_without_a_ring_is_missed_until_its_end)
 {
 	struct tdt__block_plan plan = { .ring_size = TDT_RING_SIZE_MIN };
-	struct hand hand, other;
+	struct hand hand;
 
 	do
 		plan.total_size += 1024;
 	while (!tdt__block_plan(&plan));
 	start(TDT_RING_SIZE_MIN, plan.total_size);
-	hand_begin(&other, 9, TDT_READY, NULL);
+	HAND(other, 9, TDT_READY, NULL);
 	hand_poll(&other);
 	test_waker_init(&hand.waker);
 	hand.task = tdt_traced(((struct tdt_future){ NULL, note_time, drop_nothing }));
-	run_thread(poll_once, &hand);
+	run_on_thread(poll_once, &hand);
 	ck_assert_uint_ge(block()->missed_last, polled_at);
 	ck_assert_uint_eq(block()->missed, 1);
 	ck_assert_uint_eq(block()->missed_polls, 1);
 	hand_end(&hand);
-	hand_end(&other);
 }
 
 static sem_t missed_one, ring_is_free;
@@ -406,7 +377,6 @@ static void *poll_before_and_after(void *arg)
 TEST(a_thread_that_found_no_ring_takes_the_next_one_that_is_free)
 {
 	struct tdt__block_plan plan = { .ring_size = TDT_RING_SIZE_MIN };
-	struct hand hand, other;
 	pthread_t thread;
 
 	do
@@ -416,8 +386,8 @@ TEST(a_thread_that_found_no_ring_takes_the_next_one_that_is_free)
 	sem_init(&ring_is_free, 0, 0);
 	tdt_worker_thread_start(NULL);
 	start(TDT_RING_SIZE_MIN, plan.total_size);
-	hand_begin(&hand, 99, TDT_READY, NULL);
-	hand_begin(&other, 99, TDT_READY, NULL);
+	HAND(hand, 99, TDT_READY, NULL);
+	HAND(other, 99, TDT_READY, NULL);
 	hand_poll(&other);
 	ck_assert_int_eq(pthread_create(&thread, NULL, poll_before_and_after, &hand), 0);
 	sem_wait(&missed_one);
@@ -427,8 +397,6 @@ TEST(a_thread_that_found_no_ring_takes_the_next_one_that_is_free)
 	pthread_join(thread, NULL);
 	ck_assert_uint_eq(block()->missed_polls, 1);
 	ck_assert_uint_eq(recorded_count(TDT_RING_POLLS, TDT_EVENT_POLL, hand_id(&hand)), 1);
-	hand_end(&hand);
-	hand_end(&other);
 }
 
 static tdt_poll_t stopping_poll(void *state, struct tdt_context *cx)
@@ -439,17 +407,15 @@ static tdt_poll_t stopping_poll(void *state, struct tdt_context *cx)
 
 TEST(a_ring_that_was_given_back_in_a_poll_is_not_written_to)
 {
-	struct tdt_traced task =
-		tdt_traced(((struct tdt_future){ NULL, stopping_poll, drop_nothing }));
 	struct test_waker waker;
 	struct tdt_context cx = { &waker.waker };
+	TRACED(task, tdt_traced(((struct tdt_future){ NULL, stopping_poll, drop_nothing })));
 
 	test_waker_init(&waker);
 	start(TDT_RING_SIZE_MIN, 0);
 	tdt_future_poll(&task.future, &cx);
 	ck_assert_uint_eq(recorded_count(TDT_RING_POLLS, TDT_EVENT_POLL, 0), 0);
 	ck_assert_uint_eq(block()->missed_polls, 1);
-	end_traced(&task);
 }
 
 static tdt_poll_t restarting_poll(void *state, struct tdt_context *cx)
@@ -461,16 +427,14 @@ static tdt_poll_t restarting_poll(void *state, struct tdt_context *cx)
 
 TEST(a_poll_that_began_in_an_earlier_recording_is_not_missed)
 {
-	struct tdt_traced task =
-	    tdt_traced(((struct tdt_future){ NULL, restarting_poll, drop_nothing }));
 	struct test_waker waker;
 	struct tdt_context cx = { &waker.waker };
+	TRACED(task, tdt_traced(((struct tdt_future){ NULL, restarting_poll, drop_nothing })));
 
 	test_waker_init(&waker);
 	start(TDT_RING_SIZE_MIN, 0);
 	tdt_future_poll(&task.future, &cx);
 	ck_assert_uint_eq(block()->missed, 0);
-	end_traced(&task);
 }
 
 CASE(clocks)

@@ -182,10 +182,9 @@ static tdt_poll_t probe_poll(void *state, struct tdt_context *cx)
 TEST(an_event_belongs_to_the_task_that_is_polled)
 {
 	struct tdt_task_attr attr = { .size = sizeof attr, .id = 4711 };
-	struct tdt_traced task =
-	    tdt_traced_with((struct tdt_future){ NULL, probe_poll, drop_nothing }, &attr);
 	struct test_waker waker;
 	struct tdt_context cx = { &waker.waker };
+	TRACED(task, tdt_traced_with((struct tdt_future){ NULL, probe_poll, drop_nothing }, &attr));
 
 	test_waker_init(&waker);
 	start();
@@ -193,5 +192,4 @@ TEST(an_event_belongs_to_the_task_that_is_polled)
 	ck_assert_uint_eq(last_event().event.task, 0);
 	ck_assert_int_eq(tdt_future_poll(&task.future, &cx), TDT_READY);
 	ck_assert_uint_eq(recorded_count(TDT_RING_POLLS, TDT_EVENT_USER, 4711), 1);
-	end_traced(&task);
 }

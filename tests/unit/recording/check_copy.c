@@ -61,6 +61,13 @@ static const char *tasks_of_copy(void)
 	return text;
 }
 
+/* A copy is made, without what is older than that, and has events of these tasks. */
+static void expect_copy(uint64_t since, const char *tasks)
+{
+	ck_assert_int_eq(copy_block(1000, since), 0);
+	ck_assert_str_eq(tasks_of_copy(), tasks);
+}
+
 static void end(void)
 {
 	before_read = NULL;
@@ -114,8 +121,7 @@ TEST(a_copy_of_a_snapshot_has_all_of_it)
 	free(block);
 	block = copy;
 	size = copy_size;
-	ck_assert_int_eq(copy_block(1000, 0), 0);
-	ck_assert_str_eq(tasks_of_copy(), "61 62 63 64 ");
+	expect_copy(0, "61 62 63 64 ");
 }
 
 TEST(old_events_are_left_out_and_the_services_are_not)
@@ -129,12 +135,9 @@ TEST(old_events_are_left_out_and_the_services_are_not)
 	maker_poll(maker, ring, 102, 10, 4, TDT_PENDING);
 	maker_wake(maker, ring, 120, 5, 0);
 	block = maker_block(maker, &size);
-	ck_assert_int_eq(copy_block(1000, 102), 0);
-	ck_assert_str_eq(tasks_of_copy(), "1 4 5 ");
-	ck_assert_int_eq(copy_block(1000, 113), 0);
-	ck_assert_str_eq(tasks_of_copy(), "1 5 ");
-	ck_assert_int_eq(copy_block(1000, 121), 0);
-	ck_assert_str_eq(tasks_of_copy(), "1 ");
+	expect_copy(102, "1 4 5 ");
+	expect_copy(113, "1 5 ");
+	expect_copy(121, "1 ");
 }
 
 TEST(a_process_that_is_gone_was_last_seen_with_its_newest_event)
@@ -249,11 +252,9 @@ TEST(a_poll_that_changes_while_it_is_read_is_left_out)
 	maker_entry(maker, ring)->task = 8;
 	maker_entry(maker, ring)->since = 110;
 	block = maker_block(maker, &size);
-	ck_assert_int_eq(copy_block(1000, 0), 0);
-	ck_assert_str_eq(tasks_of_copy(), "7 8 ");
+	expect_copy(0, "7 8 ");
 	before_read = change_current;
-	ck_assert_int_eq(copy_block(1000, 0), 0);
-	ck_assert_str_eq(tasks_of_copy(), "7 ");
+	expect_copy(0, "7 ");
 }
 
 /* What the block becomes when the second ring is about to be read. */
@@ -286,8 +287,7 @@ TEST(a_thread_that_gets_a_larger_ring_meanwhile_is_in_the_copy)
 		maker_wake(maker, small, 300, 9, 0);
 	later = maker_block(maker, &size);
 	before_read = go_to_a_large_ring;
-	ck_assert_int_eq(copy_block(1000, 0), 0);
-	ck_assert_str_eq(tasks_of_copy(), "7 8 ");
+	expect_copy(0, "7 8 ");
 	free(later);
 }
 
@@ -314,8 +314,7 @@ TEST(what_cannot_be_read_is_an_error)
 	header->stacks = size - 8;
 	ck_assert_int_eq(copy_block(1000, 0), -EFAULT);
 	header->stacks = 0;
-	ck_assert_int_eq(copy_block(1000, 0), 0);
-	ck_assert_str_eq(tasks_of_copy(), "7 ");
+	expect_copy(0, "7 ");
 }
 
 /* What is appended to a copy must be aligned. */

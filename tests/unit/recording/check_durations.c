@@ -4,14 +4,13 @@
  * The suite makes recordings, and counts their polls, latencies and waits, each in its bucket.
  */
 
-#include "lib/recording_maker.h"
+#include "lib/made_recording.h"
 #include "lib/test.h"
 #include "recording/durations.h"
 #include "recording/read.h"
 
 #define MS UINT64_C(1000000)
 
-static struct maker *maker;
 static unsigned one, two;
 static struct tdt__durations polls, latencies;
 static struct tdt__recorded_span span;
@@ -43,23 +42,10 @@ static void set_up(void)
 	waits[0] = '\0';
 }
 
-static void tear_down(void)
-{
-	maker_free(maker);
-}
-
 static int count_made(void)
 {
-	struct tdt__recording *recording;
-	size_t size;
-	void *block = maker_block(maker, &size);
-	int error = tdt__recording_open(&recording, block, size);
-
-	if (error == 0)
-		error = tdt__durations_count(recording, &span, &all_kinds);
-	tdt__recording_close(recording);
-	free(block);
-	return error;
+	open_block();
+	return tdt__durations_count(recording, &span, &all_kinds);
 }
 
 static uint64_t all_of(const struct tdt__durations *durations)
@@ -76,7 +62,7 @@ static void poll_on(unsigned ring, uint64_t begin, uint64_t ns)
 	maker_poll(maker, ring, begin, ns, 7, TDT_PENDING);
 }
 
-CASE(all, .setup = set_up, .teardown = tear_down)
+CASE(all, .setup = set_up, .teardown = end)
 
 TEST(a_duration_is_in_the_first_bucket_whose_bound_it_does_not_exceed)
 {
@@ -115,28 +101,6 @@ TEST(a_latency_begins_with_the_first_wake_up_after_a_poll)
 	ck_assert_uint_eq(latencies.sum, 4 * MS);
 }
 
-TEST(after_a_wake_up_during_the_poll_a_latency_begins_with_the_end_of_the_poll)
-{
-	maker_wake(maker, one, 2 * MS, 7, 0);
-	poll_on(two, 1 * MS, 2 * MS);
-	poll_on(two, 8 * MS, 100);
-	ck_assert_int_eq(count_made(), 0);
-	ck_assert_uint_eq(latencies.sum, 5 * MS);
-	ck_assert_uint_eq(all_of(&latencies), 1);
-}
-
-TEST(a_task_that_has_ended_has_no_latency)
-{
-	maker_wake(maker, one, 2 * MS, 7, 0);
-	maker_poll(maker, two, 1 * MS, 2 * MS, 7, TDT_READY);
-	poll_on(two, 8 * MS, 100); /* of another task with that id */
-	maker_wake(maker, one, 9 * MS, 7, 0);
-	maker_identity(maker, two, TDT_EVENT_END, 10 * MS, 7, TDT_PENDING, 0, "x", "x.c", 1);
-	poll_on(two, 12 * MS, 100);
-	ck_assert_int_eq(count_made(), 0);
-	ck_assert_uint_eq(all_of(&latencies), 0);
-}
-
 TEST(consecutive_spans_count_everything_once)
 {
 	for (uint64_t i = 1; i <= 100; i++) {
@@ -161,17 +125,6 @@ TEST(latencies_since_before_events_were_overwritten_do_not_count)
 	for (uint64_t i = 10; i < 30; i++)
 		maker_wake(maker, one, i * MS, 8, 0);
 	poll_on(two, 40 * MS, 100);
-	ck_assert_int_eq(count_made(), 0);
-	ck_assert_uint_eq(all_of(&polls), 1);
-	ck_assert_uint_eq(all_of(&latencies), 0);
-}
-
-TEST(latencies_since_before_an_event_that_found_no_ring_do_not_count)
-{
-	maker_header(maker)->missed = 1;
-	maker_header(maker)->missed_last = 10 * MS;
-	maker_wake(maker, two, 1 * MS, 7, 0);
-	poll_on(two, 20 * MS, 100);
 	ck_assert_int_eq(count_made(), 0);
 	ck_assert_uint_eq(all_of(&polls), 1);
 	ck_assert_uint_eq(all_of(&latencies), 0);
@@ -207,19 +160,13 @@ TEST(waits_that_go_on_or_that_nobody_wants_do_not_count)
 {
 	static const struct tdt__recorded_durations no_waits = { .polls = &polls,
 								 .latencies = &latencies };
-	struct tdt__recording *recording;
-	size_t size;
-	void *block;
 
 	poll_on(two, 1 * MS, 100);
 	ck_assert_int_eq(count_made(), 0);
 	ck_assert_str_eq(waits, "");
 	maker_wake(maker, two, 3 * MS, 7, 0);
-	block = maker_block(maker, &size);
-	ck_assert_int_eq(tdt__recording_open(&recording, block, size), 0);
+	open_block();
 	ck_assert_int_eq(tdt__durations_count(recording, &span, &no_waits), 0);
-	tdt__recording_close(recording);
-	free(block);
 	ck_assert_uint_eq(all_of(&polls), 2);
 }
 
@@ -247,24 +194,17 @@ TEST(waits_since_before_events_were_overwritten_do_not_count)
 	ck_assert_str_eq(waits, "");
 }
 
-static int try_to_count(void *recording)
+static int try_to_count(void *argument)
 {
 	memset(&polls, 0, sizeof polls);
-	return tdt__durations_count(recording, &span, &all_kinds);
+	return tdt__durations_count(argument, &span, &all_kinds);
 }
 
 TEST(each_lack_of_memory_is_reported)
 {
-	struct tdt__recording *recording;
-	size_t size;
-	void *block;
-
 	poll_on(two, 1 * MS, 100);
-	block = maker_block(maker, &size);
-	ck_assert_int_eq(tdt__recording_open(&recording, block, size), 0);
+	open_block();
 	no_memory_each(try_to_count, recording, 3);
 	ck_assert_int_eq(try_to_count(recording), 0);
 	ck_assert_uint_eq(all_of(&polls), 1);
-	tdt__recording_close(recording);
-	free(block);
 }

@@ -49,15 +49,13 @@ static void print_parts(FILE *out, const struct tdt__recorded_item *item)
 /* All items as text: "100 +poll7@11 150 wake8@11 200 -poll7@11 ". */
 static const char *items(void)
 {
-	const struct tdt__recorded_thread *threads;
 	FILE *out = fmemopen(text, sizeof(text), "w");
 	struct tdt__recording_cursor cursor;
 	struct tdt__recorded_item item;
 	uint64_t last = 0;
-	size_t n;
+	const struct tdt__recorded_thread *threads = recording->thread;
+	size_t n = recording->n_threads;
 
-	threads = recording->thread;
-	n = recording->n_threads;
 	ck_assert_int_eq(tdt__recording_begin(&cursor, recording), 0);
 	while (tdt__recording_next(&cursor, &item)) {
 		ck_assert_uint_ge(item.ns, last);
@@ -166,9 +164,8 @@ TEST(parts_have_their_payload)
 
 TEST(rings_are_merged_by_time)
 {
-	unsigned other;
+	unsigned other = maker_ring(maker, TDT_RING_OTHERS, 64, 12);
 
-	other = maker_ring(maker, TDT_RING_OTHERS, 64, 12);
 	maker_poll(maker, ring, 100, 100, 7, TDT_PENDING);
 	maker_poll(maker, ring, 300, 100, 7, TDT_PENDING);
 	maker_wake(maker, other, 50, 7, 0);
@@ -235,9 +232,8 @@ TEST(a_ring_that_changed_hands_has_the_events_of_both_threads)
 
 TEST(remarkable_events_are_told_once)
 {
-	unsigned remarkable;
+	unsigned remarkable = maker_ring(maker, TDT_RING_REMARKABLE, 64, 11);
 
-	remarkable = maker_ring(maker, TDT_RING_REMARKABLE, 64, 11);
 	maker_thread(maker, remarkable, 1, 11, 0, 1, "worker");
 	maker_wait(maker, remarkable, 7, TDT_WAIT_MUTEX, 50, 9, NULL);
 	maker_poll(maker, remarkable, 100, 3000, 7, TDT_PENDING);
@@ -304,9 +300,8 @@ TEST(from_when_on_all_events_are_there_is_known)
 {
 	const struct tdt__recorded_ring *rings;
 	size_t n;
-	unsigned other;
+	unsigned other = maker_ring(maker, TDT_RING_OTHERS, 64, 12);
 
-	other = maker_ring(maker, TDT_RING_OTHERS, 64, 12);
 	maker_header(maker)->taken = 5000;
 	maker_wake(maker, ring, 900, 7, 0);
 	for (unsigned i = 0; i < 100; i++)
@@ -362,11 +357,9 @@ TEST(nothing_is_whole_before_the_end_of_a_pause)
 		service = maker_ring(maker, TDT_RING_SERVICE, 64, 0);
 		maker_wake(maker, ring, 900, 7, 0);
 		for (unsigned i = 0; i < marks; i++)
-			maker_add(maker, service,
-				  (struct tdt_event){ .kind = i % 2 == 0 ? TDT_EVENT_STOP
-									 : TDT_EVENT_START,
-						      .time = 600 + 200 * i },
-				  NULL, 0);
+			maker_event(maker, service,
+				    .kind = i % 2 == 0 ? TDT_EVENT_STOP : TDT_EVENT_START,
+				    .time = 600 + 200 * i);
 		open_block();
 		ck_assert_uint_eq(tdt__recording_whole_from(recording), whole_from[marks]);
 	}
@@ -374,9 +367,8 @@ TEST(nothing_is_whole_before_the_end_of_a_pause)
 
 TEST(the_clocks_differ_by_what_was_recorded_last)
 {
-	unsigned service;
+	unsigned service = maker_ring(maker, TDT_RING_SERVICE, 64, 0);
 
-	service = maker_ring(maker, TDT_RING_SERVICE, 64, 0);
 	maker_clock(maker, service, 10000000000, 10000000000, 0, 10000003000);
 	maker_clock(maker, service, 20000000000, 20000000000, 0, 20000005000);
 	open_block();
@@ -387,11 +379,10 @@ TEST(the_clocks_differ_by_what_was_recorded_last)
 TEST(ticks_are_reckoned_between_clock_events)
 {
 	const struct tdt__recorded_clock *clocks;
-	struct tdt_recording *header;
 	unsigned service;
 	size_t n;
+	struct tdt_recording *header = maker_header(maker);
 
-	header = maker_header(maker);
 	header->clock = TDT_RECORDING_TSC;
 	header->hz = 2000000000;
 	header->start_ticks = 1000000;
@@ -502,10 +493,9 @@ TEST(modules_and_stacks_are_found)
 	const uint64_t *found;
 	enum tdt_cut cut;
 	uint32_t stack;
-	unsigned service;
 	size_t n;
+	unsigned service = maker_ring(maker, TDT_RING_SERVICE, 64, 99);
 
-	service = maker_ring(maker, TDT_RING_SERVICE, 64, 99);
 	maker_module(maker, service, 1, 0x400000, 0x500000, 0x400000, "\x01\xab", 2, "/bin/echo");
 	maker_stack(maker, pcs, 1, 0);
 	stack = maker_stack(maker, pcs, 3, TDT_CUT_LIMIT);

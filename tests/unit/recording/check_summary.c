@@ -74,16 +74,10 @@ TEST(an_empty_recording_has_nothing)
 TEST(runs_are_polls_that_may_overlap)
 {
 	for (uint64_t task = 7; task <= 8; task++) {
-		maker_add(maker, one,
-			  (struct tdt_event){
-			      .kind = TDT_EVENT_RUN, .time = task * 10 * MS, .task = task },
-			  NULL, 0);
-		maker_add(maker, two,
-			  (struct tdt_event){ .kind = TDT_EVENT_RUN,
-					      .detail = task == 7 ? TDT_PENDING : 0,
-					      .time = 500 * MS,
-					      .task = task },
-			  NULL, 0);
+		maker_event(maker, one, .kind = TDT_EVENT_RUN, .time = task * 10 * MS,
+			    .task = task);
+		maker_event(maker, two, .kind = TDT_EVENT_RUN,
+			    .detail = task == 7 ? TDT_PENDING : 0, .time = 500 * MS, .task = task);
 	}
 	sum_up_all();
 	ck_assert_uint_eq(summary->slow.n, 2);
@@ -151,10 +145,8 @@ TEST(a_poll_has_the_stack_that_was_found_in_it)
 
 	poll(one, 10 * MS, 50 * MS, 7);
 	poll(two, 10 * MS, 40 * MS, 8);
-	maker_add(maker, service,
-		  (struct tdt_event){ .kind = TDT_EVENT_STACK, .a = stack, .time = 30 * MS,
-				      .task = 7, .c = 101 },
-		  NULL, 0);
+	maker_event(maker, service, .kind = TDT_EVENT_STACK, .a = stack, .time = 30 * MS, .task = 7,
+		    .c = 101);
 	sum_up_all();
 	ck_assert_uint_eq(summary->slow.entry[0].stack, stack);
 	ck_assert_uint_eq(summary->slow.entry[1].stack, 0);
@@ -214,10 +206,8 @@ TEST(a_poll_that_is_only_remarkable_has_the_stack_that_was_found_in_it)
 	poll(remarkable, 10 * MS, 50 * MS, 7);
 	for (uint64_t i = 0; i < 200; i++)
 		poll(small, (700 + i) * MS, 1000, 9);
-	maker_add(maker, service,
-		  (struct tdt_event){ .kind = TDT_EVENT_STACK, .a = stack, .time = 30 * MS,
-				      .task = 7, .c = 103 },
-		  NULL, 0);
+	maker_event(maker, service, .kind = TDT_EVENT_STACK, .a = stack, .time = 30 * MS, .task = 7,
+		    .c = 103);
 	sum_up_all();
 	ck_assert_uint_eq(id_of(summary->slow.entry[0].task), 7);
 	ck_assert_uint_eq(summary->slow.entry[0].stack, stack);
@@ -252,10 +242,8 @@ TEST(shares_are_of_the_time_that_is_recorded)
 {
 	unsigned service = maker_ring(maker, TDT_RING_SERVICE, 64, 100);
 
-	maker_add(maker, service,
-		  (struct tdt_event){ .kind = TDT_EVENT_STOP, .time = 200 * MS }, NULL, 0);
-	maker_add(maker, service,
-		  (struct tdt_event){ .kind = TDT_EVENT_START, .time = 700 * MS }, NULL, 0);
+	maker_event(maker, service, .kind = TDT_EVENT_STOP, .time = 200 * MS);
+	maker_event(maker, service, .kind = TDT_EVENT_START, .time = 700 * MS);
 	poll(one, 100 * MS, 800 * MS, 7);
 	maker_park(maker, two, 50 * MS, 900 * MS);
 	limits.since = 900 * MS; /* from 100 ms on: 400 ms are recorded */
@@ -406,22 +394,6 @@ TEST(waits_from_before_events_were_overwritten_do_not_count)
 	ck_assert_uint_eq(summary->latency.entry[0].most, 100 * MS);
 }
 
-TEST(waits_from_before_an_event_that_found_no_ring_do_not_count)
-{
-	maker_header(maker)->missed = 1;
-	maker_header(maker)->missed_last = 500 * MS;
-	poll(one, 10 * MS, MS, 7);
-	maker_wake(maker, two, 100 * MS, 8, 0);
-	poll(one, 600 * MS, MS, 8);
-	poll(one, 700 * MS, MS, 7);
-	sum_up_all();
-	ck_assert_uint_eq(summary->whole, 500 * MS);
-	ck_assert_uint_eq(summary->waits.n, 1);
-	ck_assert_uint_eq(summary->waits.entry[0].n, 2);
-	ck_assert_uint_eq(summary->waits.entry[0].ns, 399 * MS);
-	ck_assert_uint_eq(summary->latency.n + summary->delays.n, 0);
-}
-
 TEST(tasks_that_have_ended_do_not_wait)
 {
 	maker_poll(maker, one, 10 * MS, MS, 7, TDT_READY);
@@ -457,10 +429,8 @@ static void pause_recorder(void)
 {
 	unsigned service = maker_ring(maker, TDT_RING_SERVICE, 64, 100);
 
-	maker_add(maker, service,
-		  (struct tdt_event){ .kind = TDT_EVENT_STOP, .time = 100 * MS }, NULL, 0);
-	maker_add(maker, service,
-		  (struct tdt_event){ .kind = TDT_EVENT_START, .time = 600 * MS }, NULL, 0);
+	maker_event(maker, service, .kind = TDT_EVENT_STOP, .time = 100 * MS);
+	maker_event(maker, service, .kind = TDT_EVENT_START, .time = 600 * MS);
 }
 
 TEST(a_pause_of_the_recorder_is_no_wait)
@@ -530,9 +500,7 @@ TEST(a_lock_that_was_passed_on_has_the_holder_that_it_had_last)
 	maker_wait(maker, one, 7, TDT_WAIT_MUTEX, 2, 8, NULL);
 	poll(one, 10 * MS, MS, 7);
 	poll(one, 20 * MS, MS, 9);
-	maker_add(maker, two,
-		  (struct tdt_event){ .kind = TDT_EVENT_LOCK, .time = 100 * MS, .task = 9, .c = 2 },
-		  NULL, 0);
+	maker_event(maker, two, .kind = TDT_EVENT_LOCK, .time = 100 * MS, .task = 9, .c = 2);
 	sum_up_all();
 	ck_assert_uint_eq(summary->locks.n, 1);
 	ck_assert_uint_eq(id_of(summary->locks.entry[0].owner), 9);

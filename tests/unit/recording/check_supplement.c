@@ -4,16 +4,13 @@
  * those that were recorded, and the code that a copy names is found.
  */
 
-#include "lib/recording_maker.h"
+#include "lib/made_recording.h"
 #include "lib/test.h"
 #include "recording/describe.h"
 #include "recording/read.h"
 #include "recording/supplement.h"
 
-static struct maker *maker;
 static unsigned ring;
-static void *copy;
-static size_t size;
 
 /* A made recording is like a copy if it says when it was taken. */
 static void begin(void)
@@ -24,10 +21,17 @@ static void begin(void)
 	maker_wake(maker, ring, 100, 7, 0);
 }
 
-static void end(void)
+static void begin_copy(void)
 {
-	free(copy);
-	maker_free(maker);
+	begin();
+	block = maker_block(maker, &size);
+}
+
+/* Append it to the copy, which is opened then. */
+static void append(struct tdt__supplement *supplement)
+{
+	ck_assert_int_eq(tdt__supplement_append(supplement, &block, &size), 0);
+	ck_assert_int_eq(tdt__recording_open(&recording, block, size), 0);
 }
 
 static void add_task_of(struct tdt__supplement *supplement, uint64_t id, const char *name,
@@ -67,32 +71,27 @@ static void add_module(struct tdt__supplement *supplement, const char *build_id,
 			    tdt__describe_module(0x800, build_id, path, payload));
 }
 
-static const struct tdt__recorded_task *task_of(const struct tdt__recording *recording,
-						uint64_t id)
+static const struct tdt__recorded_task *task_of(uint64_t id)
 {
 	return &recording->task[tdt__recording_task(recording, id)];
 }
 
-CASE(events, .teardown = end)
+CASE(events, .setup = begin_copy, .teardown = end)
 
 TEST(what_is_added_is_read)
 {
 	struct tdt__supplement supplement = { 0 };
-	struct tdt__recording *recording;
 	const struct tdt__recorded_task *task;
 	const struct tdt__recorded_module *module;
 	const struct tdt__recorded_clock *clock;
 	size_t n;
 
-	begin();
-	copy = maker_block(maker, &size);
 	add_task(&supplement, 7, "conn 1", "src/a.c");
 	add_module(&supplement, "00ff7f", "/lib/libx.so");
 	tdt__supplement_clock(&supplement, 20000000, 20000000, 300, 400);
-	ck_assert_int_eq(tdt__supplement_append(&supplement, &copy, &size), 0);
+	append(&supplement);
 	ck_assert_ptr_null(supplement.slot);
-	ck_assert_int_eq(tdt__recording_open(&recording, copy, size), 0);
-	task = task_of(recording, 7);
+	task = task_of(7);
 	ck_assert_str_eq(task->name, "conn 1");
 	ck_assert_str_eq(task->file, "src/a.c");
 	ck_assert_uint_eq(task->parent, 3);
@@ -113,7 +112,6 @@ TEST(what_is_added_is_read)
 	ck_assert_uint_eq(clock[n - 1].ticks, 20000000);
 	ck_assert_uint_eq(clock[n - 1].boot, 300);
 	ck_assert_uint_eq(clock[n - 1].real, 400);
-	tdt__recording_close(recording);
 }
 
 /* 0: a short name of a file, 1: the longest one */
@@ -123,33 +121,23 @@ TEST(a_trace_context_is_behind_the_names, .to = 2)
 		.trace_id = { 1, [15] = 2 }, .span_id = { 3 }, .valid = 1, .flags = 4
 	};
 	struct tdt__supplement supplement = { 0 };
-	struct tdt__recording *recording;
 	char file[300] = "f.c";
 
 	if (_i == 1)
 		memset(file, 'f', sizeof file - 1);
-	begin();
-	copy = maker_block(maker, &size);
 	add_task_of(&supplement, 7, "conn 1", file, &context);
-	ck_assert_int_eq(tdt__supplement_append(&supplement, &copy, &size), 0);
-	ck_assert_int_eq(tdt__recording_open(&recording, copy, size), 0);
-	ck_assert_mem_eq(&task_of(recording, 7)->context, &context, sizeof context);
-	ck_assert_str_eq(task_of(recording, 7)->name, "conn 1");
-	ck_assert_uint_eq(strlen(task_of(recording, 7)->file), _i == 0 ? 3 : 191);
-	tdt__recording_close(recording);
+	append(&supplement);
+	ck_assert_mem_eq(&task_of(7)->context, &context, sizeof context);
+	ck_assert_str_eq(task_of(7)->name, "conn 1");
+	ck_assert_uint_eq(strlen(task_of(7)->file), _i == 0 ? 3 : 191);
 }
 
 TEST(an_empty_supplement_changes_nothing_that_is_read)
 {
 	struct tdt__supplement supplement = { 0 };
-	struct tdt__recording *recording;
 
-	begin();
-	copy = maker_block(maker, &size);
-	ck_assert_int_eq(tdt__supplement_append(&supplement, &copy, &size), 0);
-	ck_assert_int_eq(tdt__recording_open(&recording, copy, size), 0);
+	append(&supplement);
 	ck_assert_uint_eq(recording->n_tasks, 1);
-	tdt__recording_close(recording);
 }
 
 /* An event has a limited number of slots, and a task's name and the end of its file matter most. */
@@ -157,27 +145,22 @@ TEST(long_texts_are_cut)
 {
 	static char file[2000], path[2000];
 	struct tdt__supplement supplement = { 0 };
-	struct tdt__recording *recording;
 	const struct tdt__recorded_task *task;
 	const struct tdt__recorded_module *module;
 
 	memset(file, 'f', sizeof file - 5);
 	strcpy(file + sizeof file - 5, "/a.c");
 	memset(path, 'p', sizeof path - 1);
-	begin();
-	copy = maker_block(maker, &size);
 	add_task(&supplement, 7, "name", file);
 	add_module(&supplement, "", path);
-	ck_assert_int_eq(tdt__supplement_append(&supplement, &copy, &size), 0);
-	ck_assert_int_eq(tdt__recording_open(&recording, copy, size), 0);
-	task = task_of(recording, 7);
+	append(&supplement);
+	task = task_of(7);
 	ck_assert_str_eq(task->name, "name");
 	ck_assert_uint_eq(strlen(task->file), 191);
 	ck_assert_str_eq(task->file + 191 - 4, "/a.c");
 	module = recording->module;
 	ck_assert_uint_eq(strlen(module->path), TDT__DESCRIPTION_MAX - 10);
 	ck_assert_str_eq(module->build_id, "");
-	tdt__recording_close(recording);
 }
 
 static uint64_t visited[8];
@@ -198,9 +181,9 @@ TEST(poll_functions_and_calls_are_visited)
 
 	maker_add(maker, ring, spawn, NULL, 0);
 	maker_stack(maker, pcs, 2, 0);
-	copy = maker_block(maker, &size);
+	block = maker_block(maker, &size);
 	n_visited = 0;
-	tdt__recording_visit_code(copy, note_code, NULL);
+	tdt__recording_visit_code(block, note_code, NULL);
 	ck_assert_uint_eq(n_visited, 3);
 	ck_assert_uint_eq(visited[0], 0x4000);
 	ck_assert_uint_eq(visited[1], 0x5000);
@@ -212,15 +195,14 @@ TEST(a_stack_that_leaves_the_table_is_not_visited)
 {
 	static const uint64_t pcs[] = { 0x5001 };
 	struct tdt_recording_stack *stack;
-	uint32_t number;
+	uint32_t number = maker_stack(maker, pcs, 1, 0);
 
-	number = maker_stack(maker, pcs, 1, 0);
-	copy = maker_block(maker, &size);
-	stack = (void *)((char *)copy + ((struct tdt_recording *)copy)->stacks + 8 * number);
+	block = maker_block(maker, &size);
+	stack = (void *)((char *)block + ((struct tdt_recording *)block)->stacks + 8 * number);
 	ck_assert_uint_eq(stack->n, 1);
 	stack->n = UINT16_MAX;
 	n_visited = 0;
-	tdt__recording_visit_code(copy, note_code, NULL);
+	tdt__recording_visit_code(block, note_code, NULL);
 	ck_assert_uint_eq(n_visited, 0);
 }
 
@@ -230,18 +212,13 @@ static int add_and_append(void *argument)
 
 	for (int i = 0; i < 50; i++)
 		add_task(&supplement, 7, "name", "file");
-	return tdt__supplement_append(&supplement, &copy, &size);
+	return tdt__supplement_append(&supplement, &block, &size);
 }
 
 CASE(events)
 
 TEST(without_memory_the_copy_stays_as_it_is)
 {
-	struct tdt__recording *recording;
-
-	begin();
-	copy = maker_block(maker, &size);
 	no_memory_each(add_and_append, NULL, 3);
-	ck_assert_int_eq(tdt__recording_open(&recording, copy, size), 0);
-	tdt__recording_close(recording);
+	ck_assert_int_eq(tdt__recording_open(&recording, block, size), 0);
 }

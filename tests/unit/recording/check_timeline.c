@@ -4,13 +4,14 @@
  * wake-ups that lead to polls, by the events of a recording.
  */
 
-#include "lib/recording_maker.h"
+#include "lib/made_recording.h"
 #include "lib/test.h"
 #include "recording/timeline.h"
 
-static struct maker *maker;
 static unsigned ring, other;
 static char text[4096];
+static const char *const names[TDT__PHASES] = { "unknown",  "spawned", "waiting",
+						"runnable", "polling", "ended" };
 
 static void begin(void)
 {
@@ -20,13 +21,7 @@ static void begin(void)
 	other = maker_ring(maker, TDT_RING_POLLS, 64, 12);
 }
 
-static void end(void)
-{
-	maker_free(maker);
-}
-
-static bool is_of(const struct tdt__recording *recording, const struct tdt__step *step,
-		  uint64_t task)
+static bool is_of(const struct tdt__step *step, uint64_t task)
 {
 	return step->task != TDT__RECORDED_NONE && recording->task[step->task].id == task;
 }
@@ -37,19 +32,15 @@ static bool is_of(const struct tdt__recording *recording, const struct tdt__step
  */
 static const char *steps_of(uint64_t task)
 {
-	static const char *const names[TDT__PHASES] = { "unknown",  "spawned", "waiting",
-							"runnable", "polling", "ended" };
-	struct tdt__recording *recording;
 	struct tdt__timeline timeline;
 	struct tdt__step step;
-	size_t size, n = 0;
-	void *block = maker_block(maker, &size);
+	size_t n = 0;
 
-	ck_assert_int_eq(tdt__recording_open(&recording, block, size), 0);
+	open_block();
 	ck_assert_int_eq(tdt__timeline_begin(&timeline, recording), 0);
 	text[0] = '\0';
 	while (tdt__timeline_next(&timeline, &step)) {
-		if (!is_of(recording, &step, task))
+		if (!is_of(&step, task))
 			continue;
 		n += (size_t)sprintf(text + n, "%" PRIu64 " %s", step.item.ns,
 				     names[step.after->phase]);
@@ -62,8 +53,6 @@ static const char *steps_of(uint64_t task)
 		n += (size_t)sprintf(text + n, step.migrated ? "* " : " ");
 	}
 	tdt__timeline_end(&timeline);
-	tdt__recording_close(recording);
-	free(block);
 	return text;
 }
 
@@ -94,10 +83,7 @@ TEST(a_task_that_was_woken_in_its_poll_is_runnable)
 
 static void run_or_wait(unsigned which, uint64_t time, uint8_t detail)
 {
-	maker_add(
-	    maker, which,
-	    (struct tdt_event){ .kind = TDT_EVENT_RUN, .detail = detail, .time = time, .task = 7 },
-	    NULL, 0);
+	maker_event(maker, which, .kind = TDT_EVENT_RUN, .detail = detail, .time = time, .task = 7);
 }
 
 TEST(a_run_is_a_poll)
@@ -118,7 +104,7 @@ TEST(a_run_is_a_poll)
 TEST(a_run_does_not_go_on_over_a_pause)
 {
 	run_or_wait(ring, 60, 0);
-	maker_add(maker, other, (struct tdt_event){ .kind = TDT_EVENT_STOP, .time = 150 }, NULL, 0);
+	maker_event(maker, other, .kind = TDT_EVENT_STOP, .time = 150);
 	run_or_wait(ring, 200, 0);
 	run_or_wait(ring, 210, TDT_PENDING);
 	ck_assert_str_eq(steps_of(7), "60 polling 150 unknown 200 polling 210 waiting ");
@@ -136,9 +122,8 @@ TEST(a_task_ends_where_it_is_dropped_or_panics)
 
 TEST(what_follows_a_poll_that_was_remarkable_is_unknown)
 {
-	unsigned remarkable;
+	unsigned remarkable = maker_ring(maker, TDT_RING_REMARKABLE, 64, 11);
 
-	remarkable = maker_ring(maker, TDT_RING_REMARKABLE, 64, 11);
 	maker_poll(maker, remarkable, 100, 10, 7, TDT_PENDING);
 	maker_poll(maker, ring, 200, 10, 7, TDT_PENDING);
 	ck_assert_str_eq(steps_of(7), "100 polling 110 unknown 200 polling 210 waiting ");
@@ -148,7 +133,7 @@ TEST(nothing_is_known_after_a_stop)
 {
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
 	maker_wake(maker, ring, 120, 7, 0);
-	maker_add(maker, other, (struct tdt_event){ .kind = TDT_EVENT_STOP, .time = 150 }, NULL, 0);
+	maker_event(maker, other, .kind = TDT_EVENT_STOP, .time = 150);
 	maker_poll(maker, ring, 200, 10, 7, TDT_PENDING);
 	ck_assert_str_eq(steps_of(7), "100 polling 110 waiting 120 runnable<1 150 unknown "
 				      "200 polling 210 waiting ");
@@ -157,19 +142,15 @@ TEST(nothing_is_known_after_a_stop)
 /* "110-150 waiting ": the phases of task 7 that are over, and what goes on at the end. */
 static const char *phases_of_7(void)
 {
-	static const char *const names[TDT__PHASES] = { "unknown",  "spawned", "waiting",
-							"runnable", "polling", "ended" };
-	struct tdt__recording *recording;
 	struct tdt__timeline_phase phase;
 	struct tdt__timeline timeline;
 	struct tdt__step step;
-	size_t size, n = 0;
-	void *block = maker_block(maker, &size);
+	size_t n = 0;
 
-	ck_assert_int_eq(tdt__recording_open(&recording, block, size), 0);
+	open_block();
 	ck_assert_int_eq(tdt__timeline_begin(&timeline, recording), 0);
 	while (tdt__timeline_next(&timeline, &step))
-		if (is_of(recording, &step, 7) && tdt__step_ends_phase(&step, &phase))
+		if (is_of(&step, 7) && tdt__step_ends_phase(&step, &phase))
 			n +=
 			    (size_t)sprintf(text + n, "%" PRIu64 "-%" PRIu64 " %s%s ", phase.since,
 					    phase.until, names[phase.phase], phase.sure ? "" : "?");
@@ -177,17 +158,13 @@ static const char *phases_of_7(void)
 	sprintf(text + n, "%" PRIu64 "-%" PRIu64 " %s", phase.since, phase.until,
 		names[phase.phase]);
 	tdt__timeline_end(&timeline);
-	tdt__recording_close(recording);
-	free(block);
 	return text;
 }
 
 static void stop_and_start(uint64_t stop, uint64_t start)
 {
-	maker_add(maker, other, (struct tdt_event){ .kind = TDT_EVENT_STOP, .time = stop }, NULL,
-		  0);
-	maker_add(maker, other, (struct tdt_event){ .kind = TDT_EVENT_START, .time = start }, NULL,
-		  0);
+	maker_event(maker, other, .kind = TDT_EVENT_STOP, .time = stop);
+	maker_event(maker, other, .kind = TDT_EVENT_START, .time = start);
 }
 
 static void list_waiting_since(uint64_t time, uint64_t since)
@@ -230,9 +207,8 @@ TEST(a_wait_that_a_pause_may_have_ended_lasted_until_the_pause)
 
 TEST(a_poll_during_which_the_recorder_was_stopped_leads_to_nothing_sure)
 {
-	maker_add(maker, other, (struct tdt_event){ .kind = TDT_EVENT_STOP, .time = 150 }, NULL, 0);
-	maker_add(maker, other, (struct tdt_event){ .kind = TDT_EVENT_START, .time = 250 }, NULL,
-		  0);
+	maker_event(maker, other, .kind = TDT_EVENT_STOP, .time = 150);
+	maker_event(maker, other, .kind = TDT_EVENT_START, .time = 250);
 	maker_poll(maker, ring, 100, 200, 7, TDT_PENDING);
 	ck_assert_str_eq(steps_of(7), "100 polling 300 waiting? ");
 }
@@ -271,11 +247,9 @@ TEST(what_missing_events_may_have_changed_is_not_sure)
 
 static void requested(unsigned which, uint64_t begin, uint64_t duration, uint64_t task)
 {
-	maker_add(maker, which,
-		  (struct tdt_event){ .kind = TDT_EVENT_POLL,
-				      .detail = TDT_EVENT_POLL_REQUESTED | TDT_PENDING,
-				      .time = begin, .task = task, .a = (uint32_t)duration },
-		  NULL, 0);
+	maker_event(maker, which, .kind = TDT_EVENT_POLL,
+		    .detail = TDT_EVENT_POLL_REQUESTED | TDT_PENDING, .time = begin, .task = task,
+		    .a = (uint32_t)duration);
 }
 
 CASE(requests, .setup = begin, .teardown = end)
@@ -387,23 +361,18 @@ TEST(a_listing_is_sure_only_if_no_event_is_missing_since)
 
 static void hand_lock(unsigned which, uint64_t time, uint64_t to)
 {
-	maker_add(maker, which,
-		  (struct tdt_event){ .kind = TDT_EVENT_LOCK, .time = time, .task = to, .c = 0x10 },
-		  NULL, 0);
+	maker_event(maker, which, .kind = TDT_EVENT_LOCK, .time = time, .task = to, .c = 0x10);
 }
 
 /* For what task 7 waits at the end. */
 static struct tdt_wait last_wait(void)
 {
-	struct tdt__recording *recording;
 	struct tdt__timeline timeline;
 	struct tdt__step step;
 	struct tdt_wait wait;
 	uint32_t number;
-	size_t size;
-	void *block = maker_block(maker, &size);
 
-	ck_assert_int_eq(tdt__recording_open(&recording, block, size), 0);
+	open_block();
 	ck_assert_int_eq(tdt__timeline_begin(&timeline, recording), 0);
 	while (tdt__timeline_next(&timeline, &step))
 		;
@@ -411,8 +380,6 @@ static struct tdt_wait last_wait(void)
 	ck_assert(tdt__recorded_wait(recording, &timeline.task[number].parts, 0, &wait));
 	tdt__timeline_renew(&timeline, number, &timeline.task[number], &wait);
 	tdt__timeline_end(&timeline);
-	tdt__recording_close(recording);
-	free(block);
 	return wait;
 }
 
@@ -491,14 +458,7 @@ static int begin_and_end(void *argument)
 
 TEST(without_memory_beginning_says_so)
 {
-	struct tdt__recording *recording;
-	size_t size;
-	void *block;
-
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
-	block = maker_block(maker, &size);
-	ck_assert_int_eq(tdt__recording_open(&recording, block, size), 0);
+	open_block();
 	no_memory_each(begin_and_end, recording, 3);
-	tdt__recording_close(recording);
-	free(block);
 }

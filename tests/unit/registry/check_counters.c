@@ -27,9 +27,7 @@ static struct tdt_traced trace(tdt_poll_t result)
 
 static tdt_poll_t poll_once(struct tdt_traced *task)
 {
-	struct tdt_context cx = { &idle_waker };
-
-	return tdt_future_poll(&task->future, &cx);
+	return poll_idly(&task->future);
 }
 
 static struct tdt_counts count(void)
@@ -131,14 +129,13 @@ TEST(dumps_and_captures_are_counted)
 {
 	const struct tdt_waker *own = NULL;
 	struct tdt_trace *none = NULL;
-	struct tdt_traced task = tdt_traced((struct tdt_future){ &own, poll_leaf, drop_nothing });
+	TRACED(task, tdt_traced((struct tdt_future){ &own, poll_leaf, drop_nothing }));
 	struct tdt_future requester = tdt_backtrace_async(task.handle, NULL, &none, NULL);
-	struct tdt_context cx = { &idle_waker };
 
-	tdt_future_poll(&requester, &cx);
+	poll_idly(&requester);
 	poll_once(&task);
 	tdt_waker_drop(own);
-	ck_assert_uint_eq(tdt_future_poll(&requester, &cx), TDT_READY);
+	ck_assert_uint_eq(poll_idly(&requester), TDT_READY);
 	ck_assert_uint_eq(count().captures, 1);
 	ck_assert_uint_eq(count().dumps, 0);
 	poll_once(&task);
@@ -150,7 +147,6 @@ TEST(dumps_and_captures_are_counted)
 	ck_assert_uint_eq(count().dumps, 1);
 	tdt_future_drop(&requester);
 	tdt_trace_free(none);
-	end_traced(&task);
 }
 
 TEST(sizes_are_respected)
@@ -161,7 +157,7 @@ TEST(sizes_are_respected)
 	} larger = { .counters.size = sizeof larger.counters + 8, .later = 1, .guard = 1 };
 	struct tdt_counts smaller = { .size = offsetof(struct tdt_counts, longest_wait_ns),
 					.longest_wait_ns = 1 };
-	struct tdt_traced task = trace(TDT_PENDING);
+	TRACED(task, trace(TDT_PENDING));
 
 	ck_assert_int_eq(tdt_counters(&larger.counters), 0);
 	ck_assert_uint_eq(larger.counters.waiting, 1);
@@ -173,7 +169,6 @@ TEST(sizes_are_respected)
 	smaller.size = 0;
 	ck_assert_fails(tdt_counters(&smaller), EINVAL);
 	ck_assert_int_eq(tdt_counters(NULL), -EINVAL);
-	end_traced(&task);
 }
 
 /* --- While tasks come and go ---------------------------------------------------------- */

@@ -97,7 +97,7 @@ TEST(the_registry_leads_to_the_records)
 
 TEST(the_registry_is_found_by_its_magic_and_knows_its_process)
 {
-	struct tdt_traced task = trace(NULL);
+	TRACED(task, trace(NULL));
 
 	ck_assert_ptr_eq(find_registry(), &tdt__registry);
 	ck_assert_str_eq(tdt__registry.library, PACKAGE_VERSION);
@@ -105,7 +105,6 @@ TEST(the_registry_is_found_by_its_magic_and_knows_its_process)
 	ck_assert_uint_ne(tdt__registry.start, 0);
 	ck_assert_uint_le(tdt__registry.start, tdt__clock());
 	ck_assert_uint_ge(tdt__registry.start_real / 1000000000, 1700000000); /* in 2023 */
-	end_traced(&task);
 }
 
 TEST(a_record_says_who_wakes_the_task_and_what_it_keeps)
@@ -115,16 +114,15 @@ TEST(a_record_says_who_wakes_the_task_and_what_it_keeps)
 	    tdt_traced((struct tdt_future){ &kept, stay_pending, drop_nothing });
 	struct tdt_future joining = tdt_join(task.handle, NULL);
 	const struct tdt_task_record *record = look().last;
-	struct tdt_context cx = { &idle_waker };
 
 	/* A reader finds what a poll changes in one cache line. */
 	ck_assert_uint_eq((uintptr_t)record % 64, 0);
 	ck_assert_uint_eq(record->child_state, (uintptr_t)&kept);
 	ck_assert_uint_eq(record->waker, 0);
 	ck_assert_uint_eq(record->joiners, 0);
-	ck_assert_uint_eq(tdt_future_poll(&task.future, &cx), TDT_PENDING);
+	ck_assert_uint_eq(poll_idly(&task.future), TDT_PENDING);
 	ck_assert_uint_eq(record->waker, (uintptr_t)&idle_waker);
-	ck_assert_uint_eq(tdt_future_poll(&joining, &cx), TDT_PENDING);
+	ck_assert_uint_eq(poll_idly(&joining), TDT_PENDING);
 	ck_assert_uint_eq(record->joiners, (uintptr_t)joining.state);
 	tdt_future_drop(&joining);
 	ck_assert_uint_eq(record->joiners, 0);
@@ -141,15 +139,14 @@ static bool is_runnable(const struct tdt_task_record *record)
 
 TEST(a_woken_task_is_runnable_until_its_next_poll)
 {
-	struct tdt_traced task = trace(NULL);
+	TRACED(task, trace(NULL));
 	const struct tdt_task_record *record = look().last;
-	struct tdt_context cx = { &idle_waker };
 
 	ck_assert(!is_runnable(record)); /* nobody reported a wake-up */
 	tdt_task_woken(task.handle);
 	ck_assert(is_runnable(record));
 	for (int i = 0; i < 3; i++) {
-		tdt_future_poll(&task.future, &cx);
+		poll_idly(&task.future);
 		ck_assert(!is_runnable(record));
 		tdt_task_woken(task.handle);
 		ck_assert(is_runnable(record));
@@ -158,9 +155,8 @@ TEST(a_woken_task_is_runnable_until_its_next_poll)
 	TDT__POKE(task.handle->record.polls, UINT64_C(0x700000001));
 	tdt_task_woken(task.handle);
 	ck_assert(is_runnable(record));
-	tdt_future_poll(&task.future, &cx);
+	poll_idly(&task.future);
 	ck_assert(!is_runnable(record));
-	end_traced(&task);
 }
 
 static struct tdt_registry_counters sum_counters(void)
@@ -188,12 +184,11 @@ static void *poll_twice_and_panic(void *unused)
 {
 	struct tdt_traced waiting = trace(NULL),
 			  panics = tdt_traced((struct tdt_future){ NULL, panic_now, drop_nothing });
-	struct tdt_context cx = { &idle_waker };
 
-	tdt_future_poll(&waiting.future, &cx);
-	tdt_future_poll(&waiting.future, &cx);
-	tdt_future_poll(&panics.future, &cx);
-	tdt_future_poll(&panics.future, &cx); /* no poll: the task has ended */
+	poll_idly(&waiting.future);
+	poll_idly(&waiting.future);
+	poll_idly(&panics.future);
+	poll_idly(&panics.future); /* no poll: the task has ended */
 	end_traced(&waiting);
 	end_traced(&panics);
 	return unused;
@@ -204,11 +199,9 @@ static void *poll_twice_and_panic(void *unused)
 TEST(counters_outlive_records)
 {
 	struct tdt_registry_counters sum;
-	pthread_t thread;
 
 	for (int i = 0; i < COUNTING; i++) {
-		MUST(pthread_create(&thread, NULL, poll_twice_and_panic, NULL) == 0);
-		MUST(pthread_join(thread, NULL) == 0);
+		run_on_thread(poll_twice_and_panic, NULL);
 	}
 	sum = sum_counters();
 	ck_assert_uint_eq(look().live, 0);
@@ -226,10 +219,10 @@ TEST(a_worker_that_parks_says_so_to_readers)
 {
 	uint32_t id = (uint32_t)gettid();
 	const uint64_t *table = (const void *)(uintptr_t)tdt__registry.threads;
-	const struct tdt_registry_thread *self;
-	struct tdt_traced task = trace(NULL);
+	TRACED(task, trace(NULL));
+	const struct tdt_registry_thread *self =
+	    (const void *)(uintptr_t)table[id % tdt__registry.n_threads];
 
-	self = (const void *)(uintptr_t)table[id % tdt__registry.n_threads];
 	ck_assert_ptr_nonnull(self);
 	ck_assert_uint_eq(self->id, id);
 	ck_assert_uint_eq(self->worker, 0);
@@ -243,7 +236,6 @@ TEST(a_worker_that_parks_says_so_to_readers)
 	ck_assert_uint_eq(self->parked, 0);
 	tdt_worker_thread_stop();
 	ck_assert_uint_eq(self->worker, 0);
-	end_traced(&task);
 }
 
 static tdt_poll_t wait_for_named(void *state, struct tdt_context *cx)
@@ -265,18 +257,15 @@ static int copy_wait_name(struct tdt_handle *handle, const struct tdt_task_info 
 /* What the record says in place of `name`. */
 static void expect_wait_name(const char *name, const char *expected)
 {
-	struct tdt_traced task =
-	    tdt_traced((struct tdt_future){ &name, wait_for_named, drop_nothing });
-	struct tdt_context cx = { &idle_waker };
 	char found[TDT_WAIT_NAME_MAX + 1];
+	TRACED(task, tdt_traced((struct tdt_future){ &name, wait_for_named, drop_nothing }));
 
-	ck_assert_uint_eq(tdt_future_poll(&task.future, &cx), TDT_PENDING);
+	ck_assert_uint_eq(poll_idly(&task.future), TDT_PENDING);
 	ck_assert_uint_eq(task.handle->record.wait_name, (uintptr_t)name);
 	errno = 1234;
 	ck_assert_int_eq(tdt_task_inspect(task.handle, copy_wait_name, found), 0);
 	ck_assert_int_eq(errno, 1234);
 	ck_assert_str_eq(found, expected);
-	end_traced(&task);
 }
 
 TEST(a_record_leads_to_the_name_of_what_its_task_waits_for)
@@ -307,7 +296,6 @@ TEST(a_record_leads_to_the_name_of_what_its_task_waits_for)
 TEST(a_record_forgets_the_task_before)
 {
 	char name[TDT_TASK_RECORD_NAME_SIZE] = "";
-	struct tdt_context cx = { &idle_waker };
 	struct tdt_traced task;
 	const struct tdt_task_record *record;
 	uint32_t seq;
@@ -316,7 +304,7 @@ TEST(a_record_forgets_the_task_before)
 	task = trace(name);
 	record = look().last;
 	seq = record->seq;
-	ck_assert_uint_eq(tdt_future_poll(&task.future, &cx), TDT_PENDING);
+	ck_assert_uint_eq(poll_idly(&task.future), TDT_PENDING);
 	end_traced(&task);
 	task = trace("y");
 	ck_assert_ptr_eq(look().last, record);
@@ -384,16 +372,13 @@ TEST(records_are_used_again, .to = 2)
 	struct sum sum;
 
 	for (int i = 0; i < 200; i++) {
-		pthread_t thread;
-
 		for (int j = 0; j < BATCH; j++)
 			batch[j] = trace(NULL);
 		if (_i == 0) {
 			end_batch(NULL);
 			continue;
 		}
-		ck_assert_int_eq(pthread_create(&thread, NULL, end_batch, NULL), 0);
-		pthread_join(thread, NULL);
+		run_on_thread(end_batch, NULL);
 	}
 	sum = look();
 	ck_assert_uint_eq(sum.slabs, 1);
@@ -468,10 +453,7 @@ TEST(a_thread_goes_on_with_the_slab_of_one_that_has_ended)
 	struct tdt_traced task[3];
 
 	for (int i = 0; i < 3; i++) {
-		pthread_t thread;
-
-		MUST(pthread_create(&thread, NULL, trace_one, &task[i]) == 0);
-		pthread_join(thread, NULL);
+		run_on_thread(trace_one, &task[i]);
 		while (tgkill(getpid(), tracing, 0) == 0) /* the kernel knows it a little longer */
 			sched_yield();
 	}
@@ -502,11 +484,9 @@ static void *be_one_after_the_other(void *unused)
 						    .file = (const char *)(uintptr_t)id,
 						    .line = (uint32_t)id,
 						    .column = (uint32_t)id };
-		struct tdt_traced task = trace_with(&attr);
+		TRACED(task, trace_with(&attr));
 
-		MUST(task.handle != NULL);
 		atomic_store(&place, task.handle);
-		end_traced(&task);
 	}
 	return unused;
 }
@@ -554,11 +534,11 @@ static void *be_polled(void *task)
 TEST(a_copy_has_what_was_said_in_its_last_poll_or_nothing)
 {
 	uintptr_t said = 0;
-	struct tdt_traced task = tdt_traced((struct tdt_future){ &said, say, drop_nothing });
-	const int n = reads();
 	struct tdt_task_record copy;
 	pthread_t thread;
 	int saying = 0;
+	TRACED(task, tdt_traced((struct tdt_future){ &said, say, drop_nothing }));
+	const int n = reads();
 
 	ck_assert_int_eq(pthread_create(&thread, NULL, be_polled, &task), 0);
 	while (tdt__registry_read(task.handle, &copy) && copy.polls == 0)
@@ -580,7 +560,6 @@ TEST(a_copy_has_what_was_said_in_its_last_poll_or_nothing)
 	ck_assert_uint_eq(copy.wait_count, 1); /* nobody disturbs */
 	printf("# %d of %d copies say what it waits for\n", saying, n);
 	fflush(stdout);
-	end_traced(&task);
 }
 
 CASE(refused)
@@ -616,10 +595,7 @@ TEST(without_memory_for_a_slab_nothing_is_traced)
 static void *come_and_go(void *unused)
 {
 	while (!atomic_load(&over)) {
-		struct tdt_traced task = trace("other");
-
-		MUST(task.handle != NULL);
-		end_traced(&task);
+		TRACED(task, trace("other"));
 	}
 	return unused;
 }
@@ -649,8 +625,8 @@ static void child_of_fork(void)
 
 TEST(a_child_of_fork_has_the_tasks_and_can_make_more)
 {
-	struct tdt_traced mine = trace("mine");
 	pthread_t thread[3];
+	TRACED(mine, trace("mine"));
 
 	threads_start(thread, 3, come_and_go, NULL);
 	for (int i = 0; i < (in_valgrind() ? 5 : 50); i++) {
@@ -663,5 +639,4 @@ TEST(a_child_of_fork_has_the_tasks_and_can_make_more)
 	}
 	atomic_store(&over, true);
 	threads_join(thread, 3);
-	end_traced(&mine);
 }

@@ -34,9 +34,8 @@ CASE(driver)
 TEST(it_starts_and_stops)
 {
 	struct tdt__driver *drivers[10];
-	int before;
+	int before = descriptors();
 
-	before = descriptors();
 	for (int i = 0; i < 10; i++)
 		ck_assert_int_eq(tdt__driver_new(&drivers[i], NULL), 0);
 	for (int i = 0; i < 10; i++)
@@ -127,9 +126,8 @@ TEST(without_descriptors_there_is_none)
 TEST(without_a_thread_there_is_none)
 {
 	struct tdt__driver *driver;
-	int before;
+	int before = descriptors();
 
-	before = descriptors();
 	threads_left = 0;
 	ck_assert_int_eq(tdt__driver_new(&driver, NULL), -EAGAIN);
 	threads_left = -1;

@@ -442,20 +442,16 @@ TEST(what_is_missing_is_refused)
 static void expect_said(struct tdt_future future, const char *poll, enum tdt_wait_kind kind)
 {
 	const struct tdt_task_info *info;
-	struct test_requester requester;
-	struct test_task task = { 0 };
+	TEST_TASK(task, &future);
 
-	test_task_init(&task, &future);
 	ck_assert_uint_eq(test_task_poll(&task), TDT_PENDING);
-	test_ask(&requester, task.handle);
+	ASKED(requester, task.handle);
 	ck_assert_int_eq(test_task_run(&task), 1);
 	info = test_answer(&requester);
 	ck_assert_uint_eq(info->n_waits, 1);
 	ck_assert_uint_eq(info->waits[0]->kind, kind);
 	ck_assert_str_eq(info->waits[0]->name, "its name");
 	ck_assert_int_eq(test_nodes_of(requester.trace, poll), 1);
-	test_requester_fini(&requester);
-	test_task_fini(&task);
 }
 
 CASE(gate_said, .setup = channel_setup, .teardown = channel_teardown)

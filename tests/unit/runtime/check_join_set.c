@@ -5,7 +5,6 @@
  */
 
 #include <tdt/rt/join_set.h>
-#include <tdt/rt/runtime.h>
 
 #include "lib/bell.h"
 #include "lib/leaf.h"
@@ -217,12 +216,11 @@ TEST(tasks_that_end_are_forgotten_if_nobody_asks_how, .to = 2)
 {
 	struct tdt_context cx = { &bell->waker };
 	struct joined joined = { 0, 99 };
-	struct tdt_future wait;
 
 	tdt_join_set_forget(set);
 	go(2);
-	wait = _i == 0 ? tdt_join_set_wait(set)
-		       : tdt_join_set_next(set, &joined.id, &joined.outcome);
+	FUTURE(wait, _i == 0 ? tdt_join_set_wait(set)
+			     : tdt_join_set_next(set, &joined.id, &joined.outcome));
 	leaf_open(&leaf[0]);
 	UNTIL(leaf[0].drops == 1);
 	ck_assert_uint_eq(tdt_future_poll(&wait, &cx), TDT_PENDING);
@@ -230,7 +228,6 @@ TEST(tasks_that_end_are_forgotten_if_nobody_asks_how, .to = 2)
 	bell_wait(bell);
 	ck_assert_uint_eq(tdt_future_poll(&wait, &cx), TDT_READY);
 	ck_assert_uint_eq(joined.id, 0);
-	tdt_future_drop(&wait);
 }
 
 TEST(all_are_aborted_also_a_second_time)
@@ -303,7 +300,6 @@ TEST(a_runtime_that_is_freed_ends_the_tasks_of_a_set)
 TEST(a_task_depends_on_one_that_it_cannot_do_without, .to = 2)
 {
 	static const char *const poll[] = { "tdt_join_set_wait", "tdt_join_set_next" };
-	struct test_requester asks;
 	const struct tdt_task_info *info;
 	struct tdt_future future;
 
@@ -311,7 +307,7 @@ TEST(a_task_depends_on_one_that_it_cannot_do_without, .to = 2)
 	ck_assert_int_eq(tdt_join_set_set_name(set, "requests"), 0);
 	future = _i == 0 ? tdt_join_set_wait(set) : tdt_join_set_next(set, NULL, NULL);
 	TEST_TASK(waits, &future);
-	test_ask(&asks, waits.handle);
+	ASKED(asks, waits.handle);
 	ck_assert_uint_eq(test_task_poll(&waits), TDT_PENDING);
 	info = test_answer(&asks);
 	ck_assert_uint_eq(info->n_waits, 1);
@@ -319,7 +315,6 @@ TEST(a_task_depends_on_one_that_it_cannot_do_without, .to = 2)
 	ck_assert_int_eq(info->waits[0]->owner != 0, _i == 0);
 	ck_assert_str_eq(info->waits[0]->name, "requests");
 	ck_assert_int_eq(test_nodes_of(asks.trace, poll[_i]), 1);
-	test_requester_fini(&asks);
 }
 
 /* --- What is taken over ----------------------------------------------------------- */

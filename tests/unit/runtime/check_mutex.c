@@ -186,17 +186,14 @@ TEST(spurious_polls_keep_the_place_and_the_clone)
 
 TEST(the_waker_of_the_last_poll_is_woken)
 {
-	struct tdt_future moved;
-
 	ck_assert(tdt_mutex_try_lock(mutex));
-	moved = waiting();
+	FUTURE(moved, waiting());
 	ck_assert_uint_eq(tdt_future_poll(&moved, &other_cx), TDT_PENDING);
 	ck_assert_int_eq(waker.alive, 0);
 	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
 	ck_assert_int_eq(waker.wakes, 0);
 	ck_assert_int_eq(other.wakes, 1);
 	ck_assert_uint_eq(tdt_future_poll(&moved, &other_cx), TDT_READY);
-	tdt_future_drop(&moved);
 }
 
 TEST(who_cannot_be_woken_tries_again_and_keeps_the_place)

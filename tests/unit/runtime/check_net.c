@@ -214,7 +214,7 @@ TEST(nothing_is_read_and_written_at_once)
 
 TEST(a_read_waits_for_bytes)
 {
-	struct driven *task = driven_new(tdt_tcp_read(theirs, &byte, 1, &n));
+	DRIVEN(task, driven_new(tdt_tcp_read(theirs, &byte, 1, &n)));
 
 	ck_assert_uint_eq(driven_poll(task), TDT_PENDING);
 	drive(tdt_sleep_ms(10));
@@ -228,7 +228,6 @@ TEST(a_read_waits_for_bytes)
 	ck_assert_uint_eq(driven_poll(task), TDT_PANICKED);
 	ck_assert_int_eq(driven_wakes(task), 1);
 	ck_assert_int_eq(driven_wakers(task), 0);
-	driven_end(task);
 }
 
 /* A future that copies what it reads back to where it came from, until the end. */
@@ -376,18 +375,14 @@ TEST(who_finds_bytes_needs_no_runtime_again)
 TEST(a_child_of_fork_frees_its_own_descriptor_only)
 {
 	struct tdt_future reading = tdt_tcp_read(theirs, &byte, 1, &n);
-	pid_t child;
 
 	tdt_rt_free(tdt_rt_new(NULL)); /* counts forks from now on */
 	expect_pending(&reading, &cx);
-	child = fork();
-	if (child == 0) {
+	IN_A_CHILD {
 		tdt_tcp_free(ours);
 		tdt_future_drop(&reading);
 		tdt_tcp_free(theirs);
-		_exit(0);
 	}
-	ck_assert_int_eq(child_status(child), 0);
 	ck_assert_int_eq(write_all(ours, "x", 1), 1);
 	while (waker.alive != 0)
 		sched_yield();
@@ -433,7 +428,7 @@ TEST(freed_sockets_do_not_pile_up_while_the_driver_sleeps)
 
 TEST(the_end_wakes_a_reader)
 {
-	struct driven *task = driven_new(tdt_tcp_read(theirs, &byte, 1, &n));
+	DRIVEN(task, driven_new(tdt_tcp_read(theirs, &byte, 1, &n)));
 
 	ck_assert_uint_eq(driven_poll(task), TDT_PENDING);
 	tdt_tcp_free(ours); /* with the driver, which has heard of neither, or */
@@ -441,7 +436,6 @@ TEST(the_end_wakes_a_reader)
 	driven_wait(task);
 	ck_assert_uint_eq(driven_poll(task), TDT_READY);
 	ck_assert_int_eq(n, 0);
-	driven_end(task);
 }
 
 /* More parts than the kernel takes at a time, empty ones among them, of all sizes. */
@@ -486,8 +480,9 @@ CASE(broken, .setup = setup_pair, .teardown = teardown_pair)
 TEST(a_reset_wakes_who_reads_and_who_writes, .to = 3)
 {
 	ssize_t read_result = 1, write_result = 1;
-	struct driven *reader = driven_new(tdt_tcp_read(ours, &byte, 1, &read_result));
-	struct driven *writer = driven_new(write_plenty(ours, &write_result));
+	DRIVEN(reader, driven_new(tdt_tcp_read(ours, &byte, 1, &read_result)));
+
+	DRIVEN(writer, driven_new(write_plenty(ours, &write_result)));
 
 	if (_i != 1)
 		ck_assert_uint_eq(driven_poll(reader), TDT_PENDING);
@@ -507,8 +502,6 @@ TEST(a_reset_wakes_who_reads_and_who_writes, .to = 3)
 		ck_assert_int_eq(read_result, -ECONNRESET);
 	if (_i == 1)
 		ck_assert_int_eq(write_result, -ECONNRESET);
-	driven_end(reader);
-	driven_end(writer);
 }
 
 TEST(what_was_reset_cannot_be_shut_down)
@@ -538,7 +531,7 @@ CASE(one, .setup = setup_pair, .teardown = teardown_pair)
 
 TEST(a_second_reader_is_refused_and_a_writer_is_not)
 {
-	struct tdt_future first = tdt_tcp_read(ours, &byte, 1, &n);
+	FUTURE(first, tdt_tcp_read(ours, &byte, 1, &n));
 
 	expect_pending(&first, &cx);
 	ck_assert_int_eq(read_some(ours, &byte, 1), -EBUSY);
@@ -551,16 +544,14 @@ TEST(a_second_reader_is_refused_and_a_writer_is_not)
 	ck_assert_int_eq(write_all(theirs, "z", 1),
 			 1); /* `first` has ended, though it is not dropped */
 	ck_assert_int_eq(read_some(ours, &byte, 1), 1);
-	tdt_future_drop(&first);
 }
 
 TEST(a_second_writer_is_refused)
 {
-	struct tdt_future first = write_plenty(ours, &n);
+	FUTURE(first, write_plenty(ours, &n));
 
 	expect_pending(&first, &cx);
 	ck_assert_int_eq(write_all(ours, "x", 1), -EBUSY);
-	tdt_future_drop(&first);
 }
 
 CASE(opening, .setup = setup_listener, .teardown = teardown_pair)
@@ -618,7 +609,7 @@ TEST(a_dropped_read_is_not_woken)
 
 TEST(the_last_waker_is_the_one_woken)
 {
-	struct tdt_future reading = tdt_tcp_read(theirs, &byte, 1, &n);
+	FUTURE(reading, tdt_tcp_read(theirs, &byte, 1, &n));
 
 	expect_pending(&reading, &cx);
 	expect_pending(&reading, &cx);
@@ -631,14 +622,13 @@ TEST(the_last_waker_is_the_one_woken)
 	ck_assert_int_eq(waker.wakes, 0);
 	ck_assert_int_eq(other.wakes, 1);
 	ck_assert_uint_eq(tdt_future_poll(&reading, &cx), TDT_READY);
-	tdt_future_drop(&reading);
 }
 
 /* Ready, and nobody reads: the driver is woken once. */
 TEST(a_socket_that_stays_ready_leaves_the_driver_asleep)
 {
-	struct tdt_future reading = tdt_tcp_read(theirs, &byte, 1, &n);
 	struct timespec before, after;
+	FUTURE(reading, tdt_tcp_read(theirs, &byte, 1, &n));
 	clockid_t clock;
 
 	expect_pending(&reading, &cx);
@@ -652,7 +642,6 @@ TEST(a_socket_that_stays_ready_leaves_the_driver_asleep)
 	ck_assert_int_lt((after.tv_sec - before.tv_sec) * 1000 +
 			     (after.tv_nsec - before.tv_nsec) / 1000000,
 			 150);
-	tdt_future_drop(&reading);
 }
 
 /* --- Connect ---------------------------------------------------------------------------- */
@@ -907,7 +896,7 @@ TEST(a_freed_listener_gives_back_its_port_at_once)
 TEST(an_accept_is_woken)
 {
 	int error = 1, ignored;
-	struct driven *task = driven_new(tdt_tcp_accept(listener, &theirs, &error));
+	DRIVEN(task, driven_new(tdt_tcp_accept(listener, &theirs, &error)));
 
 	ck_assert_uint_eq(driven_poll(task), TDT_PENDING);
 	ck_assert_uint_eq(
@@ -916,7 +905,6 @@ TEST(an_accept_is_woken)
 	driven_wait(task);
 	ck_assert_uint_eq(driven_poll(task), TDT_READY);
 	ck_assert_int_eq(error, 0);
-	driven_end(task);
 }
 
 /* All descriptors in use but one, for the connecting side; then one more. */

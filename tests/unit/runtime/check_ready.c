@@ -64,7 +64,6 @@ TEST(who_waits_for_a_descriptor_is_woken_when_it_is_ready)
 
 	for (int i = 0; i < 3; i++) {
 		struct driven *reader = driven_new(tdt_tcp_ready(from, false, &error));
-		struct driven *writer;
 
 		ck_assert_uint_eq(driven_poll(reader), TDT_PENDING);
 		while (write(to->socket.fd, some, sizeof some) > 0)
@@ -73,14 +72,13 @@ TEST(who_waits_for_a_descriptor_is_woken_when_it_is_ready)
 		ck_assert_uint_eq(driven_poll(reader), TDT_READY);
 		ck_assert_int_eq(error, 0);
 		driven_end(reader);
-		writer = driven_new(tdt_tcp_ready(to, true, &error));
+		DRIVEN(writer, driven_new(tdt_tcp_ready(to, true, &error)));
 		ck_assert_uint_eq(driven_poll(writer), TDT_PENDING);
 		while (read(from->socket.fd, some, sizeof some) > 0)
 			;
 		driven_wait(writer);
 		ck_assert_uint_eq(driven_poll(writer), TDT_READY);
 		ck_assert_int_eq(error, 0);
-		driven_end(writer);
 	}
 }
 
@@ -116,14 +114,13 @@ static void send_to_itself(int number)
 TEST(a_signal_wakes_who_waits_for_it, .to = 2)
 {
 	int number = _i == 0 ? SIGTERM : SIGHUP;
-	struct driven *task = driven_new(tdt_signal_wait(signals, &signal_number));
+	DRIVEN(task, driven_new(tdt_signal_wait(signals, &signal_number)));
 
 	ck_assert_uint_eq(driven_poll(task), TDT_PENDING);
 	send_to_itself(number);
 	driven_wait(task);
 	ck_assert_uint_eq(driven_poll(task), TDT_READY);
 	ck_assert_int_eq(signal_number, number);
-	driven_end(task);
 }
 
 TEST(a_signal_that_came_before_is_taken_once)

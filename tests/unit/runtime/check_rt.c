@@ -4,8 +4,6 @@
  * polling and ending tasks; its own beginning and end.
  */
 
-#include <tdt/rt/runtime.h>
-
 #include "lib/leaf.h"
 #include "lib/options.h"
 #include "lib/request_waiting.h"
@@ -46,8 +44,8 @@ CASE(run)
 
 TEST(a_task_runs_on_a_worker)
 {
-	struct tdt_rt *rt = rt_of(1);
 	struct leaf leaf = { .open = true, .on_poll = look_around };
+	RT(rt, rt_of(1));
 	struct tdt_handle *handle =
 	    tdt_rt_spawn(rt, leaf_future(&leaf), TDT_TASK_ATTR(.name = "x"));
 
@@ -60,7 +58,6 @@ TEST(a_task_runs_on_a_worker)
 	ck_assert(ended(handle));
 	ck_assert_ptr_null(tdt_rt_current());
 	tdt_handle_unref(handle);
-	tdt_rt_free(rt);
 }
 
 static void spawn_data(struct leaf *leaf)
@@ -90,8 +87,8 @@ TEST(a_task_spawns_another)
 
 TEST(a_task_waits_until_it_is_woken)
 {
-	struct tdt_rt *rt = rt_of(2);
 	struct leaf leaf = { 0 };
+	RT(rt, rt_of(2));
 
 	spawn(rt, &leaf);
 	for (int polls = 1; polls <= 10; polls++) {
@@ -104,7 +101,6 @@ TEST(a_task_waits_until_it_is_woken)
 	leaf_open(&leaf);
 	UNTIL(leaf.drops == 1);
 	ck_assert_int_eq(leaf.polls, 12);
-	tdt_rt_free(rt);
 }
 
 static void wake_itself(struct leaf *leaf, struct tdt_context *cx)
@@ -117,13 +113,12 @@ static void wake_itself(struct leaf *leaf, struct tdt_context *cx)
 
 TEST(a_task_woken_during_its_poll_is_polled_once_more)
 {
-	struct tdt_rt *rt = rt_of(2);
 	struct leaf leaf = { .on_poll = wake_itself };
+	RT(rt, rt_of(2));
 
 	spawn(rt, &leaf);
 	UNTIL(leaf.drops == 1);
 	ck_assert_int_eq(leaf.polls, 5);
-	tdt_rt_free(rt);
 }
 
 static void note_thread(struct leaf *leaf, struct tdt_context *cx)
@@ -136,7 +131,7 @@ TEST(with_one_worker_all_run_on_that)
 	enum { N = 1000 };
 	static struct leaf leaves[N];
 	static pthread_t threads[N];
-	struct tdt_rt *rt = rt_of(1);
+	RT(rt, rt_of(1));
 
 	for (int i = 0; i < N; i++) {
 		leaves[i] = (struct leaf){ .open = i % 2 == 0,
@@ -152,7 +147,6 @@ TEST(with_one_worker_all_run_on_that)
 		UNTIL(leaves[i].drops == 1);
 		ck_assert(pthread_equal(threads[i], threads[0]));
 	}
-	tdt_rt_free(rt);
 }
 
 static void yield(struct leaf *leaf, struct tdt_context *cx)
@@ -217,13 +211,12 @@ CASE(end)
 
 TEST(a_panicking_task_ends_and_the_runtime_goes_on)
 {
-	struct tdt_rt *rt = rt_of(1);
 	struct leaf panics = { .result = TDT_PANICKED, .open = true },
 		    nonsense = { .result = 77, .open = true };
 	struct leaf after = { .open = true };
-	struct tdt_handle *handle = tdt_rt_spawn(rt, leaf_future(&panics), NULL);
+	RT(rt, rt_of(1));
+	HANDLE(handle, tdt_rt_spawn(rt, leaf_future(&panics), NULL));
 
-	ck_assert_ptr_nonnull(handle);
 	spawn(rt, &nonsense);
 	spawn(rt, &after);
 	UNTIL(after.drops == 1);
@@ -231,8 +224,6 @@ TEST(a_panicking_task_ends_and_the_runtime_goes_on)
 	ck_assert_int_eq(panics.polls, 1);
 	ck_assert_int_eq(nonsense.drops, 1);
 	ck_assert(ended(handle));
-	tdt_handle_unref(handle);
-	tdt_rt_free(rt);
 }
 
 /* Take over the waker of `leaf`, whose drop then finds none. */
@@ -290,13 +281,11 @@ TEST(a_traced_future_is_not_wrapped_twice)
 	    tdt_traced_with(leaf_future(&leaf), TDT_TASK_ATTR(.name = "its own"));
 	struct tdt_handle *handle =
 	    tdt_rt_spawn(rt, traced.future, TDT_TASK_ATTR(.name = "not taken"));
-	struct tdt_trace *trace;
 
 	ck_assert_ptr_eq(handle, traced.handle);
 	tdt_handle_unref(traced.handle); /* two references, then */
-	trace = request_waiting(handle);
+	TRACE(trace, request_waiting(handle));
 	ck_assert_str_eq(tdt_trace_info(trace)->name, "its own");
-	tdt_trace_free(trace);
 	tdt_rt_free(rt);
 	ck_assert(ended(handle));
 	tdt_handle_unref(handle);
@@ -358,13 +347,12 @@ TEST(free_drops_what_still_waits_in_the_order_of_spawning)
 {
 	struct tdt_rt *rt = rt_of(2);
 	struct leaf leaves[6], spawner = { .open = true, .on_poll = spawn_two, .data = &leaves[2] };
-	struct tdt_handle *handle;
 	char names[] = "abcdef";
 
 	for (int i = 0; i < 6; i++)
 		leaves[i] = (struct leaf){ .on_drop = note_drop, .data = &names[i] };
 	spawn(rt, &leaves[0]);
-	handle = tdt_rt_spawn(rt, leaf_future(&leaves[1]), NULL);
+	HANDLE(handle, tdt_rt_spawn(rt, leaf_future(&leaves[1]), NULL));
 	spawn(rt, &spawner);
 	UNTIL(spawner.drops == 1);
 	spawn(rt, &leaves[4]);
@@ -375,7 +363,6 @@ TEST(free_drops_what_still_waits_in_the_order_of_spawning)
 	for (int i = 0; i < 6; i++)
 		ck_assert_int_eq(leaves[i].drops, 1);
 	ck_assert(ended(handle));
-	tdt_handle_unref(handle);
 }
 
 #define MANY 600 /* more than a worker's own queue has room for */
@@ -499,8 +486,8 @@ static void free_own(struct leaf *leaf, struct tdt_context *cx)
 
 TEST(a_worker_cannot_free_its_runtime)
 {
-	struct tdt_rt *rt = rt_of(2);
 	struct leaf leaf = { .open = true, .on_poll = free_own }, after = { .open = true };
+	RT(rt, rt_of(2));
 
 	spawn(rt, &leaf);
 	UNTIL(leaf.drops == 1);
@@ -511,7 +498,6 @@ TEST(a_worker_cannot_free_its_runtime)
 	ck_assert_int_eq(free_errno, EDEADLK);
 	spawn(rt, &after);
 	UNTIL(after.drops == 1);
-	tdt_rt_free(rt);
 }
 
 static void free_another(struct leaf *leaf, struct tdt_context *cx)
@@ -528,10 +514,8 @@ TEST(a_child_of_fork_is_refused_its_parents_runtime)
 	struct tdt_rt *rt = rt_of(1), *own;
 	struct leaf leaf = { .open = true }, another = { .open = true };
 	struct tdt_future fut = leaf_future(&leaf);
-	pid_t child = fork();
 
-	ck_assert_int_ge(child, 0);
-	if (child == 0) {
+	IN_A_CHILD {
 		kept = rt;
 		MUST(tdt_rt_block_on(rt, fut) == -ESHUTDOWN);
 		MUST(tdt_rt_spawn(rt, fut, NULL) == NULL && errno == ESHUTDOWN);
@@ -545,9 +529,7 @@ TEST(a_child_of_fork_is_refused_its_parents_runtime)
 		own = rt_of(1);
 		MUST(tdt_rt_block_on(own, leaf_future(&another)) == 0);
 		tdt_rt_free(own);
-		_exit(0);
 	}
-	ck_assert_int_eq(child_status(child), 0);
 	tdt_future_drop(&fut);
 	tdt_rt_free(rt);
 }
@@ -630,17 +612,15 @@ static void note_mask(struct leaf *leaf, struct tdt_context *cx)
 TEST(workers_have_their_makers_signal_mask)
 {
 	struct leaf leaf = { .open = true, .on_poll = note_mask };
-	struct tdt_rt *rt;
 	sigset_t mask, seen;
 
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGUSR2);
 	pthread_sigmask(SIG_BLOCK, &mask, NULL);
-	rt = rt_of(1);
+	RT(rt, rt_of(1));
 	leaf.data = &seen;
 	spawn(rt, &leaf);
 	UNTIL(leaf.drops == 1);
 	ck_assert(sigismember(&seen, SIGUSR2));
 	ck_assert(!sigismember(&seen, SIGUSR1));
-	tdt_rt_free(rt);
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers runtime/block_on.  tdt_rt_block_on() polls a future on the calling thread. */
 
-#include <tdt/rt/runtime.h>
-
 #include "lib/leaf.h"
 #include "lib/options.h"
 #include "lib/request_waiting.h"
@@ -166,7 +164,6 @@ TEST(it_can_be_asked_where_it_waits)
 {
 	struct leaf leaf = { 0 };
 	struct tdt_traced traced = tdt_traced(leaf_future(&leaf));
-	struct tdt_trace *trace;
 	pthread_t thread;
 	void *answer;
 
@@ -174,10 +171,9 @@ TEST(it_can_be_asked_where_it_waits)
 	ck_assert_int_eq(pthread_create(&thread, NULL, ask, &leaf), 0);
 	ck_assert_int_eq(tdt_rt_block_on(rt, traced.future), 0);
 	pthread_join(thread, &answer);
-	trace = answer;
+	TRACE(trace, answer);
 	ck_assert_uint_eq(tdt_trace_info(trace)->id, tdt_handle_id(traced.handle));
 	ck_assert_uint_eq(tdt_trace_info(trace)->leaves, 1);
-	tdt_trace_free(trace);
 	tdt_handle_unref(traced.handle);
 }
 

@@ -6,9 +6,8 @@
 
 #include <sys/time.h>
 
-#include <tdt/rt/runtime.h>
-
 #include "lib/leaf.h"
+#include "lib/printed.h"
 #include "lib/request_waiting.h"
 #include "lib/rt.h"
 #include "lib/test.h"
@@ -41,7 +40,7 @@ CASE(idle)
 TEST(nothing_wakes_while_nothing_is_to_do)
 {
 	static struct leaf leaves[TASKS];
-	struct tdt_rt *rt = rt_of(4);
+	RT(rt, rt_of(4));
 
 	expect_quiet();
 	for (int i = 0; i < TASKS; i++)
@@ -54,7 +53,6 @@ TEST(nothing_wakes_while_nothing_is_to_do)
 	for (int i = 0; i < TASKS; i++)
 		UNTIL(leaves[i].drops == 1);
 	expect_quiet();
-	tdt_rt_free(rt);
 }
 
 /* --- Blocked workers, and the watchdog ------------------------------------------ */
@@ -84,7 +82,7 @@ static void block_workers(struct tdt_rt *rt, struct leaf *leaves, int n)
 TEST(the_watchdog_serves_timers_while_all_workers_are_blocked, .from = 1, .to = 4)
 {
 	static struct leaf leaves[20][3];
-	struct tdt_rt *rt = rt_of((unsigned)_i);
+	RT(rt, rt_of((unsigned)_i));
 
 	for (int round = 0; round < 20; round++) {
 		block_workers(rt, leaves[round], _i);
@@ -99,25 +97,22 @@ TEST(the_watchdog_serves_timers_while_all_workers_are_blocked, .from = 1, .to = 
 		/* The workers take the role back, or have it: their own timers fire. */
 		ck_assert_int_eq(tdt_rt_block_on(rt, tdt_sleep_ms(1)), 0);
 	}
-	tdt_rt_free(rt);
 }
 
 /* Its task is polled by a worker that was asleep, while the one that had its event is blocked. */
 TEST(an_idle_worker_takes_the_role_of_a_blocked_one)
 {
 	static struct leaf leaves[3];
-	struct tdt_rt *rt = rt_of(4);
+	RT(rt, rt_of(4));
 
 	block_workers(rt, leaves, 3);
 	for (int i = 0; i < 20; i++) {
-		struct tdt_handle *handle = tdt_rt_spawn(rt, tdt_sleep_ms(1), NULL);
+		HANDLE(handle, tdt_rt_spawn(rt, tdt_sleep_ms(1), NULL));
 
 		ck_assert_int_eq(tdt_rt_block_on(rt, tdt_join(handle, NULL)), 0);
-		tdt_handle_unref(handle);
 	}
 	ck_assert_int_eq(blocked, 3);
 	let_go = true;
-	tdt_rt_free(rt);
 }
 
 static struct leaf lone;
@@ -132,7 +127,7 @@ static void wake_lone_and_block(struct leaf *leaf, struct tdt_context *cx)
 TEST(a_lone_task_behind_a_blocked_one_is_taken)
 {
 	static struct leaf leaf = { .on_poll = wake_lone_and_block, .open = true };
-	struct tdt_rt *rt = rt_of(2);
+	RT(rt, rt_of(2));
 
 	tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(&lone), NULL));
 	UNTIL(lone.waker != NULL);
@@ -144,7 +139,6 @@ TEST(a_lone_task_behind_a_blocked_one_is_taken)
 	UNTIL(leaf.drops == 1);
 	leaf_open(&lone);
 	UNTIL(lone.drops == 1);
-	tdt_rt_free(rt);
 }
 
 static atomic_int signals;
@@ -161,11 +155,10 @@ TEST(signals_make_no_timer_early_and_none_late)
 	struct sigaction action = { .sa_handler = count_signal }; /* no SA_RESTART */
 	const struct itimerval every_ms = { { .tv_usec = 1000 }, { .tv_usec = 1000 } };
 	struct timespec start, end;
-	struct tdt_rt *rt;
 	sigset_t alarm;
 
 	ck_assert_int_eq(sigaction(SIGALRM, &action, NULL), 0);
-	rt = rt_of(1);
+	RT(rt, rt_of(1));
 	sigemptyset(&alarm);
 	sigaddset(&alarm, SIGALRM);
 	pthread_sigmask(SIG_BLOCK, &alarm, NULL); /* the worker has it */
@@ -176,7 +169,6 @@ TEST(signals_make_no_timer_early_and_none_late)
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	ck_assert_int_ge((end.tv_sec - start.tv_sec) * 1000000000 + end.tv_nsec - start.tv_nsec,
 			 30000000);
-	tdt_rt_free(rt);
 }
 
 /* --- A requested task is polled ------------------------------------------------- */
@@ -205,22 +197,16 @@ static void outer_drop(void *state)
 
 TEST(a_sleeping_task_tells_its_own_frames_only)
 {
-	struct tdt_rt *rt = rt_of(2);
 	struct leaf leaf = { 0 };
 	struct tdt_future child = leaf_future(&leaf);
-	struct tdt_handle *handle =
-	    tdt_rt_spawn(rt, (struct tdt_future){ &child, outer_poll, outer_drop },
-			 TDT_TASK_ATTR(.name = "mine", .id = 4711));
-	struct tdt_trace *trace;
-	char *text, *line;
-	size_t size;
-	FILE *out;
+	char *line;
+	RT(rt, rt_of(2));
+	HANDLE(handle, tdt_rt_spawn(rt, (struct tdt_future){ &child, outer_poll, outer_drop },
+				    TDT_TASK_ATTR(.name = "mine", .id = 4711)));
 
 	UNTIL(leaf.waker != NULL);
-	trace = request_waiting(handle);
-	out = open_memstream(&text, &size);
-	ck_assert_int_eq(tdt_trace_print(trace, out), 0);
-	fclose(out);
+	TRACE(trace, request_waiting(handle));
+	TEXT(text, print(trace, NULL));
 	line = text;
 	ck_assert_msg(strncmp(line, "task 4711 \"mine\" ", 17) == 0, "%s", text);
 	ck_assert_ptr_nonnull(strstr(line, "spawned at "));
@@ -232,8 +218,4 @@ TEST(a_sleeping_task_tells_its_own_frames_only)
 	for (int i = 0; i < 3; i++)
 		line = strchr(line, '\n') + 1;
 	ck_assert_msg(*line == '\0', "%s", text);
-	free(text);
-	tdt_trace_free(trace);
-	tdt_handle_unref(handle);
-	tdt_rt_free(rt);
 }

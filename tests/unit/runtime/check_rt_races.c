@@ -9,7 +9,6 @@
 #include <sys/socket.h>
 
 #include <tdt/rt/net.h>
-#include <tdt/rt/runtime.h>
 
 #include "lib/leaf.h"
 #include "lib/options.h"
@@ -62,14 +61,13 @@ static void *storm(void *rt)
 
 static void expect_storm(unsigned workers)
 {
-	struct tdt_rt *rt = rt_of(workers);
 	pthread_t threads[SPAWNERS];
+	RT(rt, rt_of(workers));
 
 	threads_start(threads, SPAWNERS, storm, rt);
 	threads_join(threads, SPAWNERS);
 	UNTIL(storm_drops == SPAWNERS * EACH);
 	ck_assert_int_eq(stormed, SPAWNERS * EACH);
-	tdt_rt_free(rt);
 }
 
 CASE(run)
@@ -169,8 +167,8 @@ TEST(each_wake_up_leads_to_a_poll_after_it, .from = 1, .to = 4)
  */
 TEST(no_wake_up_is_lost_while_a_worker_falls_asleep, .from = 1, .to = 3)
 {
-	struct tdt_rt *rt = rt_of((unsigned)_i);
 	struct leaf leaf = { 0 };
+	RT(rt, rt_of((unsigned)_i));
 
 	seed = seed_of_run();
 	tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(&leaf), NULL));
@@ -182,7 +180,6 @@ TEST(no_wake_up_is_lost_while_a_worker_falls_asleep, .from = 1, .to = 3)
 			;
 		leaf_wake(&leaf);
 	}
-	tdt_rt_free(rt);
 }
 
 /* --- Stealing ------------------------------------------------------------------------- */
@@ -214,7 +211,7 @@ static tdt_poll_t blocking_poll(void *state, struct tdt_context *cx)
 TEST(tasks_behind_one_that_blocks_run_elsewhere)
 {
 	static const int numbers[] = { 1, 2, 7, BEHIND, 1000 };
-	struct tdt_rt *rt = rt_of(2);
+	RT(rt, rt_of(2));
 
 	sem_init(&behind_polled, 0, 0);
 	for (int round = 0; round < 50; round++) {
@@ -232,7 +229,6 @@ TEST(tasks_behind_one_that_blocks_run_elsewhere)
 		}
 		tdt_handle_unref(handle);
 	}
-	tdt_rt_free(rt);
 }
 
 static void wait_for_data(struct leaf *leaf, struct tdt_context *cx)
@@ -245,7 +241,7 @@ static void wait_for_data(struct leaf *leaf, struct tdt_context *cx)
 /* Of two tasks that come from outside, one waits for the other and blocks its worker. */
 TEST(whoever_is_woken_for_one_task_wakes_another_for_the_next)
 {
-	struct tdt_rt *rt = rt_of(2);
+	RT(rt, rt_of(2));
 
 	for (int round = 0; round < 300; round++) {
 		struct leaf second = { .open = true };
@@ -258,7 +254,6 @@ TEST(whoever_is_woken_for_one_task_wakes_another_for_the_next)
 			nanosleep(&(struct timespec){ .tv_nsec = 12000000 },
 				  NULL); /* then nobody looks out */
 	}
-	tdt_rt_free(rt);
 }
 
 /* What a task wakes, and then blocks its worker, runs elsewhere too. */
@@ -272,7 +267,7 @@ static void wake_and_block(struct leaf *leaf, struct tdt_context *cx)
 
 TEST(a_task_woken_by_one_that_then_blocks_runs_elsewhere)
 {
-	struct tdt_rt *rt = rt_of(2);
+	RT(rt, rt_of(2));
 
 	for (int round = 0; round < 50; round++) {
 		struct leaf other = { 0 },
@@ -283,7 +278,6 @@ TEST(a_task_woken_by_one_that_then_blocks_runs_elsewhere)
 		tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(&leaf), NULL));
 		UNTIL(leaf.drops == 1);
 	}
-	tdt_rt_free(rt);
 }
 
 /* --- Tasks the driver wakes ------------------------------------------------------------ */
@@ -385,7 +379,7 @@ static void accepting_free(struct accepting *accepting)
  */
 TEST(a_waker_may_wait_for_a_task_that_the_driver_has_woken_before)
 {
-	struct tdt_rt *rt = rt_of(2);
+	RT(rt, rt_of(2));
 
 	for (int round = 0; round < 10; round++) {
 		atomic_bool both_ready = false;
@@ -422,7 +416,6 @@ TEST(a_waker_may_wait_for_a_task_that_the_driver_has_woken_before)
 		accepting_free(&second);
 		accepting_free(&task);
 	}
-	tdt_rt_free(rt);
 }
 
 /* --- The end, while others go on ------------------------------------------------------- */

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* Covers runtime/task, runtime/block_on, task/hooks.  Which wake-ups a task's record knows of. */
 
-#include <tdt/rt/runtime.h>
-
 #include "lib/leaf.h"
 #include "lib/rt.h"
 #include "lib/test.h"

@@ -9,7 +9,6 @@
 
 #include <tdt/integrate/hooks.h>
 #include <tdt/rt/net.h>
-#include <tdt/rt/runtime.h>
 
 #include "lib/leaf.h"
 #include "lib/options.h"
@@ -175,10 +174,10 @@ TEST(each_worker_tells_its_life)
  */
 TEST(one_task_that_is_woken_wakes_one_worker)
 {
-	struct tdt_rt *rt = rt_of(WORKERS);
 	struct leaf leaf = { 0 };
 	uint64_t began_ns;
 	int before, looked;
+	RT(rt, rt_of(WORKERS));
 
 	waits(rt, &leaf);
 	UNTIL(all_parked(WORKERS));
@@ -193,7 +192,6 @@ TEST(one_task_that_is_woken_wakes_one_worker)
 	looked = (int)((now_ns() - began_ns) / 10000000) + 1;
 	/* And each may have been about to wake when it began. */
 	ck_assert_int_le(unparks - before, ROUNDS + WORKERS + looked);
-	tdt_rt_free(rt);
 }
 
 static void nothing(int signal_number)
@@ -203,11 +201,10 @@ static void nothing(int signal_number)
 TEST(signals_wake_no_worker)
 {
 	struct leaf leaf = { 0 };
-	struct tdt_rt *rt;
 	int before;
 
 	sigaction(SIGUSR1, &(struct sigaction){ .sa_handler = nothing }, NULL);
-	rt = rt_of(WORKERS);
+	RT(rt, rt_of(WORKERS));
 	waits(rt, &leaf);
 	for (int round = 1; round <= 10; round++) {
 		UNTIL(all_sleep(rt));
@@ -219,7 +216,6 @@ TEST(signals_wake_no_worker)
 		leaf_wake(&leaf);
 		UNTIL(leaf.polls == 1 + round && leaf.waker != NULL);
 	}
-	tdt_rt_free(rt);
 }
 
 static struct leaf *late;
@@ -232,17 +228,14 @@ static void *wake_late(void *arg)
 
 static void have_it_woken(void)
 {
-	pthread_t thread;
-
-	MUST(pthread_create(&thread, NULL, wake_late, NULL) == 0);
-	MUST(pthread_join(thread, NULL) == 0);
+	run_on_thread(wake_late, NULL);
 }
 
 /* A task is woken from outside just after the only worker has looked for the last time. */
 TEST(a_wake_up_while_a_worker_lies_down_is_seen)
 {
-	struct tdt_rt *rt = rt_of(1);
 	struct leaf leaf = { 0 };
+	RT(rt, rt_of(1));
 
 	late = &leaf;
 	waits(rt, &leaf);
@@ -255,7 +248,6 @@ TEST(a_wake_up_while_a_worker_lies_down_is_seen)
 		UNTIL(leaf.polls == 1 + round && leaf.waker != NULL);
 		UNTIL(other.drops == 1);
 	}
-	tdt_rt_free(rt);
 }
 
 static void yield(struct leaf *leaf, struct tdt_context *cx)
@@ -265,8 +257,8 @@ static void yield(struct leaf *leaf, struct tdt_context *cx)
 
 TEST(a_task_that_keeps_yielding_does_not_shut_out_those_from_outside)
 {
-	struct tdt_rt *rt = rt_of(1);
 	struct leaf yielding = { .on_poll = yield };
+	RT(rt, rt_of(1));
 
 	waits(rt, &yielding);
 	for (int round = 0; round < ROUNDS; round++) {
@@ -277,7 +269,6 @@ TEST(a_task_that_keeps_yielding_does_not_shut_out_those_from_outside)
 	}
 	leaf_open(&yielding);
 	UNTIL(yielding.drops == 1);
-	tdt_rt_free(rt);
 }
 
 static void count_and_yield(struct leaf *leaf, struct tdt_context *cx)
@@ -312,8 +303,8 @@ static void expect_told_since(struct leaf *leaf, struct tdt_context *cx)
 
 TEST(the_time_is_told_anew_when_a_worker_has_slept)
 {
-	struct tdt_rt *rt = rt_of(1);
 	struct leaf leaf = { .on_poll = expect_told_since };
+	RT(rt, rt_of(1));
 
 	waits(rt, &leaf);
 	for (int round = 1; round <= 10; round++) {
@@ -322,7 +313,6 @@ TEST(the_time_is_told_anew_when_a_worker_has_slept)
 		leaf_wake(&leaf);
 		UNTIL(leaf.polls == 1 + round && leaf.waker != NULL);
 	}
-	tdt_rt_free(rt);
 }
 
 /* --- Wakers that are no tasks' ---------------------------------------------------------- */
@@ -421,10 +411,10 @@ static void *wake_when_cancelled(void *leaf)
 /* Or else it would be cancelled with a lock. */
 TEST(a_thread_is_not_cancelled_while_it_wakes_the_worker_in_the_role)
 {
-	struct tdt_rt *rt = rt_of(1);
 	struct leaf leaf = { 0 };
 	pthread_t thread;
 	void *result;
+	RT(rt, rt_of(1));
 
 	waits(rt, &leaf);
 	UNTIL(sleeps_in_role(rt, 1));
@@ -432,7 +422,6 @@ TEST(a_thread_is_not_cancelled_while_it_wakes_the_worker_in_the_role)
 	ck_assert_int_eq(pthread_join(thread, &result), 0);
 	ck_assert_ptr_eq(result, &leaf);
 	UNTIL(leaf.polls == 2 && leaf.waker != NULL);
-	tdt_rt_free(rt);
 }
 
 static void expect_wakes_before(struct leaf *leaf, struct tdt_context *cx)
@@ -444,9 +433,9 @@ CASE(wake_ups)
 
 TEST(a_wake_up_is_told_before_the_poll_it_leads_to)
 {
-	struct tdt_rt *rt = rt_of(2);
 	struct leaf leaf = { .on_poll = expect_wakes_before };
-	struct tdt_handle *handle = tdt_rt_spawn(rt, leaf_future(&leaf), NULL);
+	RT(rt, rt_of(2));
+	HANDLE(handle, tdt_rt_spawn(rt, leaf_future(&leaf), NULL));
 
 	pause_in_wakes = true;
 	for (int round = 1; round <= 10; round++) {
@@ -455,8 +444,6 @@ TEST(a_wake_up_is_told_before_the_poll_it_leads_to)
 		leaf_wake(&leaf);
 		ck_assert_ptr_eq(woken, handle);
 	}
-	tdt_handle_unref(handle);
-	tdt_rt_free(rt);
 }
 
 static void wake_twice(struct leaf *leaf, struct tdt_context *cx)
@@ -533,21 +520,16 @@ static void look_at_clone(struct leaf *leaf, struct tdt_context *cx)
 /* The driver gathers the tasks it wakes by them, as by its own. */
 TEST(a_counted_clone_of_a_tasks_waker_is_known_for_what_it_is)
 {
-	struct tdt_rt *rt = rt_of(1);
 	struct leaf leaf = { .on_poll = look_at_clone };
-	struct tdt_handle *handle = tdt_rt_spawn(rt, leaf_future(&leaf), NULL);
-	struct tdt_trace *trace;
+	RT(rt, rt_of(1));
+	HANDLE(handle, tdt_rt_spawn(rt, leaf_future(&leaf), NULL));
 
 	UNTIL(leaf.waker != NULL && all_parked(1)); /* no poll is in progress, to be read */
 	ck_assert_int_eq(counted, 0);
-	trace = backtrace_timed(handle, INT64_C(30000000000));
-	ck_assert_ptr_nonnull(trace);
+	TRACE(trace, backtrace_timed(handle, INT64_C(30000000000)));
 	/* If the poll takes long, the answer is what is read of it. */
 	UNTIL(counted == 1);
 	UNTIL(tdt__task_has_waker(leaf.waker) && leaf.waker != tdt_waker_beneath(leaf.waker));
-	tdt_trace_free(trace);
 	leaf_open(&leaf);
 	UNTIL(leaf.drops == 1);
-	tdt_handle_unref(handle);
-	tdt_rt_free(rt);
 }

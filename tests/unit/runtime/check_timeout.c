@@ -39,7 +39,7 @@ TEST(a_future_that_is_ready_at_once_wins, .to = 2)
 
 TEST(a_future_that_is_ready_later_wins_and_cancels_the_timer)
 {
-	struct tdt_future timeout = tdt_timeout_ms(test_future(&a), HOUR, &elapsed);
+	FUTURE(timeout, tdt_timeout_ms(test_future(&a), HOUR, &elapsed));
 
 	a.pending = 1;
 	ck_assert_uint_eq(tdt_future_poll(&timeout, &cx), TDT_PENDING);
@@ -48,7 +48,6 @@ TEST(a_future_that_is_ready_later_wins_and_cancels_the_timer)
 	ck_assert(!elapsed);
 	ck_assert_str_eq(test_events, "a. a! a~ ");
 	ck_assert_int_eq(waker.alive, 0);
-	tdt_future_drop(&timeout);
 }
 
 TEST(when_time_is_up_the_future_is_dropped_at_once)
@@ -71,31 +70,29 @@ TEST(when_time_is_up_the_future_is_dropped_at_once)
 
 TEST(the_future_wins_when_both_are_due)
 {
-	struct driven *task = driven_new(tdt_timeout_ms(test_future(&a), 1, &elapsed));
+	DRIVEN(task, driven_new(tdt_timeout_ms(test_future(&a), 1, &elapsed)));
 
 	a.pending = 1;
 	ck_assert_uint_eq(driven_poll(task), TDT_PENDING);
 	driven_wait(task);
 	ck_assert_uint_eq(driven_poll(task), TDT_READY);
 	ck_assert(!elapsed);
-	driven_end(task);
 }
 
 TEST(no_time_polls_the_future_once)
 {
-	struct tdt_future timeout = tdt_timeout_ms(test_future(&a), 0, &elapsed);
+	FUTURE(timeout, tdt_timeout_ms(test_future(&a), 0, &elapsed));
 
 	a.pending = 9;
 	elapsed = false;
 	ck_assert_uint_eq(tdt_future_poll(&timeout, &cx), TDT_READY);
 	ck_assert(elapsed);
 	ck_assert_str_eq(test_events, "a. a~ ");
-	tdt_future_drop(&timeout);
 }
 
 TEST(it_panics_if_the_future_does)
 {
-	struct tdt_future timeout = tdt_timeout_ms(test_future(&a), HOUR, &elapsed);
+	FUTURE(timeout, tdt_timeout_ms(test_future(&a), HOUR, &elapsed));
 
 	a.pending = 1;
 	a.result = TDT_PANICKED;
@@ -104,7 +101,6 @@ TEST(it_panics_if_the_future_does)
 	ck_assert(elapsed); /* as it was */
 	ck_assert_str_eq(test_events, "a. a# a~ ");
 	ck_assert_int_eq(waker.alive, 0);
-	tdt_future_drop(&timeout);
 }
 
 TEST(it_panics_where_there_is_no_timer)

@@ -85,37 +85,34 @@ TEST(it_counts_from_the_first_poll)
 
 TEST(no_time_is_ready_at_once)
 {
-	struct tdt_future sleep = tdt_sleep_ms(0);
+	FUTURE(sleep, tdt_sleep_ms(0));
 
 	ck_assert_uint_eq(tdt_future_poll(&sleep, &cx), TDT_READY);
 	ck_assert_uint_eq(tdt_future_poll(&sleep, &cx), TDT_PANICKED);
 	ck_assert_int_eq(waker.clones, 0);
-	tdt_future_drop(&sleep);
 }
 
 TEST(a_time_beyond_the_clock_never_comes, .to = 3)
 {
 	static const uint64_t times[] = { UINT64_MAX, UINT64_MAX / 1000000,
 					  UINT64_MAX / 1000000 - 1 };
-	struct tdt_future sleep = tdt_sleep_ms(times[_i]);
+	FUTURE(sleep, tdt_sleep_ms(times[_i]));
 
 	ck_assert_uint_eq(tdt_future_poll(&sleep, &cx), TDT_PENDING);
 	ck_assert_uint_eq(drive(tdt_sleep_ms(20)), TDT_READY);
 	ck_assert_uint_eq(tdt_future_poll(&sleep, &cx), TDT_PENDING);
 	ck_assert_int_eq(waker.wakes, 0);
-	tdt_future_drop(&sleep);
 }
 
 TEST(a_timer_fires_while_a_later_one_is_waited_for)
 {
-	struct tdt_future late = tdt_sleep_ms(HOUR);
+	FUTURE(late, tdt_sleep_ms(HOUR));
 	long switches = driver_thread_switches();
 
 	ck_assert_uint_eq(tdt_future_poll(&late, &cx), TDT_PENDING);
 	driver_thread_asleep(switches);
 	ck_assert_uint_eq(drive(tdt_sleep_ms(10)), TDT_READY);
 	ck_assert_int_eq(waker.wakes, 0);
-	tdt_future_drop(&late);
 }
 
 /* --- In which order -------------------------------------------------------------- */
@@ -319,7 +316,7 @@ CASE(wakers, .setup = setup, .teardown = driven_teardown)
 
 TEST(the_last_waker_is_the_one_woken)
 {
-	struct tdt_future sleep = tdt_sleep_ms(20);
+	FUTURE(sleep, tdt_sleep_ms(20));
 
 	hold_driver();
 	ck_assert_uint_eq(tdt_future_poll(&sleep, &cx), TDT_PENDING);
@@ -332,7 +329,6 @@ TEST(the_last_waker_is_the_one_woken)
 	ck_assert_int_eq(waker.wakes, 0);
 	ck_assert_int_eq(other.wakes, 1);
 	ck_assert_uint_eq(tdt_future_poll(&sleep, &cx), TDT_READY);
-	tdt_future_drop(&sleep);
 }
 
 TEST(a_poll_too_many_clones_nothing)
@@ -349,12 +345,11 @@ TEST(a_poll_too_many_clones_nothing)
 
 TEST(a_waker_that_cannot_be_cloned_is_woken)
 {
-	struct tdt_future sleep = tdt_sleep_ms(HOUR);
+	FUTURE(sleep, tdt_sleep_ms(HOUR));
 
 	waker.fail_clone = true;
 	ck_assert_uint_eq(tdt_future_poll(&sleep, &cx), TDT_PENDING);
 	ck_assert_int_eq(waker.wakes, 1);
-	tdt_future_drop(&sleep);
 }
 
 /* --- Cancelled -------------------------------------------------------------------------- */
@@ -362,22 +357,21 @@ TEST(a_waker_that_cannot_be_cloned_is_woken)
 /* Start a timer, and drop it before the first poll; or before the driver's next turn; or later. */
 static void start_and_drop(int when)
 {
-	struct tdt_future sleep = tdt_sleep_ms(10);
+	FUTURE(sleep, tdt_sleep_ms(10));
 
 	if (when > 0)
 		ck_assert_uint_eq(tdt_future_poll(&sleep, &cx), TDT_PENDING);
 	if (when > 1)
 		drive(tdt_sleep_ms(1));
-	tdt_future_drop(&sleep);
 }
 
 CASE(cancelled, .setup = setup, .teardown = driven_teardown)
 
 TEST(a_timer_that_is_dropped_wakes_nobody, .to = 3)
 {
-	struct tdt_future late = tdt_sleep_ms(HOUR);
 	uint64_t before;
 	int alive;
+	FUTURE(late, tdt_sleep_ms(HOUR));
 
 	ck_assert_uint_eq(tdt_future_poll(&late, &other_cx), TDT_PENDING);
 	for (;;) { /* until it was dropped in time */
@@ -393,16 +387,14 @@ TEST(a_timer_that_is_dropped_wakes_nobody, .to = 3)
 	ck_assert_int_eq(alive, 0);
 	drive(tdt_sleep_ms(20));
 	ck_assert_int_eq(waker.wakes, 0);
-	tdt_future_drop(&late);
 }
 
 TEST(a_timer_may_be_dropped_after_it_fired_unpolled)
 {
-	struct driven *task = driven_new(tdt_sleep_ms(1));
+	DRIVEN(task, driven_new(tdt_sleep_ms(1)));
 
 	ck_assert_uint_eq(driven_poll(task), TDT_PENDING);
 	driven_wait(task);
-	driven_end(task);
 }
 
 static void *race_the_driver(void *driver)
@@ -413,7 +405,7 @@ static void *race_the_driver(void *driver)
 	driven_use(driver);
 	for (int i = 0; i < 2000; i++) {
 		uint64_t ms = (uint64_t)rand_r(&seed) % 4;
-		struct driven *task = driven_new(tdt_sleep_ms(ms == 3 ? HOUR : ms));
+		DRIVEN(task, driven_new(tdt_sleep_ms(ms == 3 ? HOUR : ms)));
 		tdt_poll_t polled = driven_poll(task);
 
 		MUST(polled == (ms == 0 ? TDT_READY : TDT_PENDING));
@@ -423,7 +415,6 @@ static void *race_the_driver(void *driver)
 		} else if (rand_r(&seed) % 4 == 0) {
 			nanosleep(&(struct timespec){ .tv_nsec = rand_r(&seed) % 2000000 }, NULL);
 		}
-		driven_end(task);
 	}
 	return NULL;
 }
@@ -452,10 +443,9 @@ TEST(timers_later_than_what_it_sleeps_for_leave_the_driver_asleep)
 		ck_assert_uint_eq(tdt_future_poll(&later[i], &other_cx), TDT_PENDING);
 	}
 	for (int i = 0; i < 10000; i++) {
-		struct tdt_future sleep = tdt_sleep_ms(2 * HOUR);
+		FUTURE(sleep, tdt_sleep_ms(2 * HOUR));
 
 		ck_assert_uint_eq(tdt_future_poll(&sleep, &other_cx), TDT_PENDING);
-		tdt_future_drop(&sleep);
 	}
 	for (int i = 0; i < 100; i++)
 		tdt_future_drop(&later[i]);

@@ -147,12 +147,11 @@ TEST(a_built_trace_keeps_its_own_copy)
 	struct tdt_frame frame = {
 		.size = sizeof frame, .kind = TDT_NODE_FRAME, .function = "a", .also = also
 	};
-	struct tdt_trace *trace = tdt_trace_new(&info);
+	TRACE(trace, tdt_trace_new(&info));
 	const struct tdt_node *node = tdt_trace_add(trace, NULL, &frame, 1);
 
 	ck_assert_ptr_nonnull(node);
 	name[0] = 'x';
 	ck_assert_str_eq(tdt_node_frame(node)->also[0], "b");
 	ck_assert_ptr_null(tdt_node_frame(node)->also[1]);
-	tdt_trace_free(trace);
 }

@@ -298,18 +298,14 @@ TEST(a_requester_who_has_the_list_himself_gets_no_answer)
  */
 TEST(a_child_has_a_reporter_of_its_own)
 {
-	pid_t child;
 
 	ck_assert_int_eq(tdt__start(), 0);
 	dlclose(plugin_open("a"));
 	unloads_by(30 * SECOND);
-	child = fork();
-	if (child == 0) {
+	IN_A_CHILD {
 		uint64_t unloads;
 
 		dlclose(plugin_open("b"));
 		MUST(tdt__unloads_now(&unloads, tdt__clock() + 30 * SECOND) && unloads == 2);
-		_exit(0);
 	}
-	ck_assert_int_eq(child_status(child), 0);
 }

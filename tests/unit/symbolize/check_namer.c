@@ -160,15 +160,11 @@ TEST(what_is_known_is_not_looked_up_again)
 
 static void fork_and_name(void)
 {
-	pid_t child = fork();
-
-	if (child == 0) {
+	IN_A_CHILD {
 		atomic_store(&hold, false);
 		MUST(strcmp(name_by(one, tdt__clock() + LONG), "one") == 0);
 		MUST(strcmp(name_by(other, tdt__clock() + LONG), "other") == 0);
-		_exit(0);
 	}
-	ck_assert_int_eq(child_status(child), 0);
 }
 
 CASE(forks, .setup = set_up, .teardown = tear_down)

@@ -76,15 +76,13 @@ static pthread_t poller;
 
 static void *poll_all(void *unused)
 {
-	struct tdt_context cx = { &idle_waker };
-
 	polls = true;
 	while (!atomic_load(&over)) {
-		tdt_future_poll(&waiting.future, &cx);
+		poll_idly(&waiting.future);
 		if (atomic_exchange(&enter_blocked, false))
-			tdt_future_poll(&blocked.future, &cx);
+			poll_idly(&blocked.future);
 		if (atomic_exchange(&enter_running, false))
-			tdt_future_poll(&running.future, &cx);
+			poll_idly(&running.future);
 		atomic_fetch_add(&turns, 1);
 		sched_yield();
 	}
@@ -130,10 +128,9 @@ static void ask(struct tdt_handle *handle)
 
 static void dump(void)
 {
-	FILE *out = fopen("/dev/null", "we");
+	STREAM(out, fopen("/dev/null", "we"));
 
 	ck_assert_int_eq(tdt_dump(out), 0);
-	fclose(out);
 }
 
 /* It has nothing to name if no task answers in time. */

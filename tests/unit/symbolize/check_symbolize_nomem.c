@@ -16,16 +16,7 @@
 #include "outside/fixtures/trail.h"
 #include "symbolize/symbolize.h"
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define ALLOCATOR_TAKEN
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define ALLOCATOR_TAKEN
-#endif
-
-#ifdef ALLOCATOR_TAKEN
+#if SANITIZED
 SUITE_SKIP("a sanitizer has the allocator")
 #else
 

@@ -84,7 +84,7 @@ TEST(a_task_that_has_ended_cannot_be_aborted)
 TEST(joiners_are_told_after_the_drop)
 {
 	int outcome = 99;
-	struct tdt_future join = tdt_join(task.handle, &outcome);
+	FUTURE(join, tdt_join(task.handle, &outcome));
 
 	ck_assert_uint_eq(tdt_future_poll(&join, &cx), TDT_PENDING);
 	ck_assert_uint_eq(test_task_poll(&task), TDT_PENDING);
@@ -94,7 +94,6 @@ TEST(joiners_are_told_after_the_drop)
 	ck_assert_int_eq(waker.wakes, 1);
 	ck_assert_uint_eq(tdt_future_poll(&join, &cx), TDT_READY);
 	ck_assert_int_eq(outcome, -ECANCELED);
-	tdt_future_drop(&join);
 }
 
 /* 0: the request comes first, 1: the abort does */
@@ -129,10 +128,8 @@ TEST(a_request_that_is_withdrawn_takes_no_abort_along)
 /* As in a poll that began before the abort, and took the requests after it. */
 TEST(a_poll_that_takes_requests_leaves_the_abort_to_be_claimed)
 {
-	struct test_requester requester;
-
 	ck_assert_uint_eq(test_task_poll(&task), TDT_PENDING);
-	test_ask(&requester, task.handle);
+	ASKED(requester, task.handle);
 	ck_assert_int_eq(task.waker.wakes, 1);
 	ck_assert(!tdt__requests_claim(task.handle));
 	ck_assert_int_eq(tdt_task_abort(task.handle), 0);
@@ -140,7 +137,6 @@ TEST(a_poll_that_takes_requests_leaves_the_abort_to_be_claimed)
 	ck_assert(tdt__requests_claim(task.handle));
 	expect_dropped();
 	ck_assert(test_answered(&requester));
-	test_requester_fini(&requester);
 }
 
 /* --- In a poll ----------------------------------------------------------------------- */
@@ -172,11 +168,8 @@ TEST(the_poll_goes_on, .to = 2)
 
 static void abort_and_ask_in_vain(void *argument)
 {
-	struct test_requester requester;
-
 	abort_itself(argument);
-	test_ask(&requester, *(struct tdt_handle **)argument);
-	test_requester_fini(&requester);
+	ASKED(requester, *(struct tdt_handle **)argument);
 }
 
 TEST(a_request_that_comes_and_goes_in_the_poll_takes_no_abort_along)
@@ -219,12 +212,10 @@ TEST(the_drop_is_of_the_task)
 
 TEST(without_a_future_there_is_nothing_to_drop)
 {
-	struct tdt_handle *other = tdt_task_new(NULL);
+	FUTURELESS(other, tdt_task_new(NULL));
 
-	ck_assert_ptr_nonnull(other);
 	ck_assert_fails(tdt_task_abort(NULL), EINVAL);
 	ck_assert_int_eq(tdt_task_abort(other), -EINVAL);
-	tdt_task_end(other);
 }
 
 TEST(a_future_that_its_owner_drops_cannot_be_aborted)

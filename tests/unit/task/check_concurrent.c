@@ -335,8 +335,8 @@ static void *ask(void *argument)
 {
 	seed_thread((unsigned)(uintptr_t)argument);
 	while (!atomic_load(&no_more_questions)) {
-		struct tdt_handle *handle = some_handle();
 		struct tdt_trace *trace;
+		HANDLE(handle, some_handle());
 
 		if (one_in(3)) {
 			ask_async(handle);
@@ -347,7 +347,6 @@ static void *ask(void *argument)
 			trace = backtrace_timed(handle, 30 * SECOND);
 			take_answer(trace, -errno, false);
 		}
-		tdt_handle_unref(handle);
 	}
 	return NULL;
 }

@@ -154,14 +154,12 @@ TEST(a_task_that_is_spawned_outside_of_polls_inherits_nothing)
 
 TEST(a_task_without_a_future_has_one_while_its_thread_has_entered_it)
 {
-	struct tdt_handle *handle = tdt_task_new(NULL);
+	FUTURELESS(handle, tdt_task_new(NULL));
 
-	ck_assert_ptr_nonnull(handle);
 	tdt_task_enter(handle);
 	ck_assert_int_eq(tdt_task_context(NULL, &one), 0);
 	tdt_task_leave(handle);
 	expect_context(handle, &one);
-	tdt_task_end(handle);
 }
 
 TEST(a_record_that_is_used_again_has_none)
@@ -316,14 +314,12 @@ static void *inherit_often(void *argument)
 	const struct tdt_future future = { .poll = stay_pending, .drop = drop_nothing };
 
 	while (!atomic_load(&over)) {
-		struct tdt_traced heir = tdt_traced(future);
 		struct tdt_trace_context context;
+		TRACED(heir, tdt_traced(future));
 
-		MUST(heir.handle != NULL);
 		tdt__context_inherit(heir.handle, task.handle);
 		if (tdt__context_read(heir.handle, &heir.handle->record, &context))
 			expect_whole(&context);
-		end_traced(&heir);
 	}
 	return NULL;
 }

@@ -47,11 +47,10 @@ static struct known inspect(struct tdt_handle *handle)
 /* Ask it, and see that its record has the first of its waits. */
 static struct known ask(struct tdt_handle *handle)
 {
-	struct tdt_trace *trace = request_waiting(handle);
+	TRACE(trace, request_waiting(handle));
 	struct known known, record;
 
 	keep(&known, tdt_trace_info(trace));
-	tdt_trace_free(trace);
 	/* A poll that was requested in vain may be still to come. */
 	while (record = inspect(handle), record.info.state == TDT_TASK_RUNNING)
 		usleep(1000);
@@ -118,7 +117,13 @@ static tdt_poll_t try(void *state, struct tdt_context *cx)
 	return tdt_mutex_try_lock(mutex) ? TDT_PENDING : TDT_PANICKED;
 }
 
-CASE(mutex, .setup = mutex_setup)
+static void mutex_teardown(void)
+{
+	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
+	tdt_mutex_free(mutex);
+}
+
+CASE(mutex, .setup = mutex_setup, .teardown = mutex_teardown)
 
 TEST(a_mutex_is_awaited_from_the_task_that_took_it, .to = 2)
 {
@@ -128,8 +133,6 @@ TEST(a_mutex_is_awaited_from_the_task_that_took_it, .to = 2)
 	expect_waits_for(second.traced.handle, TDT_WAIT_MUTEX, mutex, id_of(&first));
 	poll_now_end(&second);
 	poll_now_end(&first);
-	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
-	tdt_mutex_free(mutex);
 }
 
 TEST(a_mutex_that_no_task_took_has_no_owner)
@@ -141,8 +144,6 @@ TEST(a_mutex_that_no_task_took_has_no_owner)
 	expect_waits_for(second.traced.handle, TDT_WAIT_MUTEX, mutex, 0);
 	poll_now_end(&second);
 	poll_now_end(&first);
-	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
-	tdt_mutex_free(mutex);
 }
 
 TEST(trying_in_vain_makes_no_owner)
@@ -154,8 +155,6 @@ TEST(trying_in_vain_makes_no_owner)
 	poll_now_end(&second);
 	poll_now_end(&third);
 	poll_now_end(&first);
-	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
-	tdt_mutex_free(mutex);
 }
 
 TEST(a_mutex_that_is_handed_over_has_its_new_owner, .to = 2)
@@ -175,8 +174,6 @@ TEST(a_mutex_that_is_handed_over_has_its_new_owner, .to = 2)
 	ck_assert(!tdt_mutex_try_lock(mutex)); /* the third has it */
 	poll_now_end(&third);
 	poll_now_end(&first);
-	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
-	tdt_mutex_free(mutex);
 }
 
 CASE(others)
@@ -225,8 +222,6 @@ TEST(a_trace_is_awaited_from_its_task)
 	expect_waits_for(second.traced.handle, TDT_WAIT_TASK, first.traced.handle, id_of(&first));
 	poll_now_end(&second);
 	poll_now_end(&first);
-	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
-	tdt_mutex_free(mutex);
 }
 
 /* Lets others go first, over and over. */
@@ -277,8 +272,6 @@ TEST(several_leaves_wait_for_one_thing_each, .to = 4)
 	}
 	poll_now_end(&second);
 	poll_now_end(&first);
-	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
-	tdt_mutex_free(mutex);
 }
 
 /* --- Tasks of the runtime ------------------------------------------------------------------- */
@@ -291,19 +284,16 @@ static void rt_setup(void)
 	ck_assert_ptr_nonnull(rt);
 }
 
-CASE(runtime)
+CASE(runtime, .setup = rt_setup)
 
 TEST(a_time_is_awaited_from_a_timer)
 {
-	struct tdt_handle *task;
 	struct known known;
 
-	rt_setup();
-	task = tdt_rt_spawn(rt, tdt_sleep_ms(UINT64_MAX), NULL);
+	HANDLE(task, tdt_rt_spawn(rt, tdt_sleep_ms(UINT64_MAX), NULL));
 	known = ask(task);
 	ck_assert_uint_ne(known.waits[0].object, 0);
 	expect_waits_for(task, TDT_WAIT_TIMER, (void *)(uintptr_t)known.waits[0].object, 0);
-	tdt_handle_unref(task);
 	tdt_rt_free(rt);
 }
 
@@ -324,8 +314,6 @@ TEST(a_limit_of_time_is_awaited_beside_what_it_limits)
 	ck_assert_uint_eq(known.waits[1].kind, TDT_WAIT_TIMER);
 	tdt_handle_unref(task);
 	tdt_rt_free(rt);
-	ck_assert_int_eq(tdt_mutex_unlock(mutex), 0);
-	tdt_mutex_free(mutex);
 }
 
 static in_port_t port_of(int descriptor)
@@ -348,7 +336,6 @@ TEST(a_socket_is_awaited_by_its_descriptor)
 	struct known known;
 	int error;
 
-	rt_setup();
 	ck_assert_ptr_nonnull(listener);
 	task = tdt_rt_spawn(rt, tdt_tcp_accept(listener, &tcp, &error), NULL);
 	known = ask(task);
@@ -396,7 +383,6 @@ TEST(tasks_that_wait_for_each_other_say_so)
 	struct tdt_handle *task[2];
 	atomic_int holding = 0;
 
-	rt_setup();
 	for (int i = 0; i < 2; i++)
 		task[i] =
 		    tdt_rt_spawn(rt,
@@ -453,7 +439,6 @@ TEST(who_sends_a_value_wakes_its_receiver, .to = 2)
 	struct tdt_handle *receiver, *from = NULL;
 	struct known known;
 
-	rt_setup();
 	ck_assert_int_eq(tdt_oneshot(&sender, &receiving.receiver, NULL), 0);
 	receiver = tdt_rt_spawn(rt, TDT_ASYNC_NEW(receive_and_stay, receiving), NULL);
 	wait_for(receiver, TDT_WAIT_CHANNEL);
@@ -493,14 +478,10 @@ static tdt_poll_t nap_and_stay(void *state, struct tdt_context *cx)
 
 TEST(a_timer_is_no_task)
 {
-	struct tdt_handle *task;
-
-	rt_setup();
-	task = tdt_rt_spawn(rt, TDT_ASYNC_NEW(nap_and_stay, (struct sleeping){ 0 }), NULL);
+	HANDLE(task, tdt_rt_spawn(rt, TDT_ASYNC_NEW(nap_and_stay, (struct sleeping){ 0 }), NULL));
 	while (inspect(task).info.woken_ns == 0)
 		usleep(1000);
 	ck_assert_uint_eq(inspect(task).info.woken_by, 0);
-	tdt_handle_unref(task);
 	tdt_rt_free(rt);
 }
 
@@ -530,17 +511,14 @@ static int keep_of_id(struct tdt_handle *handle, const struct tdt_task_info *inf
 TEST(a_task_knows_who_spawned_it)
 {
 	struct spawning spawning = { NULL };
-	struct tdt_handle *parent;
 	struct known child = { .info.id = 0 };
 
-	rt_setup();
-	parent = tdt_rt_spawn(rt, future_of(spawn_and_stay, &spawning), NULL);
+	HANDLE(parent, tdt_rt_spawn(rt, future_of(spawn_and_stay, &spawning), NULL));
 	ck_assert_uint_eq(ask(parent).info.parent, 0);
 	ck_assert_uint_eq(ask(spawning.child).info.parent, tdt_handle_id(parent));
 	child.info.id = tdt_handle_id(spawning.child);
 	ck_assert_int_eq(tdt_tasks(NULL, keep_of_id, &child), 0);
 	ck_assert_uint_eq(child.info.parent, tdt_handle_id(parent));
 	tdt_handle_unref(spawning.child);
-	tdt_handle_unref(parent);
 	tdt_rt_free(rt);
 }

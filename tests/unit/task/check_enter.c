@@ -56,7 +56,7 @@ static void expect_stack(struct tdt_handle *handle, const char *expected, const 
 {
 	const struct tdt_backtrace_options patient = { .size = sizeof patient,
 						       .timeout_ns = INT64_C(20000000000) };
-	struct tdt_trace *trace = tdt_backtrace_with(handle, &patient);
+	TRACE(trace, tdt_backtrace_with(handle, &patient));
 	const struct tdt_node *node;
 	char text[1000] = "";
 
@@ -69,9 +69,8 @@ static void expect_stack(struct tdt_handle *handle, const char *expected, const 
 		snprintf(text + strlen(text), 200, "%s ", function != NULL ? function : "?");
 	}
 	ck_assert_msg(strncmp(text, expected, strlen(expected)) == 0 &&
-			      strstr(text + strlen(expected), seen) != NULL,
+			  strstr(text + strlen(expected), seen) != NULL,
 		      "%s is not %s... %s", text, expected, seen);
-	tdt_trace_free(trace);
 }
 
 static void expect_misuse(enum tdt_misuse_kind kind)
@@ -138,20 +137,16 @@ TEST(the_stack_of_a_run_stands_behind_the_list_where_it_came_from, .to = 2,
 	pthread_t thread;
 
 	NOT_TRIED_IF(SIGNALS_ARE_LATE && _i == 1, "ThreadSanitizer delays signals");
-	gate_close(_i == 1);
-	MUST(pthread_create(&thread, NULL, call_back, NULL) == 0);
-	while (atomic_load(&gate.entered) == 0)
-		usleep(100);
+	gate_hold(&thread, _i == 1, call_back, NULL);
 	expect_stack(task, "serve send ", gate_seen(_i == 1, "callback gate_stay"));
-	gate_open();
-	pthread_join(thread, NULL);
+	gate_release(thread);
 	expect_stack(task, "serve send ", "");
 	tdt_task_end(task);
 }
 
 TEST(a_task_may_end_while_it_runs)
 {
-	struct tdt_handle *kept = tdt_handle_ref(task);
+	HANDLE(kept, tdt_handle_ref(task));
 
 	tdt_task_enter(task);
 	tdt_task_end(task);
@@ -163,13 +158,12 @@ TEST(a_task_may_end_while_it_runs)
 	tdt_task_leave(NULL);
 	ck_assert_uint_eq(tdt_current_task_id(), 0);
 	ck_assert_ptr_null(tdt_misused());
-	tdt_handle_unref(kept);
 }
 
 /* An error of a request, say, ends its session. */
 TEST(a_task_may_end_while_it_runs_another_one)
 {
-	struct tdt_handle *inner = tdt_task_new(TDT_TASK_ATTR());
+	FUTURELESS(inner, tdt_task_new(TDT_TASK_ATTR()));
 
 	tdt_task_enter(task);
 	tdt_task_enter(inner);
@@ -179,17 +173,15 @@ TEST(a_task_may_end_while_it_runs_another_one)
 	ck_assert_uint_eq(tdt_current_task_id(), 0);
 	ck_assert_int_eq(info_of(inner).state, TDT_TASK_WAITING);
 	ck_assert_ptr_null(tdt_misused());
-	tdt_task_end(inner);
 }
 
 TEST(a_task_that_has_ended_waits_for_nothing_more)
 {
-	struct tdt_handle *kept = tdt_handle_ref(task);
+	HANDLE(kept, tdt_handle_ref(task));
 
 	tdt_task_end(task);
 	tdt_task_waits_on(kept, TDT_WAIT_TIMER, NULL, 0, NULL);
 	ck_assert_int_eq(info_of(kept).state, TDT_TASK_READY);
-	tdt_handle_unref(kept);
 }
 
 TEST(a_task_with_a_future_is_not_entered)
@@ -254,16 +246,13 @@ static int expect_mutex(struct tdt_handle *handle, const struct tdt_task_info *i
 
 static void expect_waits(struct tdt_handle *handle, uint32_t n)
 {
-	struct tdt_trace *trace = tdt_backtrace(handle);
+	TRACE(trace, tdt_backtrace(handle));
 
-	ck_assert_ptr_nonnull(trace);
 	ck_assert_uint_eq(tdt_trace_info(trace)->n_waits, n);
-	tdt_trace_free(trace);
 }
 
 TEST(all_waits_of_a_list_are_shown_and_the_main_one_first)
 {
-	struct tdt_trace *trace;
 	const struct tdt_task_info *info;
 
 	leaf.waits = waits;
@@ -271,8 +260,7 @@ TEST(all_waits_of_a_list_are_shown_and_the_main_one_first)
 	tdt_task_enter(task);
 	tdt_leaf_at(task, &leaf);
 	tdt_task_leave(task);
-	trace = tdt_backtrace(task);
-	ck_assert_ptr_nonnull(trace);
+	TRACE(trace, tdt_backtrace(task));
 	info = tdt_trace_info(trace);
 	ck_assert_uint_eq(info->n_waits, 3);
 	ck_assert_int_eq(info->waits[0]->kind, TDT_WAIT_MUTEX);
@@ -280,7 +268,6 @@ TEST(all_waits_of_a_list_are_shown_and_the_main_one_first)
 	ck_assert_str_eq(info->waits[0]->name, "room");
 	ck_assert_int_eq(info->waits[2]->kind, TDT_WAIT_IO);
 	ck_assert_uint_eq(info->waits[2]->object, 7);
-	tdt_trace_free(trace);
 	ck_assert_int_eq(tdt_task_inspect(task, expect_mutex, NULL), 0);
 	tdt_task_end(task);
 }
@@ -343,10 +330,9 @@ static int is_named(struct tdt_handle *handle, const struct tdt_task_info *info,
 /* Dumps have the name, too. */
 static void expect_dumped_name(void)
 {
-	char *text = TEXT_WRITTEN(out, MUST(tdt_dump(out) == 0));
+	WRITTEN(text, out, MUST(tdt_dump(out) == 0));
 
 	ck_assert_msg(strstr(text, "\"callback\"") != NULL, "%s", text);
-	free(text);
 }
 
 TEST(a_task_without_a_name_is_called_by_the_function_that_it_runs, .to = 2)
@@ -430,11 +416,9 @@ static void *leave_or_end(void *ends)
 TEST(a_task_that_is_left_or_ended_on_another_thread_is_misuse, .to = 2)
 {
 	struct tdt_handle *next = tdt_task_new(TDT_TASK_ATTR());
-	pthread_t thread;
 
 	tdt_task_enter(task);
-	MUST(pthread_create(&thread, NULL, leave_or_end, _i != 0 ? &leaf : NULL) == 0);
-	pthread_join(thread, NULL);
+	run_on_thread(leave_or_end, _i != 0 ? &leaf : NULL);
 	expect_misuse(_i != 0 ? TDT_MISUSE_FIBER_END : TDT_MISUSE_TASK_LEAVE);
 	tdt_task_enter(next); /* what the other thread has left here is taken out */
 	tdt_task_leave(next);

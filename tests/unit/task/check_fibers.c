@@ -14,6 +14,7 @@
 #include "lib/gate.h"
 #include "lib/options.h"
 #include "lib/refused.h"
+#include "lib/says.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
 #include "watch/last_tree.h"
@@ -70,13 +71,10 @@ static void start(struct fibered *it, const char *name)
 
 static void expect_trace(struct tdt_trace *trace, enum tdt_task_state state, const char *path)
 {
-	char *shown;
-
 	ck_assert_ptr_nonnull(trace);
 	ck_assert_int_eq(tdt_trace_info(trace)->state, state);
-	shown = stuck_path(trace);
+	TEXT(shown, stuck_path(trace));
 	ck_assert_str_eq(shown, path);
-	free(shown);
 	tdt_trace_free(trace);
 }
 
@@ -93,10 +91,9 @@ static char *dump_text(const struct tdt_dump_options *options)
 
 static void expect_dump(const char *part)
 {
-	char *text = dump_text(NULL);
+	TEXT(text, dump_text(NULL));
 
 	ck_assert_msg(strstr(text, part) != NULL, "no '%s' in: %s", part, text);
-	free(text);
 }
 
 static void expect_misuse(enum tdt_misuse_kind kind)
@@ -135,17 +132,12 @@ TEST(a_suspended_fiber_shows_where_it_stands)
 
 TEST(a_fiber_that_has_not_run_says_so)
 {
-	struct fibered it = { .run = runs };
-	struct tdt_trace *trace;
+	FIBER(it, TDT_TASK_ATTR(.name = "new"), .run = runs);
+	TRACE(trace, tdt_backtrace(handle_of(&it)));
 
-	fibered_init(&it, TDT_TASK_ATTR(.name = "new"));
-	trace = tdt_backtrace(handle_of(&it));
-	ck_assert_ptr_nonnull(trace);
 	ck_assert_uint_eq(tdt_trace_info(trace)->leaves, 0);
 	ck_assert_uint_eq(tdt_trace_info(trace)->polls, 0);
-	tdt_trace_free(trace);
 	expect_dump("has not run yet");
-	fibered_fini(&it);
 }
 
 TEST(a_dump_has_all_fibers)
@@ -153,7 +145,6 @@ TEST(a_dump_has_all_fibers)
 	const struct tdt_dump_options unhurried = { .size = sizeof unhurried,
 						    .timeout_ns = 60000000000 };
 	struct fibered its[600];
-	char *text;
 
 	for (int i = 0; i < 600; i++) {
 		its[i] = (struct fibered){ .run = runs };
@@ -161,13 +152,12 @@ TEST(a_dump_has_all_fibers)
 		if (i % 2 == 1)
 			fibered_resume(&its[i]);
 	}
-	text = dump_text(&unhurried);
+	TEXT(text, dump_text(&unhurried));
 	ck_assert_msg(strstr(text, "600 tasks: 600 answered") != NULL, "%s", text);
 	if (strstr(text, "not named in time") == NULL) {
 		ck_assert_ptr_nonnull(strstr(text, "outer"));
 		ck_assert_ptr_nonnull(strstr(text, "other"));
 	}
-	free(text);
 	for (int i = 0; i < 600; i++)
 		fibered_fini(&its[i]);
 }
@@ -191,11 +181,9 @@ CASE(running)
 
 TEST(a_running_fiber_is_the_current_task)
 {
-	struct fibered it = { .run = notes_itself };
-	struct tdt_handle *handle;
+	FIBER(it, NULL, .run = notes_itself);
+	HANDLE(handle, tdt_handle_ref(handle_of(&it)));
 
-	fibered_init(&it, NULL);
-	handle = tdt_handle_ref(handle_of(&it));
 	ck_assert_int_eq(state_of(handle), TDT_TASK_WAITING);
 	fibered_resume(&it);
 	ck_assert_uint_eq(tdt_current_task_id(), 0);
@@ -204,8 +192,6 @@ TEST(a_running_fiber_is_the_current_task)
 	ck_assert_uint_eq(tdt_current_task_id(), 0);
 	ck_assert_int_eq(state_of(handle), TDT_TASK_READY);
 	ck_assert_ptr_fails(tdt_backtrace(handle), ESRCH);
-	tdt_handle_unref(handle);
-	fibered_fini(&it);
 }
 
 static void spawns(struct fibered *it)
@@ -277,11 +263,9 @@ static void *resume_on_thread(void *arg)
 	return NULL;
 }
 
-/* Wait until the fiber is at the gate, and ask. */
+/* Ask, when the fiber is at the gate. */
 static struct tdt_trace *ask_at_gate(const struct fibered *it)
 {
-	while (atomic_load(&gate.entered) == 0)
-		usleep(1000);
 	usleep(20000);
 	return backtrace_timed(handle_of(it), 30 * INT64_C(1000000000));
 }
@@ -300,26 +284,17 @@ CASE(outside, .skip = stuck_impossible)
 
 TEST(a_running_fiber_is_read_where_it_runs, .to = 2)
 {
-	struct fibered it = { .run = stays };
-	struct tdt_trace *trace;
 	pthread_t thread;
-	char *path;
+	FIBER(it, NULL, .run = stays);
 
-	fibered_init(&it, NULL);
-	gate_close(_i);
-	ck_assert_int_eq(pthread_create(&thread, NULL, resume_on_thread, &it), 0);
-	trace = ask_at_gate(&it);
-	ck_assert_ptr_nonnull(trace);
+	gate_hold(&thread, _i, resume_on_thread, &it);
+	TRACE(trace, ask_at_gate(&it));
 	ck_assert_int_eq(tdt_trace_info(trace)->state, TDT_TASK_RUNNING);
 	ck_assert_int_eq(gate_cut(trace), TDT_CUT_NOT);
-	path = stuck_path(trace);
+	TEXT(path, stuck_path(trace));
 	expect_stays(path);
-	free(path);
-	tdt_trace_free(trace);
-	gate_open();
-	pthread_join(thread, NULL);
+	gate_release(thread);
 	ck_assert(it.ended);
-	fibered_fini(&it);
 }
 
 #define SMALL_STACK ((size_t)5120)
@@ -328,13 +303,12 @@ TEST(a_running_fiber_is_read_where_it_runs, .to = 2)
 /* There is room for what the fiber does, and not for what the kernel writes before a handler. */
 TEST(a_running_fiber_with_a_small_stack_is_sent_no_signal, .to = 2)
 {
-	struct fibered it = { .run = stays };
 	struct tdt_stack entered = { 0 };
 	char *low, *untouched;
 	struct tdt_trace *trace;
 	pthread_t thread;
+	FIBER(it, NULL, .run = stays);
 
-	fibered_init(&it, NULL);
 	low = it.stack + FIBERED_STACK - SMALL_STACK;
 	tdt_fiber_end(it.fiber);
 	it.fiber = _i == 0 ? tdt_fiber_new(low, SMALL_STACK, NULL) : tdt_fiber_new(NULL, 0, NULL);
@@ -342,20 +316,15 @@ TEST(a_running_fiber_with_a_small_stack_is_sent_no_signal, .to = 2)
 	entered.size = SMALL_STACK;
 	tdt_stack_enter(_i == 1 ? &entered : NULL);
 	tdt_stack_leave(_i == 1 ? &entered : NULL);
-	gate_close(true);
-	ck_assert_int_eq(pthread_create(&thread, NULL, resume_on_thread, &it), 0);
-	while (atomic_load(&gate.entered) == 0)
-		usleep(1000);
+	gate_hold(&thread, true, resume_on_thread, &it);
 	untouched = low + SMALL_STACK / 4;
 	memset(it.stack, PAINT, (size_t)(untouched - it.stack));
 	trace = backtrace_timed(handle_of(&it), 200000000);
-	gate_open();
-	pthread_join(thread, NULL);
+	gate_release(thread);
 	while (untouched > it.stack && (unsigned char)untouched[-1] == PAINT)
 		untouched--;
 	ck_assert_ptr_eq(untouched, it.stack);
 	ck_assert_ptr_null(trace);
-	fibered_fini(&it);
 }
 
 /* Resumes another fiber without having been suspended. */
@@ -368,25 +337,17 @@ static void resumes_one(struct fibered *it)
 TEST(a_fiber_whose_thread_is_on_the_stack_of_another_is_not_read, .to = 2)
 {
 	struct fibered b = { .run = stays }, a = { .run = resumes_one, .arg = &b };
-	struct tdt_trace *trace;
 	pthread_t thread;
-	char *path;
 
 	fibered_init(&a, NULL);
 	fibered_init(&b, NULL);
-	gate_close(_i);
-	ck_assert_int_eq(pthread_create(&thread, NULL, resume_on_thread, &a), 0);
-	trace = ask_at_gate(&b);
-	ck_assert_ptr_nonnull(trace);
-	path = stuck_path(trace);
-	ck_assert_ptr_null(strstr(path, "resumes_one"));
-	free(path);
-	tdt_trace_free(trace);
+	gate_hold(&thread, _i, resume_on_thread, &a);
+	TRACE(trace, ask_at_gate(&b));
+	SAYS(stuck_path(trace), "!resumes_one");
 	ck_assert_ptr_fails(backtrace_timed(handle_of(&a), 100000000), ETIMEDOUT);
 	if (!_i) /* on a busy machine the signal may come too late */
 		expect_dump("on a stack that is not known as its own");
-	gate_open();
-	pthread_join(thread, NULL);
+	gate_release(thread);
 	fibered_fini(&a);
 	fibered_fini(&b);
 }
@@ -405,9 +366,8 @@ CASE(waiting)
 TEST(a_suspended_fiber_says_what_it_waits_for)
 {
 	STARTED(it, NULL, .run = waits);
-	struct tdt_trace *trace;
+	struct tdt_trace *trace = tdt_backtrace(handle_of(&it));
 
-	trace = tdt_backtrace(handle_of(&it));
 	ck_assert_ptr_nonnull(trace);
 	ck_assert_uint_eq(tdt_trace_info(trace)->n_waits, 1);
 	ck_assert_int_eq(tdt_trace_info(trace)->waits[0]->kind, TDT_WAIT_IO);
@@ -446,7 +406,6 @@ static void waits_for(struct fibered *it)
 TEST(fibers_that_wait_for_each_other_are_a_deadlock_if_wake_ups_are_reported, .to = 2)
 {
 	struct fibered a = { .run = waits_for }, b = { .run = waits_for };
-	char *text;
 
 	fibered_init(&a, TDT_TASK_ATTR(.name = "a"));
 	fibered_init(&b, TDT_TASK_ATTR(.name = "b"));
@@ -458,9 +417,8 @@ TEST(fibers_that_wait_for_each_other_are_a_deadlock_if_wake_ups_are_reported, .t
 	fibered_resume(&b);
 	expect_dump(_i ? "deadlock" : "ring of waits");
 	tdt_task_woken(a.arg); /* it may be about to go on */
-	text = dump_text(NULL);
+	TEXT(text, dump_text(NULL));
 	ck_assert_msg(strstr(text, "deadlock") == NULL, "%s", text);
-	free(text);
 	fibered_fini(&a);
 	fibered_fini(&b);
 }
@@ -482,12 +440,10 @@ TEST(the_scheduler_itself_reads_its_suspended_fibers)
 static void reads_another(struct fibered *it)
 {
 	struct tdt_trace *trace = tdt_backtrace(it->arg);
-	char *path;
 
 	MUST(trace != NULL);
-	path = stuck_path(trace);
+	TEXT(path, stuck_path(trace));
 	MUST(strcmp(path, IN_OUTER) == 0);
-	free(path);
 	tdt_trace_free(trace);
 }
 
@@ -514,41 +470,38 @@ static void count_wake(const struct tdt_waker *waker)
 static const struct tdt_waker_vtable counting = { clone_itself, count_wake, count_wake,
 						  ignore_waker };
 static const struct tdt_waker counter = { &counting };
+static struct tdt_context counting_cx = { &counter };
 
 TEST(an_async_request_for_a_suspended_fiber_is_ready_at_once)
 {
 	STARTED(it, NULL, .run = runs);
-	struct tdt_context cx = { &counter };
-	struct tdt_future asks;
+	FUTURE(asks, tdt_backtrace_async(handle_of(&it), NULL, &answer, &answer_error));
 
-	asks = tdt_backtrace_async(handle_of(&it), NULL, &answer, &answer_error);
-	ck_assert_int_eq(tdt_future_poll(&asks, &cx), TDT_READY);
+	ck_assert_int_eq(tdt_future_poll(&asks, &counting_cx), TDT_READY);
 	ck_assert_int_eq(answer_error, 0);
 	expect_trace(answer, TDT_TASK_WAITING, IN_OUTER);
-	tdt_future_drop(&asks);
 }
 
 /* The answer is made in the suspend. */
 static void asks_itself(struct fibered *it)
 {
 	struct tdt_future *asks = it->arg;
-	struct tdt_context cx = { &counter };
 
 	*asks = tdt_backtrace_async(handle_of(it), NULL, &answer, &answer_error);
-	MUST(tdt_future_poll(asks, &cx) == TDT_PENDING);
+	MUST(tdt_future_poll(asks, &counting_cx) == TDT_PENDING);
 	wakes = 0;
 	inner(it);
+	USE(it);
 }
 
 TEST(a_running_fiber_answers_when_it_is_suspended)
 {
 	struct tdt_future asks;
 	STARTED(it, NULL, .run = asks_itself, .arg = &asks);
-	struct tdt_context cx = { &counter };
 
 	ck_assert_int_eq(wakes, 1);
 	fibered_resume(&it); /* it goes on and ends, and the answer stays what it was */
-	ck_assert_int_eq(tdt_future_poll(&asks, &cx), TDT_READY);
+	ck_assert_int_eq(tdt_future_poll(&asks, &counting_cx), TDT_READY);
 	expect_trace(answer, TDT_TASK_WAITING, "fibered_entry asks_itself inner fibered_yield");
 	tdt_future_drop(&asks);
 }
@@ -556,19 +509,17 @@ TEST(a_running_fiber_answers_when_it_is_suspended)
 static void asks_and_ends(struct fibered *it)
 {
 	struct tdt_future *asks = it->arg;
-	struct tdt_context cx = { &counter };
 
 	*asks = tdt_backtrace_async(handle_of(it), NULL, &answer, &answer_error);
-	MUST(tdt_future_poll(asks, &cx) == TDT_PENDING);
+	MUST(tdt_future_poll(asks, &counting_cx) == TDT_PENDING);
 }
 
 TEST(a_request_for_a_fiber_that_ends_fails)
 {
 	struct tdt_future asks;
 	STARTED(it, NULL, .run = asks_and_ends, .arg = &asks);
-	struct tdt_context cx = { &counter };
 
-	ck_assert_int_eq(tdt_future_poll(&asks, &cx), TDT_READY);
+	ck_assert_int_eq(tdt_future_poll(&asks, &counting_cx), TDT_READY);
 	ck_assert_ptr_null(answer);
 	ck_assert_int_eq(answer_error, -ESRCH);
 	tdt_future_drop(&asks);
@@ -577,11 +528,10 @@ TEST(a_request_for_a_fiber_that_ends_fails)
 /* What a join of the fiber's task says. */
 static int outcome_of(struct tdt_handle *handle)
 {
-	struct tdt_context cx = { &counter };
 	int outcome = 1;
 	struct tdt_future joins = tdt_join(handle, &outcome);
 
-	ck_assert_int_eq(tdt_future_poll(&joins, &cx), TDT_READY);
+	ck_assert_int_eq(tdt_future_poll(&joins, &counting_cx), TDT_READY);
 	tdt_future_drop(&joins);
 	return outcome;
 }
@@ -591,13 +541,11 @@ CASE(end)
 TEST(a_fiber_that_ends_while_it_runs_is_ready)
 {
 	STARTED(it, NULL, .run = runs);
-	struct tdt_handle *handle;
+	HANDLE(handle, tdt_handle_ref(handle_of(&it)));
 
-	handle = tdt_handle_ref(handle_of(&it));
 	fibered_resume(&it);
 	fibered_resume(&it);
 	ck_assert_int_eq(outcome_of(handle), 0);
-	tdt_handle_unref(handle);
 }
 
 TEST(a_fiber_that_is_destroyed_while_suspended_was_dropped)
@@ -633,14 +581,6 @@ static void *fini_on_thread(void *arg)
 	return NULL;
 }
 
-static void on_thread(void *(*function)(void *arg), void *arg)
-{
-	pthread_t thread;
-
-	ck_assert_int_eq(pthread_create(&thread, NULL, function, arg), 0);
-	pthread_join(thread, NULL);
-}
-
 TEST(a_fiber_that_still_ran_here_may_be_destroyed_on_another_thread)
 {
 	struct fibered it = { .run = runs, .mute_end = true }, next = { .run = runs };
@@ -648,7 +588,7 @@ TEST(a_fiber_that_still_ran_here_may_be_destroyed_on_another_thread)
 	start(&it, NULL);
 	fibered_resume(&it);
 	fibered_resume(&it);
-	on_thread(fini_on_thread, &it);
+	run_on_thread(fini_on_thread, &it);
 	start(&next, NULL); /* forgets it */
 	ck_assert_uint_eq(tdt_current_task_id(), 0);
 	expect_path(&next, IN_OUTER);
@@ -720,7 +660,7 @@ TEST(a_fiber_that_was_not_suspended_may_go_on_on_another_thread)
 	start(&it, NULL);
 	ck_assert_uint_eq(tdt_current_task_id(), tdt_handle_id(handle_of(&it)));
 	tdt_fiber_resume(it.fiber); /* and here, where it is linked already */
-	on_thread(resume_on_thread, &it);
+	run_on_thread(resume_on_thread, &it);
 	ck_assert(it.ended);
 	start(&next, NULL);
 	ck_assert_uint_eq(tdt_current_task_id(), 0);
@@ -756,16 +696,11 @@ TEST(bounds_that_cannot_be_are_refused)
 TEST(without_a_base_the_tree_is_cut_at_the_end_of_the_stack)
 {
 	STARTED(it, NULL, .run = runs, .mute_base = true);
-	struct tdt_trace *trace;
-	char *path;
+	TRACE(trace, tdt_backtrace(handle_of(&it)));
 
-	trace = tdt_backtrace(handle_of(&it));
-	ck_assert_ptr_nonnull(trace);
 	ck_assert_int_ne(gate_cut(trace), TDT_CUT_NOT);
-	path = stuck_path(trace);
+	TEXT(path, stuck_path(trace));
 	ck_assert_msg(strstr(path, IN_OUTER) != NULL, "%s", path);
-	free(path);
-	tdt_trace_free(trace);
 }
 
 /* A fiber whose library does not say where its stack lies. */
@@ -792,14 +727,12 @@ CASE(outside)
 TEST(without_bounds_a_running_fiber_is_read_if_its_stack_can_be_followed)
 {
 	struct fibered it = { .run = stays };
-	struct tdt_trace *trace;
 	pthread_t thread;
 	char *path;
 
 	init_boundless(&it);
-	gate_close(true);
-	ck_assert_int_eq(pthread_create(&thread, NULL, resume_on_thread, &it), 0);
-	trace = ask_at_gate(&it);
+	gate_hold(&thread, true, resume_on_thread, &it);
+	TRACE(trace, ask_at_gate(&it));
 	if (SIGNALS_ARE_LATE) {
 		printf("# not tried: ThreadSanitizer delays signals: a stack without bounds\n");
 	} else {
@@ -808,9 +741,7 @@ TEST(without_bounds_a_running_fiber_is_read_if_its_stack_can_be_followed)
 		expect_stays(path);
 		free(path);
 	}
-	tdt_trace_free(trace);
-	gate_open();
-	pthread_join(thread, NULL);
+	gate_release(thread);
 	fibered_fini(&it);
 }
 
@@ -841,9 +772,8 @@ TEST(a_future_on_a_fiber_is_one_task_and_shows_its_stack_if_no_poll_answers)
 {
 	struct fibered it = { .run = runs };
 	struct tdt_traced traced = trace_coroutine(&it);
-	struct tdt_context cx = { &counter };
 
-	ck_assert_int_eq(tdt_future_poll(&traced.future, &cx), TDT_PENDING);
+	ck_assert_int_eq(tdt_future_poll(&traced.future, &counting_cx), TDT_PENDING);
 	ck_assert_ptr_eq(handle_of(&it), traced.handle);
 	/* Nobody polls it: the waker of this runtime only counts. */
 	expect_trace(backtrace_timed(traced.handle, 50000000), TDT_TASK_WAITING, IN_OUTER);
@@ -851,9 +781,9 @@ TEST(a_future_on_a_fiber_is_one_task_and_shows_its_stack_if_no_poll_answers)
 	expect_path(&it, IN_OUTER);
 	tdt_worker_thread_stop();
 	expect_dump("1 task: 1 answered");
-	ck_assert_int_eq(tdt_future_poll(&traced.future, &cx), TDT_PENDING);
+	ck_assert_int_eq(tdt_future_poll(&traced.future, &counting_cx), TDT_PENDING);
 	expect_trace(backtrace_timed(traced.handle, 50000000), TDT_TASK_WAITING, IN_OTHER);
-	ck_assert_int_eq(tdt_future_poll(&traced.future, &cx), TDT_READY);
+	ck_assert_int_eq(tdt_future_poll(&traced.future, &counting_cx), TDT_READY);
 	ck_assert(it.ended);
 	end_traced(&traced);
 	fibered_fini(&it);
@@ -863,19 +793,16 @@ TEST(a_poll_that_answers_is_preferred)
 {
 	struct fibered it = { .run = runs };
 	struct tdt_traced traced = trace_coroutine(&it);
-	struct tdt_context cx = { &counter };
 	struct tdt_future asks;
-	char *path;
 
-	ck_assert_int_eq(tdt_future_poll(&traced.future, &cx), TDT_PENDING);
+	ck_assert_int_eq(tdt_future_poll(&traced.future, &counting_cx), TDT_PENDING);
 	asks = tdt_backtrace_async(traced.handle, NULL, &answer, &answer_error);
-	ck_assert_int_eq(tdt_future_poll(&asks, &cx), TDT_PENDING);
-	ck_assert_int_eq(tdt_future_poll(&traced.future, &cx), TDT_PENDING);
-	ck_assert_int_eq(tdt_future_poll(&asks, &cx), TDT_READY);
+	ck_assert_int_eq(tdt_future_poll(&asks, &counting_cx), TDT_PENDING);
+	ck_assert_int_eq(tdt_future_poll(&traced.future, &counting_cx), TDT_PENDING);
+	ck_assert_int_eq(tdt_future_poll(&asks, &counting_cx), TDT_READY);
 	ck_assert_ptr_nonnull(answer);
-	path = stuck_path(answer);
+	TEXT(path, stuck_path(answer));
 	ck_assert_msg(strncmp(path, "coroutine_poll", 14) == 0, "%s", path);
-	free(path);
 	tdt_trace_free(answer);
 	tdt_future_drop(&asks);
 	end_traced(&traced);
@@ -885,23 +812,19 @@ TEST(a_poll_that_answers_is_preferred)
 TEST(a_stack_that_has_ended_is_not_shown_for_its_future)
 {
 	struct fibered it = { .run = runs };
-	struct tdt_traced traced = trace_coroutine(&it);
-	struct tdt_context cx = { &counter };
+	TRACED(traced, trace_coroutine(&it));
 
-	ck_assert_int_eq(tdt_future_poll(&traced.future, &cx), TDT_PENDING);
+	ck_assert_int_eq(tdt_future_poll(&traced.future, &counting_cx), TDT_PENDING);
 	fibered_fini(&it);
 	ck_assert_ptr_fails(backtrace_timed(traced.handle, 1000000), ETIMEDOUT);
 	ck_assert_ptr_null(tdt_fiber_of(NULL, NULL, 0));
-	end_traced(&traced);
 }
 
 TEST(a_fiber_is_no_future_to_describe)
 {
-	struct fibered it = { .run = runs };
+	FIBER(it, NULL, .run = runs);
 
-	fibered_init(&it, NULL);
 	ck_assert_ptr_fails(tdt_fiber_of(handle_of(&it), NULL, 0), EINVAL);
-	fibered_fini(&it);
 }
 
 static NOINLINE tdt_poll_t leaf_poll(void *state, struct tdt_context *cx)
@@ -915,29 +838,28 @@ static NOINLINE tdt_poll_t leaf_poll(void *state, struct tdt_context *cx)
 static NOINLINE void blocks_on(struct fibered *it)
 {
 	struct tdt_traced *traced = it->arg;
-	struct tdt_context cx = { &counter };
 	uint64_t id = tdt_current_task_id();
 
 	*traced = tdt_traced(((struct tdt_future){ NULL, leaf_poll, drop_nothing }));
-	MUST(tdt_future_poll(&traced->future, &cx) == TDT_PENDING);
+	MUST(tdt_future_poll(&traced->future, &counting_cx) == TDT_PENDING);
 	MUST(tdt_current_task_id() == id);
 	fibered_yield(it);
-	MUST(tdt_future_poll(&traced->future, &cx) == TDT_PENDING);
+	MUST(tdt_future_poll(&traced->future, &counting_cx) == TDT_PENDING);
 	fibered_yield(it);
+	USE(it);
 }
 
 TEST(a_future_polled_in_a_fiber_ends_its_tree_as_ever)
 {
 	struct tdt_traced traced;
-	STARTED(it, NULL, .run = blocks_on, .arg = &traced);
-	struct tdt_context cx = { &counter };
 	struct tdt_future asks;
+	STARTED(it, NULL, .run = blocks_on, .arg = &traced);
 
 	expect_path(&it, "fibered_entry blocks_on fibered_yield");
 	asks = tdt_backtrace_async(traced.handle, NULL, &answer, &answer_error);
-	ck_assert_int_eq(tdt_future_poll(&asks, &cx), TDT_PENDING);
+	ck_assert_int_eq(tdt_future_poll(&asks, &counting_cx), TDT_PENDING);
 	fibered_resume(&it);
-	ck_assert_int_eq(tdt_future_poll(&asks, &cx), TDT_READY);
+	ck_assert_int_eq(tdt_future_poll(&asks, &counting_cx), TDT_READY);
 	expect_trace(answer, TDT_TASK_WAITING, "leaf_poll +tdt_waker_clone");
 	tdt_future_drop(&asks);
 	end_traced(&traced);
@@ -955,13 +877,10 @@ static NOINLINE tdt_poll_t yielding_poll(void *state, struct tdt_context *cx)
 
 static void polls_and_yields_inside(struct fibered *it)
 {
-	struct tdt_traced traced =
-		tdt_traced(((struct tdt_future){ it, yielding_poll, drop_nothing }));
-	struct tdt_context cx = { &counter };
+	TRACED(traced, tdt_traced(((struct tdt_future){ it, yielding_poll, drop_nothing })));
 
-	MUST(tdt_future_poll(&traced.future, &cx) == TDT_READY);
+	MUST(tdt_future_poll(&traced.future, &counting_cx) == TDT_READY);
 	MUST(tdt_current_task_id() == tdt_handle_id(handle_of(it)));
-	end_traced(&traced);
 }
 
 TEST(a_poll_in_which_its_fiber_yields_goes_with_the_fiber)
@@ -972,7 +891,7 @@ TEST(a_poll_in_which_its_fiber_yields_goes_with_the_fiber)
 	ck_assert_uint_eq(tdt_current_task_id(), 0);
 	start(&b, NULL);
 	ck_assert_uint_eq(tdt_current_task_id(), 0);
-	on_thread(resume_on_thread, &a);
+	run_on_thread(resume_on_thread, &a);
 	fibered_resume(&b);
 	ck_assert(a.ended && b.ended);
 	ck_assert_uint_eq(tdt_current_task_id(), 0);
@@ -1028,15 +947,11 @@ static struct tdt_traced trace_own(tdt_coroutine_fn *fn, int *times)
 /* Whether the suspended stack of the task, which nobody polls, shows `function`. */
 static void expect_standing(struct tdt_handle *handle, const char *function)
 {
-	struct tdt_trace *trace = backtrace_timed(handle, 1000000);
-	char *path;
+	TRACE(trace, backtrace_timed(handle, 1000000));
+	TEXT(path, stuck_path(trace));
 
-	ck_assert_ptr_nonnull(trace);
-	path = stuck_path(trace);
 	ck_assert_msg(strstr(path, function) != NULL, "no %s in: %s", function, path);
 	ck_assert_int_eq(gate_cut(trace), TDT_CUT_NOT);
-	free(path);
-	tdt_trace_free(trace);
 }
 
 CASE(own)
@@ -1044,17 +959,15 @@ CASE(own)
 TEST(a_coroutine_shows_where_it_waits_if_no_poll_answers, .to = 2)
 {
 	int times = 2;
-	struct tdt_traced traced = trace_own(_i ? awaits_another : waits_inside, &times);
-	struct tdt_context cx = { &counter };
+	TRACED(traced, trace_own(_i ? awaits_another : waits_inside, &times));
 
 	ck_assert_ptr_null(backtrace_timed(traced.handle, 0));
 	for (int i = 0; i < 2; i++) {
-		ck_assert_int_eq(tdt_future_poll(&traced.future, &cx), TDT_PENDING);
+		ck_assert_int_eq(tdt_future_poll(&traced.future, &counting_cx), TDT_PENDING);
 		expect_standing(traced.handle, "waits_inside waits_first");
 	}
-	ck_assert_int_eq(tdt_future_poll(&traced.future, &cx), TDT_READY);
+	ck_assert_int_eq(tdt_future_poll(&traced.future, &counting_cx), TDT_READY);
 	ck_assert_ptr_fails(backtrace_timed(traced.handle, 0), ESRCH);
-	end_traced(&traced);
 }
 
 /* A task that hands its coroutine on to another one. */
@@ -1072,32 +985,28 @@ TEST(a_coroutine_that_goes_to_another_task_is_shown_there_alone)
 {
 	int times = 10;
 	struct tdt_future co = tdt_coroutine(waits_inside, &times, NULL), here = co, there = co;
-	struct tdt_traced first = tdt_traced(((struct tdt_future){ &here, poll_it, drop_nothing }));
-	struct tdt_traced next = tdt_traced(((struct tdt_future){ &there, poll_it, drop_nothing }));
-	struct tdt_context cx = { &counter };
+	TRACED(first, tdt_traced(((struct tdt_future){ &here, poll_it, drop_nothing })));
+	TRACED(next, tdt_traced(((struct tdt_future){ &there, poll_it, drop_nothing })));
 
-	tdt_future_poll(&first.future, &cx);
+	tdt_future_poll(&first.future, &counting_cx);
 	expect_standing(first.handle, "waits_inside waits_first");
 	here = TDT_FUTURE_NONE;
-	tdt_future_poll(&next.future, &cx);
+	tdt_future_poll(&next.future, &counting_cx);
 	expect_standing(next.handle, "waits_inside waits_first");
 	ck_assert_ptr_null(backtrace_timed(first.handle, 0));
-	tdt_future_poll(&co, &cx); /* and to none */
+	tdt_future_poll(&co, &counting_cx); /* and to none */
 	ck_assert_ptr_null(backtrace_timed(next.handle, 0));
-	tdt_future_poll(&next.future, &cx);
+	tdt_future_poll(&next.future, &counting_cx);
 	expect_standing(next.handle, "waits_inside waits_first");
 	tdt_future_drop(&co);
 	ck_assert_ptr_null(backtrace_timed(next.handle, 0));
-	end_traced(&first);
-	end_traced(&next);
 }
 
 static void polls_a_coroutine(struct fibered *it)
 {
-	struct tdt_context cx = { &counter };
-
-	MUST(tdt_future_poll(it->arg, &cx) == TDT_PENDING);
+	MUST(tdt_future_poll(it->arg, &counting_cx) == TDT_PENDING);
 	fibered_yield(it);
+	USE(it);
 }
 
 TEST(a_coroutine_polled_in_a_fiber_leaves_the_fiber_as_it_is)
@@ -1117,9 +1026,9 @@ TEST(a_fiber_goes_on_on_another_thread)
 {
 	STARTED(it, NULL, .run = runs);
 
-	on_thread(resume_on_thread, &it);
+	run_on_thread(resume_on_thread, &it);
 	expect_path(&it, IN_OTHER);
-	on_thread(resume_on_thread, &it);
+	run_on_thread(resume_on_thread, &it);
 	ck_assert(it.ended);
 	ck_assert_ptr_null(tdt_misused());
 }
@@ -1131,7 +1040,7 @@ TEST(a_suspended_fiber_is_read_in_a_child_of_fork, .skip = no_threads_in_childre
 	pid_t child;
 
 	fibered_init(&it, NULL);
-	on_thread(resume_on_thread, &it); /* a thread that the child does not have */
+	run_on_thread(resume_on_thread, &it); /* a thread that the child does not have */
 	child = fork();
 	ck_assert_int_ne(child, -1);
 	if (child == 0) {
@@ -1159,16 +1068,12 @@ TEST(a_suspended_fiber_is_read_in_a_child_of_fork, .skip = no_threads_in_childre
 TEST(a_fiber_that_ran_elsewhere_at_a_fork_is_said_to_run_in_the_child,
      .skip = no_threads_in_children)
 {
-	struct fibered it = { .run = stays };
 	pthread_t thread;
 	int status;
 	pid_t child;
+	FIBER(it, NULL, .run = stays);
 
-	fibered_init(&it, NULL);
-	gate_close(false);
-	ck_assert_int_eq(pthread_create(&thread, NULL, resume_on_thread, &it), 0);
-	while (atomic_load(&gate.entered) == 0)
-		usleep(1000);
+	gate_hold(&thread, false, resume_on_thread, &it);
 	child = fork();
 	ck_assert_int_ne(child, -1);
 	if (child == 0) {
@@ -1183,9 +1088,7 @@ TEST(a_fiber_that_ran_elsewhere_at_a_fork_is_said_to_run_in_the_child,
 	}
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert(status == 0 || tsan_hung(status));
-	gate_open();
-	pthread_join(thread, NULL);
-	fibered_fini(&it);
+	gate_release(thread);
 }
 
 TEST(a_fiber_takes_no_room_for_a_last_tree)

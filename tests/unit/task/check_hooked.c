@@ -235,10 +235,9 @@ CASE(ids)
 
 TEST(in_a_reported_poll_the_current_task_is_that_of_the_report)
 {
-	struct tdt_traced traced =
-		tdt_traced_with((struct tdt_future){ NULL, see_id, drop_nothing },
-				TDT_TASK_ATTR(.id = 200));
 	struct tdt_context cx = { NULL };
+	TRACED(traced, tdt_traced_with((struct tdt_future){ NULL, see_id, drop_nothing },
+				       TDT_TASK_ATTR(.id = 200)));
 
 	tdt_hook_poll_start(&seven);
 	ck_assert_uint_eq(tdt_current_task_id(), 7);
@@ -247,7 +246,6 @@ TEST(in_a_reported_poll_the_current_task_is_that_of_the_report)
 	ck_assert_uint_eq(tdt_current_task_id(), 7);
 	tdt_hook_poll_end(&seven);
 	ck_assert_uint_eq(tdt_current_task_id(), 0);
-	end_traced(&traced);
 }
 
 TEST(a_task_is_found_by_the_id_that_it_was_given)

@@ -76,7 +76,7 @@ CASE(endings, .setup = setup, .teardown = teardown)
 
 TEST(who_awaits_is_woken_and_told_how_it_ended, .to = ENDINGS)
 {
-	struct tdt_future waits = joining(&outcome);
+	FUTURE(waits, joining(&outcome));
 
 	end_task(_i);
 	ck_assert_int_eq(waker.wakes, 1);
@@ -84,19 +84,15 @@ TEST(who_awaits_is_woken_and_told_how_it_ended, .to = ENDINGS)
 	ck_assert_uint_eq(poll_once(&waits), TDT_READY);
 	ck_assert_int_eq(outcome, told[_i]);
 	ck_assert_uint_eq(poll_once(&waits), TDT_PANICKED);
-	tdt_future_drop(&waits);
 }
 
 TEST(a_task_that_has_ended_already_is_not_waited_for, .to = ENDINGS)
 {
-	struct tdt_future late;
-
 	end_task(_i);
-	late = join(&outcome);
+	FUTURE(late, join(&outcome));
 	ck_assert_uint_eq(poll_once(&late), TDT_READY);
 	ck_assert_int_eq(outcome, told[_i]);
 	ck_assert_int_eq(waker.clones, 0);
-	tdt_future_drop(&late);
 }
 
 TEST(a_task_that_ended_tells_so_when_it_is_dropped_too, .to = DROPPED_WAITING)
@@ -113,7 +109,7 @@ TEST(a_task_that_ended_tells_so_when_it_is_dropped_too, .to = DROPPED_WAITING)
 
 TEST(a_task_that_waits_has_not_ended)
 {
-	struct tdt_future waits = joining(&outcome);
+	FUTURE(waits, joining(&outcome));
 
 	task.leaf.pending = 2;
 	for (int i = 0; i < 2; i++) {
@@ -123,7 +119,6 @@ TEST(a_task_that_waits_has_not_ended)
 	ck_assert_int_eq(waker.wakes, 0);
 	ck_assert_uint_eq(test_task_poll(&task), TDT_READY);
 	ck_assert_int_eq(waker.wakes, 1);
-	tdt_future_drop(&waits);
 }
 
 CASE(joiners, .setup = setup, .teardown = teardown)
@@ -177,7 +172,7 @@ TEST(only_the_record_is_kept_and_without_the_caller_s_handle)
 
 TEST(spurious_polls_leave_one_clone)
 {
-	struct tdt_future waits = joining(NULL);
+	FUTURE(waits, joining(NULL));
 
 	for (int i = 0; i < 5; i++)
 		ck_assert_uint_eq(poll_once(&waits), TDT_PENDING);
@@ -185,24 +180,22 @@ TEST(spurious_polls_leave_one_clone)
 	end_task(ENDS_READY);
 	ck_assert_int_eq(waker.wakes, 1);
 	ck_assert_uint_eq(poll_once(&waits), TDT_READY);
-	tdt_future_drop(&waits);
 }
 
 TEST(the_waker_of_the_last_poll_is_woken)
 {
-	struct tdt_future waits = joining(&outcome);
+	FUTURE(waits, joining(&outcome));
 
 	ck_assert_uint_eq(tdt_future_poll(&waits, &other_cx), TDT_PENDING);
 	ck_assert_int_eq(waker.alive, 0);
 	end_task(ENDS_READY);
 	ck_assert_int_eq(waker.wakes, 0);
 	ck_assert_int_eq(other.wakes, 1);
-	tdt_future_drop(&waits);
 }
 
 TEST(who_cannot_be_woken_tries_again)
 {
-	struct tdt_future waits = join(&outcome);
+	FUTURE(waits, join(&outcome));
 
 	waker.fail_clone = true;
 	ck_assert_uint_eq(poll_once(&waits), TDT_PENDING);
@@ -212,7 +205,6 @@ TEST(who_cannot_be_woken_tries_again)
 	end_task(ENDS_READY);
 	ck_assert_int_eq(waker.wakes, 2);
 	ck_assert_uint_eq(poll_once(&waits), TDT_READY);
-	tdt_future_drop(&waits);
 }
 
 static void drop_task(void)
@@ -225,12 +217,11 @@ static void drop_task(void)
  */
 TEST(an_end_in_the_middle_of_a_poll_is_not_lost)
 {
-	struct tdt_future waits = join(&outcome);
+	FUTURE(waits, join(&outcome));
 
 	waker.in_clone = drop_task;
 	ck_assert_uint_eq(poll_once(&waits), TDT_READY);
 	ck_assert_int_eq(outcome, -ECANCELED);
-	tdt_future_drop(&waits);
 }
 
 /* A task that awaits itself, and is dropped one day. */
@@ -298,10 +289,9 @@ static void eager_wake(const struct tdt_waker *eager_waker)
 
 static void eager_drop(const struct tdt_waker *eager_waker)
 {
-	struct tdt_future another = join(NULL);
+	FUTURE(another, join(NULL));
 
 	poll_once(&another);
-	tdt_future_drop(&another);
 }
 
 /* Else this hangs. */

@@ -89,10 +89,7 @@ static void end(struct tdt_traced *task)
 /* Ask, and give up. */
 static void ask(struct tdt_handle *handle)
 {
-	struct test_requester requester;
-
-	test_ask(&requester, handle);
-	test_requester_fini(&requester);
+	ASKED(requester, handle);
 }
 
 /* --- A task that moves ------------------------------------------------------------ */
@@ -168,11 +165,9 @@ TEST(a_task_may_move_between_runtimes_of_both_kinds)
 
 TEST(what_is_kept_is_the_waker_beneath_when_the_task_is_polled_in_another_that_is_asked)
 {
-	struct test_task inner = { 0 }, outer = { 0 };
 	struct test_requester requester;
+	NESTED_TASKS(outer, inner, (&(struct tdt_future){ NULL, stay_pending, drop_nothing }));
 
-	test_task_init(&inner, &(struct tdt_future){ NULL, stay_pending, drop_nothing });
-	test_task_init(&outer, &inner.future);
 	for (int i = 0; i < 4; i++) {
 		bool asked = i % 2 == 0;
 
@@ -192,8 +187,6 @@ TEST(what_is_kept_is_the_waker_beneath_when_the_task_is_polled_in_another_that_i
 	 * the outer's.
 	 */
 	ck_assert_int_eq(outer.waker.clones, 3);
-	tdt_handle_unref(inner.handle);
-	test_task_fini(&outer);
 }
 
 TEST(asking_the_inner_task_wakes_the_outer_ones_runtime)
@@ -213,15 +206,13 @@ TEST(asking_the_inner_task_wakes_the_outer_ones_runtime)
 TEST(a_request_waits_for_the_next_poll_where_no_waker_could_be_kept)
 {
 	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
-	struct test_requester requester;
 
 	task.waker.fail_clone = true;
 	test_task_poll(&task);
-	test_ask(&requester, task.handle);
+	ASKED(requester, task.handle);
 	ck_assert_int_eq(task.waker.wakes, 0);
 	test_task_poll(&task);
 	ck_assert_uint_eq(test_answer(&requester)->leaves, 1);
-	test_requester_fini(&requester);
 }
 
 #endif

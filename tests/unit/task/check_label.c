@@ -161,16 +161,14 @@ TEST(of_two_polls_the_inner_one_counts)
 {
 	struct test_busy inner_busy = { .act = see, .result = TDT_PENDING };
 	const struct tdt_future future = test_busy_future(&inner_busy);
-	struct test_task inner = { .leaf = { .name = 'i' } };
+	TEST_TASK(inner, &future, .name = 'i');
 
-	test_task_init(&inner, &future);
 	set_trace(inner.handle, 9);
 	busy.act = poll_inner;
 	busy.argument = &inner;
 	test_task_poll(&task);
 	expect_label(&seen, 9);
 	expect_label(&first, 5);
-	test_task_fini(&inner);
 }
 
 static tdt_poll_t poll_inside(void *state, struct tdt_context *cx)
@@ -191,15 +189,13 @@ TEST(a_labelled_poll_inside_another_one_has_the_frame_of_a_traced_poll)
 					   .poll = poll_inside,
 					   .drop = drop_inside };
 	TEST_TASK(outer, &future, .name = 'o');
-	struct test_requester requester;
 
 	test_task_poll(&outer);
-	test_ask(&requester, outer.handle);
+	ASKED(requester, outer.handle);
 	test_task_poll(&outer);
 	ck_assert_uint_eq(test_answer(&requester)->state, TDT_TASK_WAITING);
 	ck_assert_int_eq(test_nodes_of(requester.trace, "tdt__recorded_poll"), 1);
 	ck_assert_int_eq(test_nodes_of(requester.trace, "tdt__traced_poll"), 1);
-	test_requester_fini(&requester);
 }
 
 static void set_in_poll(void *argument)
@@ -226,10 +222,7 @@ static void *set_elsewhere(void *argument)
 
 static void have_it_set(void *argument)
 {
-	pthread_t thread;
-
-	MUST(pthread_create(&thread, NULL, set_elsewhere, NULL) == 0);
-	pthread_join(thread, NULL);
+	run_on_thread(set_elsewhere, NULL);
 	seen = look();
 }
 
@@ -481,15 +474,12 @@ TEST(a_child_of_fork_says_it_if_the_sdks_is_gone)
 {
 	int fd = memfd_create("OTEL_CTX", 0);
 	void *of_the_sdk;
-	pid_t child;
-	int status;
 
 	MUST(fd >= 0 && ftruncate(fd, 4096) == 0);
 	of_the_sdk = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 	MUST(of_the_sdk != MAP_FAILED);
 	ck_assert_int_eq(tdt_context_labels(true), 0);
-	child = fork();
-	if (child == 0) {
+	IN_A_CHILD {
 		const uint8_t *header;
 
 		MUST(munmap(of_the_sdk, 4096) == 0); /* as MADV_DONTFORK does, where it is known */
@@ -497,28 +487,18 @@ TEST(a_child_of_fork_says_it_if_the_sdks_is_gone)
 		ck_assert_int_eq(tdt_context_labels(true), 0);
 		ck_assert_int_eq(published(&header), 1);
 		expect_process_context(header);
-		_exit(0);
 	}
-	MUST(waitpid(child, &status, 0) == child);
-	ck_assert_int_eq(status, 0);
 }
 
 TEST(a_child_of_fork_says_it_itself)
 {
-	pid_t child;
-	int status;
-
 	ck_assert_int_eq(tdt_context_labels(true), 0);
-	child = fork();
-	if (child == 0) {
+	IN_A_CHILD {
 		const uint8_t *header;
 
 		ck_assert_int_ge(published(&header), 1);
 		expect_process_context(header);
-		_exit(0);
 	}
-	MUST(waitpid(child, &status, 0) == child);
-	ck_assert_int_eq(status, 0);
 }
 
 TEST(the_environment_switches_labels_on)

@@ -11,6 +11,7 @@
 #include "lib/printed.h"
 #include "lib/refused.h"
 #include "lib/requester.h"
+#include "lib/says.h"
 #include "lib/test.h"
 #include "registry/handle.h"
 
@@ -60,15 +61,11 @@ static char *path_of(const struct tdt_trace *trace)
 /* Request a trace of a task that answers at once, and compare its only stack. */
 static void expect_path(struct tdt_handle *task, const char *expected)
 {
-	struct tdt_trace *trace = tdt_backtrace(task);
-	char *path;
+	TRACE(trace, tdt_backtrace(task));
 
-	ck_assert_ptr_nonnull(trace);
 	ck_assert_int_eq(tdt_trace_info(trace)->state, TDT_TASK_WAITING);
-	path = path_of(trace);
+	TEXT(path, path_of(trace));
 	ck_assert_str_eq(path, expected);
-	free(path);
-	tdt_trace_free(trace);
 }
 
 static void expect_no_answer(struct tdt_handle *task)
@@ -100,14 +97,11 @@ CASE(leaf)
 TEST(a_task_shows_the_names_at_which_it_waits)
 {
 	struct tdt_leaf leaf = NAMED(calls);
-	struct tdt_handle *task = task_new(7);
-	struct tdt_trace *trace;
-	char *text;
+	FUTURELESS(task, task_new(7));
 
 	tdt_leaf_at(task, &leaf);
-	trace = tdt_backtrace(task);
-	ck_assert_ptr_nonnull(trace);
-	text = print(trace, OPTIONS(ASCII));
+	TRACE(trace, tdt_backtrace(task));
+	TEXT(text, print(trace, OPTIONS(ASCII)));
 	expect_in(text, "task 7 pending", true);
 	expect_in(text,
 		  ", 1 leaf\n"
@@ -115,9 +109,6 @@ TEST(a_task_shows_the_names_at_which_it_waits)
 		  " `- query at /b/db.c:20:5\n"
 		  "    `- send\n",
 		  true);
-	free(text);
-	tdt_trace_free(trace);
-	tdt_task_end(task);
 }
 
 static const void *addresses[3];
@@ -150,21 +141,18 @@ static NOINLINE void collect(void)
 TEST(a_task_shows_the_addresses_at_which_it_waits)
 {
 	struct tdt_leaf leaf = { .kind = TDT_LEAF_PCS, .n = 3, .frames = addresses };
-	struct tdt_handle *task = task_new(0);
-	struct tdt_trace *trace;
 	uint64_t pcs[3];
 	enum tdt_cut cut;
+	FUTURELESS(task, task_new(0));
 
 	collect();
 	tdt_leaf_at(task, &leaf);
 	expect_path(task, "collect first second");
-	trace = tdt_backtrace(task);
+	TRACE(trace, tdt_backtrace(task));
 	ck_assert_uint_eq(tdt_trace_stack(trace, 0, pcs, 3, &cut), 3);
 	ck_assert_int_eq(cut, TDT_CUT_NOT);
 	for (int i = 0; i < 3; i++)
 		ck_assert_uint_eq(pcs[i], (uintptr_t)addresses[2 - i]);
-	tdt_trace_free(trace);
-	tdt_task_end(task);
 }
 
 TEST(a_task_runs_between_two_lists_and_is_ready_at_its_end)
@@ -217,7 +205,7 @@ TEST(a_list_may_change_when_the_task_has_gone_on)
 	struct tdt_leaf_frame own[2] = { { "a", NULL, 0, 0 }, { "b", NULL, 0, 0 } };
 	struct tdt_leaf leaf = { .kind = TDT_LEAF_NAMED, .n = 2, .frames = own };
 	struct tdt_leaf other = NAMED(calls);
-	struct tdt_handle *task = task_new(0);
+	FUTURELESS(task, task_new(0));
 
 	tdt_leaf_at(task, &leaf);
 	expect_path(task, "a b");
@@ -231,7 +219,6 @@ TEST(a_list_may_change_when_the_task_has_gone_on)
 	leaf.n = 0; /* it waits, but nobody knows where */
 	tdt_leaf_at(task, &leaf);
 	expect_path(task, "(unknown)");
-	tdt_task_end(task);
 }
 
 TEST(a_request_to_a_running_task_is_answered_when_it_waits)
@@ -257,17 +244,13 @@ TEST(a_request_to_a_running_task_is_answered_when_it_waits)
 TEST(a_task_that_was_woken_is_shown_as_runnable_where_it_waited)
 {
 	struct tdt_leaf leaf = NAMED(calls);
-	struct tdt_handle *task = task_new(0);
-	struct tdt_trace *trace;
+	FUTURELESS(task, task_new(0));
 
 	tdt_leaf_at(task, &leaf);
 	tdt_task_woken(task);
-	trace = tdt_backtrace(task);
-	ck_assert_ptr_nonnull(trace);
+	TRACE(trace, tdt_backtrace(task));
 	ck_assert_int_eq(tdt_trace_info(trace)->state, TDT_TASK_RUNNABLE);
 	ck_assert_int_eq(test_nodes_of(trace, "send"), 1);
-	tdt_trace_free(trace);
-	tdt_task_end(task);
 }
 
 static void request_in_poll(void *task)
@@ -278,10 +261,10 @@ static void request_in_poll(void *task)
 TEST(it_answers_in_polls_of_other_tasks_and_on_workers)
 {
 	struct tdt_leaf leaf = NAMED(calls);
-	struct tdt_handle *task = task_new(0);
+	struct test_task other = { .leaf.name = 'a' };
+	FUTURELESS(task, task_new(0));
 	struct test_busy busy = { request_in_poll, task, TDT_PENDING, 0 };
 	struct tdt_future child = test_busy_future(&busy);
-	struct test_task other = { .leaf.name = 'a' };
 
 	tdt_leaf_at(task, &leaf);
 	test_task_init(&other, &child);
@@ -293,26 +276,19 @@ TEST(it_answers_in_polls_of_other_tasks_and_on_workers)
 	ck_assert_ptr_fails(tdt_backtrace(task), EDEADLK);
 	tdt_worker_thread_stop();
 	test_task_fini(&other);
-	tdt_task_end(task);
 }
 
 TEST(a_child_of_a_fork_reads_the_list, .skip = no_threads_in_children)
 {
 	struct tdt_leaf leaf = NAMED(calls);
-	struct tdt_handle *task = task_new(0);
-	pid_t child;
+	FUTURELESS(task, task_new(0));
 
 	tdt_leaf_at(task, &leaf);
-	child = fork();
-	if (child == 0) {
-		struct tdt_trace *trace = tdt_backtrace(task);
-		bool right = trace != NULL && test_nodes_of(trace, "send") == 1;
+	IN_A_CHILD {
+		TRACE(trace, tdt_backtrace(task));
 
-		tdt_trace_free(trace); /* valgrind looks at the child, too */
-		_exit(right ? 0 : 1);
+		MUST(test_nodes_of(trace, "send") == 1);
 	}
-	ck_assert_int_eq(child_status(child), 0);
-	tdt_task_end(task);
 }
 
 TEST(a_call_without_a_task_does_nothing)
@@ -431,20 +407,14 @@ TEST(a_dump_shows_the_list_of_the_last_poll_of_a_task_that_does_not_answer)
 	struct test_busy busy = { give, NULL, TDT_PENDING, 0 };
 	struct tdt_future child = test_busy_future(&busy);
 	struct test_task task = { .leaf.name = 'a' };
-	char *text;
 
 	given = &leaf;
 	test_task_init(&task, &child);
 	test_task_poll(&task);
-	text = dump_with_last_tree();
-	expect_in(text, "did not answer", true);
-	expect_in(text, "- serve at /b/server.c:10\n `- query at", true);
-	free(text);
+	SAYS(dump_with_last_tree(), "did not answer", "- serve at /b/server.c:10\n `- query at");
 	given = NULL;
 	test_task_poll(&task);
-	text = dump(40 * MS, TDT_PRINT_TEXT);
-	expect_in(text, "serve", false);
-	free(text);
+	SAYS(dump(40 * MS, TDT_PRINT_TEXT), "!serve");
 	test_task_fini(&task);
 }
 
@@ -478,13 +448,9 @@ TEST(a_dump_merges_equal_lists_wherever_they_lie)
 	expect_in(text, ": 50 and 51\n- serve at /b/server.c:10\n `- query at", true);
 	expect_in(text, ": 52 and 53\n- collect at", true);
 	free(text);
-	text = dump(0, TDT_PRINT_FOLDED);
-	expect_in(text, "tasks;serve;query;send 2\n", true);
-	expect_in(text, "tasks;collect;first;second 2\n", true);
-	free(text);
-	text = dump(0, TDT_PRINT_JSON);
-	expect_in(text, "\"function\":\"query\",\"file\":\"/b/db.c\",\"line\":20,", true);
-	free(text);
+	SAYS(dump(0, TDT_PRINT_FOLDED), "tasks;serve;query;send 2\n",
+	     "tasks;collect;first;second 2\n");
+	SAYS(dump(0, TDT_PRINT_JSON), "\"function\":\"query\",\"file\":\"/b/db.c\",\"line\":20,");
 	for (int i = 0; i < 4; i++)
 		tdt_task_end(tasks[i]);
 	for (int i = 0; i < 3; i++)
@@ -510,7 +476,6 @@ TEST(tasks_that_wait_at_lists_for_each_other_are_a_deadlock)
 	struct tdt_leaf leaf[2] = { NAMED(calls), NAMED(calls) };
 	struct tdt_handle *tasks[2] = { task_new(51), task_new(52) };
 	struct tdt_lock locks[2] = { 0 };
-	char *text;
 
 	for (int i = 0; i < 2; i++) {
 		tdt_leaf_at(tasks[i], &leaf[i]);
@@ -518,28 +483,17 @@ TEST(tasks_that_wait_at_lists_for_each_other_are_a_deadlock)
 		tdt_leaf_at(tasks[i], NULL);
 	}
 	wait_for_each_other(tasks, leaf, locks);
-	text = dump(0, TDT_PRINT_TEXT);
-	expect_in(text, "\ndeadlock", true);
-	expect_in(text, "task 51 waits for a mutex \"m\" (0x", true);
-	free(text);
+	SAYS(dump(0, TDT_PRINT_TEXT), "\ndeadlock", "task 51 waits for a mutex \"m\" (0x");
 	/* The lock is handed over: what the list says may be over. */
 	locks[1].owner = 51;
-	text = dump(0, TDT_PRINT_TEXT);
-	expect_in(text, "\ndeadlock", false);
-	free(text);
+	SAYS(dump(0, TDT_PRINT_TEXT), "!\ndeadlock");
 	/* Woken, or gone on. */
 	wait_for_each_other(tasks, leaf, locks);
 	tdt_task_woken(tasks[0]);
-	text = dump(0, TDT_PRINT_TEXT);
-	expect_in(text, "\ndeadlock", false);
-	expect_in(text, "task 51 runnable", true);
-	free(text);
+	SAYS(dump(0, TDT_PRINT_TEXT), "!\ndeadlock", "task 51 runnable");
 	tdt_leaf_at(tasks[0], NULL);
 	tdt_leaf_at(tasks[0], &leaf[0]); /* it waits for something that it does not report */
-	text = dump(0, TDT_PRINT_TEXT);
-	expect_in(text, "deadlock", false);
-	expect_in(text, "ring", false);
-	free(text);
+	SAYS(dump(0, TDT_PRINT_TEXT), "!deadlock", "!ring");
 	tdt_task_end(tasks[0]);
 	tdt_task_end(tasks[1]);
 }
@@ -552,7 +506,7 @@ TEST(a_list_that_cannot_be_read_is_an_unknown_place)
 	struct tdt_leaf wild = { .kind = TDT_LEAF_PCS, .n = 3, .frames = (void *)16 };
 	struct tdt_leaf kind = { .kind = 3, .n = 3, .frames = addresses };
 	struct tdt_leaf *freed = page;
-	struct tdt_handle *task = task_new(0);
+	FUTURELESS(task, task_new(0));
 
 	MUST(page != MAP_FAILED);
 	tdt_leaf_at(task, &wild);
@@ -574,7 +528,6 @@ TEST(a_list_that_cannot_be_read_is_an_unknown_place)
 	munmap(page, 4096);
 	expect_path(task, "(unknown)");
 	tdt_leaf_at(task, NULL);
-	tdt_task_end(task);
 }
 
 TEST(frames_that_cannot_be_read_are_missing, .skip = reading_refused)
@@ -616,15 +569,11 @@ TEST(addresses_where_no_code_is_have_no_names)
 {
 	const void *wild[] = { NULL, (void *)1, (void *)UINTPTR_MAX, &polled, (void *)INTPTR_MIN };
 	struct tdt_leaf leaf = { .kind = TDT_LEAF_PCS, .n = 5, .frames = wild };
-	struct tdt_handle *task = task_new(0);
-	char *text;
+	FUTURELESS(task, task_new(0));
 
 	tdt_leaf_at(task, &leaf);
 	expect_path(task, "? ? ? ? ?");
-	text = dump(0, TDT_PRINT_JSON);
-	expect_in(text, "\"pc\":\"0x1\"", true);
-	free(text);
-	tdt_task_end(task);
+	SAYS(dump(0, TDT_PRINT_JSON), "\"pc\":\"0x1\"");
 }
 
 TEST(long_lists_are_cut_at_the_limit_and_long_strings_too)
@@ -632,11 +581,10 @@ TEST(long_lists_are_cut_at_the_limit_and_long_strings_too)
 	static struct tdt_leaf_frame frames[2000];
 	static char name[2000];
 	struct tdt_leaf leaf = NAMED(frames);
-	struct tdt_handle *task = task_new(0);
 	const struct tdt_backtrace_options more = { .size = sizeof more, .max_frames = UINT32_MAX };
 	struct tdt_trace *trace;
 	enum tdt_cut cut;
-	char *path;
+	FUTURELESS(task, task_new(0));
 
 	memset(name, 'x', sizeof name - 1);
 	for (int i = 0; i < 2000; i++)
@@ -655,11 +603,9 @@ TEST(long_lists_are_cut_at_the_limit_and_long_strings_too)
 	frames[0].function = name;
 	tdt_leaf_at(task, &leaf);
 	trace = tdt_backtrace(task);
-	path = path_of(trace);
+	TEXT(path, path_of(trace));
 	ck_assert_uint_eq(strlen(path), TDT_LEAF_TEXT_MAX);
-	free(path);
 	tdt_trace_free(trace);
-	tdt_task_end(task);
 }
 
 /* --- Without memory ----------------------------------------------------------------------- */
@@ -710,11 +656,10 @@ static int request_whole(void *task)
 TEST(a_request_may_lack_memory)
 {
 	struct tdt_leaf leaf = NAMED(calls);
-	struct tdt_handle *task = task_new(0);
+	FUTURELESS(task, task_new(0));
 
 	tdt_leaf_at(task, &leaf);
 	no_memory_each(request_whole, task, 5);
-	tdt_task_end(task);
 }
 
 /* --- Threads ------------------------------------------------------------------------------- */

@@ -50,18 +50,15 @@ static void expect_each_time(tdt_poll_t (*poll)(void *state, struct tdt_context 
 			     const char *function, uint32_t leaves)
 {
 	struct tdt_future child = leaf_of(poll, state);
-	struct test_task task = { 0 };
+	TEST_TASK(task, &child);
 
-	test_task_init(&task, &child);
 	for (int i = 0; i < 2; i++) {
-		struct tdt_trace *trace = captured(&task);
+		TRACE(trace, captured(&task));
 
 		expect_leaves(trace, leaves);
 		ck_assert_int_eq(test_nodes_of(trace, function), leaves > 0);
 		ck_assert_int_eq(tdt_trace_info(trace)->state, TDT_TASK_WAITING);
-		tdt_trace_free(trace);
 	}
-	test_task_fini(&task);
 }
 
 /* --- What is a leaf ----------------------------------------------------------- */
@@ -88,13 +85,11 @@ static tdt_poll_t yield(void *state, struct tdt_context *cx)
 TEST(who_yields_is_a_leaf)
 {
 	struct tdt_future child = leaf_of(yield, NULL);
-	struct test_task task = { 0 };
 
 	expect_each_time(yield, NULL, "yield", 1);
-	test_task_init(&task, &child);
+	TEST_TASK(task, &child);
 	tdt_trace_free(captured(&task));
 	ck_assert_int_eq(task.waker.wakes, 1);
-	test_task_fini(&task);
 }
 
 static tdt_poll_t do_nothing(void *state, struct tdt_context *cx)
@@ -150,14 +145,12 @@ TEST(identical_leaves_are_counted)
 TEST(the_clone_a_leaf_gets_stands_for_the_runtimes)
 {
 	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
-	struct tdt_trace *trace;
+	TRACE(trace, captured(&task));
 
-	trace = captured(&task);
 	expect_leaves(trace, 1);
 	ck_assert_ptr_eq(tdt_waker_beneath(task.leaf.waker), &task.waker.waker);
 	test_future_wake(&task.leaf);
 	ck_assert_int_eq(task.waker.wakes, 1);
-	tdt_trace_free(trace);
 }
 
 /* --- What a leaf may do wrong ---------------------------------------------------- */
@@ -173,14 +166,12 @@ CASE(misuse)
 TEST(waking_the_borrowed_waker_for_good_counts_as_a_yield)
 {
 	struct tdt_future child = leaf_of(wake_borrowed, NULL);
-	struct tdt_trace *trace;
 	TEST_TASK(task, &child);
+	TRACE(trace, captured(&task));
 
-	trace = captured(&task);
 	expect_leaves(trace, 1);
 	ck_assert_int_eq(test_nodes_of(trace, "wake_borrowed"), 1);
 	ck_assert_int_eq(task.waker.wakes, 1);
-	tdt_trace_free(trace);
 }
 
 static tdt_poll_t drop_borrowed(void *state, struct tdt_context *cx)
@@ -206,10 +197,9 @@ TEST(a_borrowed_waker_that_is_kept_is_dead_after_the_poll)
 {
 	const struct tdt_waker *kept = NULL;
 	struct tdt_future child = leaf_of(keep_borrowed, &kept);
-	struct tdt_trace *trace;
 	TEST_TASK(task, &child);
+	TRACE(trace, captured(&task));
 
-	trace = captured(&task);
 	expect_leaves(trace, 0);
 	ck_assert_ptr_ne(kept, &task.waker.waker);
 	ck_assert_ptr_null(tdt_waker_clone(kept));
@@ -217,21 +207,16 @@ TEST(a_borrowed_waker_that_is_kept_is_dead_after_the_poll)
 	tdt_waker_wake(kept);
 	tdt_waker_drop(kept);
 	ck_assert_int_eq(task.waker.wakes, 0);
-	tdt_trace_free(trace);
 
 	/* Nor is another task deceived that is polled with it, requested or not. */
 	{
-		struct test_task other = { .leaf = { .name = 'a', .pending = 9 } };
-		struct test_requester requester;
+		TEST_TASK(other, NULL, .name = 'a', .pending = 9);
 
-		test_task_init(&other, NULL);
 		other.cx.waker = kept;
 		ck_assert_int_eq(test_task_poll(&other), TDT_PENDING);
-		test_ask(&requester, other.handle);
+		ASKED(requester, other.handle);
 		ck_assert_int_eq(test_task_poll(&other), TDT_PENDING);
 		ck_assert_uint_eq(test_answer(&requester)->leaves, 0);
-		test_requester_fini(&requester);
-		test_task_fini(&other);
 	}
 }
 
@@ -247,14 +232,12 @@ TEST(a_clone_that_fails_is_passed_on_and_is_a_leaf)
 {
 	int failures = 0;
 	struct tdt_future child = leaf_of(clone_failing, &failures);
-	struct tdt_trace *trace;
 	TEST_TASK(task, &child);
 
 	task.waker.fail_clone = true;
-	trace = captured(&task);
+	TRACE(trace, captured(&task));
 	expect_leaves(trace, 1);
 	ck_assert_int_eq(failures, 1);
-	tdt_trace_free(trace);
 }
 
 /* --- Other threads ------------------------------------------------------------------- */
@@ -270,10 +253,7 @@ static void *clone_here(void *argument)
 
 static tdt_poll_t clone_elsewhere(void *state, struct tdt_context *cx)
 {
-	pthread_t thread;
-
-	ck_assert_int_eq(pthread_create(&thread, NULL, clone_here, cx), 0);
-	pthread_join(thread, NULL);
+	run_on_thread(clone_here, cx);
 	tdt_waker_drop(tdt_waker_clone(cx->waker));
 	return TDT_PENDING;
 }
@@ -286,12 +266,11 @@ TEST(a_leaf_on_another_thread_is_counted_apart)
 	TEST_TASK(task, &child);
 
 	for (int i = 0; i < 2; i++) {
-		struct tdt_trace *trace = captured(&task);
+		TRACE(trace, captured(&task));
 
 		expect_leaves(trace, 1);
 		ck_assert_uint_eq(tdt_trace_info(trace)->leaves_elsewhere, 2);
 		ck_assert_int_eq(test_nodes_of(trace, "clone_here"), 0);
-		tdt_trace_free(trace);
 	}
 }
 
@@ -401,11 +380,9 @@ TEST(each_of_three_nested_tasks_answers_with_its_own_part)
 
 TEST(what_leaves_of_nested_tasks_clone_stands_for_the_runtimes_waker)
 {
-	struct test_task inner = { .leaf = { .name = 'a', .pending = 99 } }, outer = { 0 };
 	struct test_requester requester[2];
+	NESTED_TASKS(outer, inner, NULL, .name = 'a', .pending = 99);
 
-	test_task_init(&inner, NULL);
-	test_task_init(&outer, &inner.future);
 	test_ask(&requester[0], inner.handle);
 	test_ask(&requester[1], outer.handle);
 	test_task_poll(&outer);
@@ -414,8 +391,6 @@ TEST(what_leaves_of_nested_tasks_clone_stands_for_the_runtimes_waker)
 		ck_assert_uint_eq(test_answer(&requester[i])->leaves, 1);
 		test_requester_fini(&requester[i]);
 	}
-	tdt_handle_unref(inner.handle);
-	test_task_fini(&outer);
 }
 
 TEST(nested_tasks_in_a_join_are_branches_of_the_outer_one)
@@ -447,23 +422,18 @@ TEST(nested_tasks_in_a_join_are_branches_of_the_outer_one)
 
 TEST(a_nested_task_that_ends_says_so_and_the_outer_one_goes_on)
 {
-	struct test_task inner = { .leaf = { .name = 'a' } }, outer = { 0 };
-	struct tdt_future child = leaf_of(clone_one, NULL), joined[2], join;
-	struct test_requester ask_inner, ask_outer;
+	struct test_task inner = { .leaf = { .name = 'a' } };
+	struct tdt_future joined[2] = { TDT_FUTURE_NONE, leaf_of(clone_one, NULL) }, join;
 
 	test_task_init(&inner, NULL);
 	joined[0] = inner.future;
-	joined[1] = child;
 	join = tdt_join_all(joined, 2);
-	test_task_init(&outer, &join);
-	test_ask(&ask_inner, inner.handle);
-	test_ask(&ask_outer, outer.handle);
+	TEST_TASK(outer, &join);
+	ASKED(ask_inner, inner.handle);
+	ASKED(ask_outer, outer.handle);
 	ck_assert_int_eq(test_task_poll(&outer), TDT_PENDING);
 	ck_assert_int_eq(inner.leaf.drops, 1);
 	ck_assert_int_eq(test_answer(&ask_inner)->state, TDT_TASK_READY);
 	ck_assert_int_eq(test_answer(&ask_outer)->state, TDT_TASK_WAITING);
-	test_requester_fini(&ask_inner);
-	test_requester_fini(&ask_outer);
 	tdt_handle_unref(inner.handle);
-	test_task_fini(&outer);
 }

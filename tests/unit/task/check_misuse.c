@@ -7,6 +7,7 @@
 #include <tdt/integrate/fiber.h>
 
 #include "lib/requester.h"
+#include "lib/says.h"
 #include "lib/switched.h"
 #include "lib/test.h"
 
@@ -122,7 +123,6 @@ TEST(a_poll_in_a_fiber_may_end_on_another_thread, .to = 6)
 						    .ring_size = TDT_RING_SIZE_MIN };
 	struct carried carried = { .fiber = tdt_fiber_new(NULL, 0, NULL) };
 	struct tdt_handle *fiber = tdt_handle_ref(tdt_fiber_handle(carried.fiber));
-	pthread_t thread;
 
 	start(&carried.co, 1);
 	carried.co.result = _i % 2 == 0 ? TDT_READY : TDT_PANICKED;
@@ -130,8 +130,7 @@ TEST(a_poll_in_a_fiber_may_end_on_another_thread, .to = 6)
 		MUST(tdt_recorder_start(&small) == 0);
 	if (_i / 2 == 2)
 		MUST(tdt_watch(1000000, NULL) == 0);
-	MUST(pthread_create(&thread, NULL, carry, &carried) == 0);
-	MUST(pthread_join(thread, NULL) == 0);
+	run_on_thread(carry, &carried);
 	carry(&carried);
 	ck_assert(carried.co.ended);
 	ck_assert_uint_eq(tdt_current_task_id(), 0);
@@ -209,27 +208,20 @@ static char *dump(void)
 
 TEST(a_dump_has_a_line_for_it)
 {
-	char *text = dump(), line[256];
+	char line[256];
 
-	ck_assert_ptr_null(strstr(text, "misuse"));
-	free(text);
+	SAYS(dump(), "!misuse");
 	snprintf(line, sizeof line,
 		 "\nmisuse: a traced future was polled while a poll of it had not ended (task %d "
 		 "\"conn\")\n",
 		 (int)nest("conn"));
-	text = dump();
-	ck_assert_msg(strstr(text, line) != NULL, "%s", text);
-	free(text);
+	SAYS(dump(), line);
 }
 
 TEST(a_child_of_a_fork_knows_the_misuse_of_its_parent)
 {
-	pid_t child;
-
 	nest(NULL);
 	ck_assert_str_eq(tdt_misused()->name, "");
-	child = fork();
-	if (child == 0)
-		_exit(tdt_misused() != NULL ? 0 : 1);
-	ck_assert_int_eq(child_status(child), 0);
+	IN_A_CHILD
+		MUST(tdt_misused() != NULL);
 }

@@ -67,15 +67,13 @@ TEST(a_task_that_has_ended_cannot_be_asked)
 	const tdt_poll_t results[] = { TDT_READY, TDT_PANICKED };
 
 	for (int i = 0; i < 3; i++) {
-		struct test_task task = { .leaf = { .name = 'a', .result = results[i % 2] } };
+		TEST_TASK(task, NULL, .name = 'a', .result = results[i % 2]);
 
-		test_task_init(&task, NULL);
 		if (i < 2)
 			test_task_poll(&task);
 		else
 			tdt_future_drop(&task.future);
 		expect_gone(task.handle);
-		test_task_fini(&task);
 	}
 }
 
@@ -88,10 +86,9 @@ TEST(a_poll_that_ends_the_task_answers_what_it_took_and_refuses_what_came_later)
 		struct asking_others others;
 		struct test_busy busy = { ask_all, &others, results[i], 0 };
 		struct tdt_future child = test_busy_future(&busy);
-		struct test_task task = { 0 };
 		struct test_requester before;
+		TEST_TASK(task, &child);
 
-		test_task_init(&task, &child);
 		others.handle = task.handle;
 		test_ask(&before, task.handle);
 		ck_assert_int_eq(test_task_poll(&task), results[i]);
@@ -105,7 +102,6 @@ TEST(a_poll_that_ends_the_task_answers_what_it_took_and_refuses_what_came_later)
 			test_requester_fini(&others.requester[j]);
 		}
 		ck_assert_int_eq(task.waker.wakes, 0);
-		test_task_fini(&task);
 	}
 }
 
@@ -132,10 +128,10 @@ CASE(errors)
 
 TEST(arguments_that_make_no_sense_are_einval)
 {
-	TEST_TASK(task, NULL, .name = 'a');
 	struct tdt_backtrace_options options = { .size = sizeof(options), .timeout_ns = -1 };
 	struct tdt_future requester;
 	struct tdt_trace *trace;
+	TEST_TASK(task, NULL, .name = 'a');
 
 	errno = 0;
 	expect_no_trace(tdt_backtrace(NULL), EINVAL);
@@ -169,8 +165,8 @@ TEST(options_of_a_newer_library_are_e2big)
 
 TEST(who_gives_up_leaves_nothing_behind)
 {
-	TEST_TASK(task, NULL, .name = 'a', .pending = 9999);
 	struct tdt_backtrace_options options = { .size = sizeof(options), .timeout_ns = 1 };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9999);
 
 	test_task_poll(&task);
 	errno = 0;
@@ -204,9 +200,9 @@ static void *ask_for_ever(void *argument)
 
 TEST(the_longest_timeout_is_no_overflow)
 {
-	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 	pthread_t thread;
 	void *trace;
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 
 	ck_assert_int_eq(pthread_create(&thread, NULL, ask_for_ever, task.handle), 0);
 	while (listed(task.handle) == 0)
@@ -260,9 +256,8 @@ TEST(asking_inside_a_poll_is_refused_where_it_could_never_be_answered)
 TEST(a_worker_that_runs_tasks_may_ask_only_with_a_limit)
 {
 	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
-	struct test_task other = { .leaf = { .name = 'b' } };
+	TEST_TASK(other, NULL, .name = 'b');
 
-	test_task_init(&other, NULL);
 	tdt_worker_thread_start(NULL);
 	test_task_poll(&task);
 	errno = 0;
@@ -271,7 +266,6 @@ TEST(a_worker_that_runs_tasks_may_ask_only_with_a_limit)
 	expect_no_trace(backtrace_timed(task.handle, 0), ETIMEDOUT);
 	tdt_worker_thread_stop();
 	expect_no_trace(tdt_backtrace(task.handle), ETIMEDOUT);
-	test_task_fini(&other);
 }
 
 /*

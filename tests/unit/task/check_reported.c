@@ -91,20 +91,17 @@ TEST(a_reported_task_is_listed_with_its_place_and_its_polls)
 TEST(a_request_is_answered_at_once_and_says_that_there_is_no_tree)
 {
 	struct tdt_handle *task;
-	struct tdt_trace *trace;
 	const struct tdt_node *node;
 
 	tdt_hook_spawn(&seven);
 	report_poll(&seven);
 	task = tdt_task_find(7);
-	trace = tdt_backtrace(task);
-	ck_assert_ptr_nonnull(trace);
+	TRACE(trace, tdt_backtrace(task));
 	node = tdt_node_first_child(tdt_trace_root(trace));
 	ck_assert_ptr_nonnull(strstr(tdt_node_frame(node)->function, "not traced: no tree"));
 	ck_assert_ptr_null(tdt_node_first_child(node));
 	ck_assert_int_eq(tdt_trace_info(trace)->leaves_known, TDT_LEAVES_UNKNOWN);
 	ck_assert_uint_eq(tdt_trace_info(trace)->untraced, 1);
-	tdt_trace_free(trace);
 	tdt_handle_unref(task);
 	tdt_hook_terminate(&seven);
 }
@@ -195,11 +192,9 @@ TEST(it_is_ready_or_has_panicked_or_was_dropped)
 	for (int i = 0; i < 3; i++) {
 		struct tdt_task_attr attr = { .size = sizeof attr, .id = 10 + (uint64_t)i };
 		struct tdt_task_info info;
-		struct tdt_handle *task;
 
 		tdt_hook_spawn(&attr);
-		task = tdt_task_find(attr.id);
-		ck_assert_ptr_nonnull(task);
+		HANDLE(task, tdt_task_find(attr.id));
 		attr.flags = i == 1 ? TDT_ATTR_PANICKED : 0;
 		if (i < 2)
 			report_end(&attr);
@@ -207,7 +202,6 @@ TEST(it_is_ready_or_has_panicked_or_was_dropped)
 			tdt_hook_terminate(&attr);
 		ck_assert_int_eq(tdt_task_inspect(task, note_info, &info), 0);
 		ck_assert_int_eq(info.state, states[i]);
-		tdt_handle_unref(task);
 	}
 	ck_assert_int_eq(tdt_counters(&counts), 0);
 	ck_assert_uint_eq(counts.panicked, 1);
@@ -345,13 +339,9 @@ TEST(a_task_may_end_before_the_end_of_its_last_poll_is_reported, .to = 2)
 	tdt_hook_spawn(&seven);
 	if (_i == 1)
 		task = tdt_task_find(7);
-	gate_close(false);
-	MUST(pthread_create(&thread, NULL, poll_and_tell_late, NULL) == 0);
-	while (atomic_load(&gate.entered) == 0)
-		usleep(100);
+	gate_hold(&thread, false, poll_and_tell_late, NULL);
 	tdt_hook_terminate(&seven);
-	gate_open();
-	MUST(pthread_join(thread, NULL) == 0);
+	gate_release(thread);
 	ck_assert_int_eq(tasks(), 0);
 	tdt_handle_unref(task);
 	tdt_hook_spawn(&seven);
@@ -368,13 +358,9 @@ TEST(a_request_during_a_poll_that_began_before_the_end_of_the_last_one_is_answer
 
 	tdt_hook_spawn(&seven);
 	task = tdt_task_find(7);
-	gate_close(false);
-	MUST(pthread_create(&thread, NULL, poll_and_tell_late, NULL) == 0);
-	while (atomic_load(&gate.entered) == 0)
-		usleep(100);
+	gate_hold(&thread, false, poll_and_tell_late, NULL);
 	tdt_hook_poll_start(&seven);
-	gate_open();
-	MUST(pthread_join(thread, NULL) == 0);
+	gate_release(thread);
 	test_ask(&requester, task);
 	ck_assert(!test_answered(&requester));
 	tdt_hook_poll_end(&seven);
@@ -433,25 +419,18 @@ TEST(the_stack_of_a_poll_that_lasts_is_read, .to = 4, .skip = stuck_impossible)
 	const struct tdt_backtrace_options patient = { .size = sizeof patient,
 						       .timeout_ns = INT64_C(20000000000) };
 	struct tdt_handle *task;
-	struct tdt_trace *trace;
 	pthread_t thread;
 
 	tdt_hook_spawn(&seven);
 	task = tdt_task_find(7);
-	gate_close(_i % 2 == 1);
-	MUST(pthread_create(&thread, NULL, worker, _i < 2 ? NULL : &thread) == 0);
-	while (atomic_load(&gate.entered) == 0)
-		usleep(100);
-	trace = tdt_backtrace_with(task, &patient);
-	ck_assert_ptr_nonnull(trace);
+	gate_hold(&thread, _i % 2 == 1, worker, _i < 2 ? NULL : &thread);
+	TRACE(trace, tdt_backtrace_with(task, &patient));
 	ck_assert_int_eq(tdt_trace_info(trace)->state, TDT_TASK_RUNNING);
 	ck_assert_int_eq(gate_cut(trace), TDT_CUT_NOT);
 	if (gate_seen(_i % 2 == 1, "in_the_future")[0] != '\0')
 		ck_assert_int_eq(test_nodes_of(trace, "in_the_future"), 1);
 	ck_assert_int_eq(test_nodes_of(trace, "worker"), 0);
-	tdt_trace_free(trace);
-	gate_open();
-	MUST(pthread_join(thread, NULL) == 0);
+	gate_release(thread);
 	tdt_handle_unref(task);
 	tdt_hook_terminate(&seven);
 }

@@ -32,8 +32,8 @@ CASE(polls)
 
 TEST(many_that_ask_an_idle_task_are_answered_by_one_wake_and_one_poll)
 {
-	TEST_TASK(task, NULL, .name = 'a', .pending = 99);
 	struct test_requester requester[MANY];
+	TEST_TASK(task, NULL, .name = 'a', .pending = 99);
 
 	for (int round = 0; round < 3; round++) {
 		test_task_poll(&task);
@@ -47,8 +47,8 @@ TEST(many_that_ask_an_idle_task_are_answered_by_one_wake_and_one_poll)
 
 TEST(those_that_ask_before_the_first_poll_wait_for_it_and_wake_nobody)
 {
-	TEST_TASK(task, NULL, .name = 'a', .pending = 99);
 	struct test_requester requester[MANY];
+	TEST_TASK(task, NULL, .name = 'a', .pending = 99);
 
 	ask_many(requester, task.handle);
 	ck_assert(!test_answered(&requester[0]));
@@ -91,8 +91,8 @@ TEST(those_that_ask_during_a_poll_get_one_more_poll)
 
 TEST(nobody_asks_nobody_is_woken)
 {
-	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 	struct test_requester requester;
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 
 	test_task_poll(&task);
 	test_ask(&requester, task.handle);
@@ -112,9 +112,9 @@ static void *ask_blocking(void *argument)
 
 TEST(threads_that_block_are_answered_by_one_poll)
 {
-	TEST_TASK(task, NULL, .name = 'a', .pending = 99);
 	pthread_t thread[MANY];
 	void *trace;
+	TEST_TASK(task, NULL, .name = 'a', .pending = 99);
 
 	test_task_poll(&task);
 	threads_start(thread, MANY, ask_blocking, task.handle);
@@ -150,14 +150,11 @@ TEST(no_time_is_enough_where_the_wake_polls)
 							ignore_waker };
 	struct inline_runtime runtime = { { &vtable }, NULL }; /* lives longer than the task */
 	TEST_TASK(task, NULL, .name = 'a', .pending = 99);
-	struct tdt_trace *trace;
 
 	runtime.future = &task.future;
 	poll_now(&runtime.waker);
-	trace = backtrace_timed(task.handle, 0);
-	ck_assert_ptr_nonnull(trace);
+	TRACE(trace, backtrace_timed(task.handle, 0));
 	ck_assert_uint_eq(tdt_trace_info(trace)->leaves, 1);
-	tdt_trace_free(trace);
 }
 
 /* A task that awaits its own backtrace. */
@@ -183,9 +180,8 @@ CASE(async)
 TEST(a_task_may_await_its_own_backtrace)
 {
 	struct introspective self = { .error = 1 };
-	struct test_task task = { 0 };
+	TEST_TASK(task, (&(struct tdt_future){ &self, await_own_backtrace, drop_nothing }));
 
-	test_task_init(&task, &(struct tdt_future){ &self, await_own_backtrace, drop_nothing });
 	self.handle = task.handle;
 	ck_assert_int_eq(test_task_poll(&task), TDT_PENDING);
 	ck_assert_int_eq(test_task_run(&task), 2); /* one to capture, one to see the answer */
@@ -195,19 +191,16 @@ TEST(a_task_may_await_its_own_backtrace)
 	ck_assert_int_eq(test_nodes_of(self.trace, "await_own_backtrace"), 1);
 	tdt_future_drop(&self.requester);
 	tdt_trace_free(self.trace);
-	test_task_fini(&task);
 }
 
 TEST(the_waker_of_the_last_poll_is_woken_by_the_answer)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 	struct test_waker other;
 	struct tdt_context cx = { &other.waker };
-	struct test_requester requester;
 
 	test_waker_init(&other);
-	test_task_init(&task, NULL);
-	test_ask(&requester, task.handle);
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
+	ASKED(requester, task.handle);
 	ck_assert_int_eq(tdt_future_poll(&requester.future, &cx), TDT_PENDING);
 	ck_assert_int_eq(requester.waker.alive, 0);
 	test_task_poll(&task);
@@ -215,16 +208,14 @@ TEST(the_waker_of_the_last_poll_is_woken_by_the_answer)
 	ck_assert_int_eq(other.wakes, 1);
 	ck_assert_int_eq(other.alive, 0);
 	ck_assert_int_eq(tdt_future_poll(&requester.future, &cx), TDT_READY);
-	test_requester_fini(&requester);
-	test_task_fini(&task);
 }
 
 TEST(an_answer_is_written_only_from_the_requesters_own_poll_and_once)
 {
-	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 	struct test_requester requester;
 	struct tdt_context cx = { &requester.waker.waker };
 	struct tdt_trace *trace;
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 
 	test_ask(&requester, task.handle);
 	test_task_poll(&task);
@@ -238,21 +229,19 @@ TEST(an_answer_is_written_only_from_the_requesters_own_poll_and_once)
 
 TEST(a_requester_need_not_want_to_know_the_error)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 1 } };
 	struct test_waker waker;
 	struct tdt_context cx = { &waker.waker };
 	struct tdt_trace *trace = (void *)1;
 	struct tdt_future requester;
 
 	test_waker_init(&waker);
-	test_task_init(&task, NULL);
+	TEST_TASK(task, NULL, .name = 'a', .pending = 1);
 	tdt_future_drop(&task.future);
 	requester = tdt_backtrace_async(task.handle, NULL, &trace, NULL);
 	ck_assert_int_eq(tdt_future_poll(&requester, &cx), TDT_READY);
 	ck_assert_ptr_null(trace);
 	tdt_future_drop(&requester);
 	ck_assert_int_eq(waker.alive, 0);
-	test_task_fini(&task);
 }
 
 TEST(a_handle_may_be_given_back_while_its_question_is_open)
@@ -282,14 +271,12 @@ TEST(a_handle_may_be_given_back_while_its_question_is_open)
 
 TEST(a_question_that_was_never_polled_is_none)
 {
-	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 	struct tdt_trace *trace = NULL;
-	struct tdt_future requester;
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 
 	test_task_poll(&task);
-	requester = tdt_backtrace_async(task.handle, NULL, &trace, NULL);
+	FUTURE(requester, tdt_backtrace_async(task.handle, NULL, &trace, NULL));
 	ck_assert_int_eq(task.waker.wakes, 0);
-	tdt_future_drop(&requester);
 }
 
 static void withdraw(void *argument)
@@ -327,9 +314,9 @@ TEST(a_question_may_be_dropped_in_flight)
 
 TEST(a_requester_whose_waker_cannot_be_cloned_is_told_so)
 {
-	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 	struct test_requester requester;
 	struct tdt_context cx = { &requester.waker.waker };
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 
 	/* At its first poll, before it is requested; and at the second. */
 	for (int polls = 0; polls < 2; polls++) {

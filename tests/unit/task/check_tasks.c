@@ -94,9 +94,8 @@ TEST(every_live_task_is_met_once)
 TEST(a_task_that_ended_is_not_met_but_can_be_looked_at, .to = 3)
 {
 	TEST_TASK(task, NULL, .result = _i == 1 ? TDT_PANICKED : TDT_READY);
-	uint64_t id;
+	uint64_t id = tdt_handle_id(task.handle);
 
-	id = tdt_handle_id(task.handle);
 	if (_i < 2)
 		test_task_poll(&task);
 	else
@@ -385,14 +384,13 @@ TEST(a_trace_tells_what_all_leaves_wait_for)
 {
 	struct test_busy busy = { .act = tag, .result = TDT_PENDING };
 	struct tdt_future future = test_busy_future(&busy);
-	struct test_requester requester;
 	const struct tdt_task_info *info;
 	TEST_TASK(task, &future);
 
 	tags = 300; /* more than a record can count */
 	test_task_poll(&task);
 	expect_wait(&task, 1000);
-	test_ask(&requester, task.handle);
+	ASKED(requester, task.handle);
 	test_task_run(&task);
 	info = test_answer(&requester);
 	ck_assert_uint_eq(info->n_waits, 300);
@@ -401,7 +399,6 @@ TEST(a_trace_tells_what_all_leaves_wait_for)
 		ck_assert_uint_eq(info->waits[i]->object, 1000 + i);
 		ck_assert_uint_eq(info->waits[i]->owner, 2000 + i);
 	}
-	test_requester_fini(&requester);
 }
 
 static void poll_inner(void *inner)
@@ -415,17 +412,14 @@ TEST(what_a_leaf_says_is_of_the_innermost_task)
 	struct test_busy outer_busy = { .act = poll_inner, .result = TDT_PENDING };
 	struct tdt_future future = test_busy_future(&busy),
 			  outer_future = test_busy_future(&outer_busy);
-	struct test_task inner, outer;
+	TEST_TASK(inner, &future);
+	TEST_TASK(outer, &outer_future);
 
 	tags = 1;
-	test_task_init(&inner, &future);
 	outer_busy.argument = &inner;
-	test_task_init(&outer, &outer_future);
 	test_task_poll(&outer);
 	expect_wait(&inner, 1000);
 	expect_wait(&outer, 0);
-	test_task_fini(&outer);
-	test_task_fini(&inner);
 }
 
 TEST(outside_of_polls_nobody_waits)
@@ -512,7 +506,6 @@ static tdt_poll_t spawner_poll(void *state, struct tdt_context *cx)
 static struct tdt_future spawn_numbered(void)
 {
 	struct spawner *spawner = calloc(1, sizeof *spawner);
-	struct tdt_context cx = { &idle_waker };
 	struct tdt_traced outer;
 	struct tdt_future child;
 
@@ -522,7 +515,7 @@ static struct tdt_future spawn_numbered(void)
 	outer = tdt_traced_with((struct tdt_future){ spawner, spawner_poll, drop_nothing },
 				TDT_TASK_ATTR(.id = spawner->number.id + 1, .name = "parent"));
 	MUST(outer.handle != NULL);
-	MUST(tdt_future_poll(&outer.future, &cx) == TDT_READY);
+	MUST(poll_idly(&outer.future) == TDT_READY);
 	child = spawner->child;
 	end_traced(&outer);
 	return child;
@@ -532,7 +525,6 @@ static void *churn(void *thread)
 {
 	unsigned choices = seed + 7919 * (unsigned)(uintptr_t)thread;
 	struct tdt_future live[LIVE] = { { 0 } };
-	struct tdt_context cx = { &idle_waker };
 
 	while (atomic_load(&passes) < PASSES) {
 		struct tdt_future *one = &live[random_below(&choices, LIVE)];
@@ -540,7 +532,7 @@ static void *churn(void *thread)
 		if (tdt_future_is_none(one))
 			*one = spawn_numbered();
 		else if (random_below(&choices, 4) != 0)
-			MUST(tdt_future_poll(one, &cx) == TDT_PENDING);
+			MUST(poll_idly(one) == TDT_PENDING);
 		else
 			tdt_future_drop(one);
 	}

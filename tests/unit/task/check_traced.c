@@ -75,13 +75,11 @@ static tdt_poll_t poll_to_seven(void *state, struct tdt_context *cx)
 TEST(a_result_that_is_none_of_the_abi_counts_as_panicked_and_ends_the_task)
 {
 	int polls = 0;
-	struct test_task task = { 0 };
+	TEST_TASK(task, (&(struct tdt_future){ &polls, poll_to_seven, drop_nothing }));
 
-	test_task_init(&task, &(struct tdt_future){ &polls, poll_to_seven, drop_nothing });
 	ck_assert_int_eq(test_task_poll(&task), TDT_PANICKED);
 	ck_assert_int_eq(test_task_poll(&task), TDT_PANICKED);
 	ck_assert_int_eq(polls, 1);
-	test_task_fini(&task);
 }
 
 TEST(a_poll_after_the_end_panics_and_does_not_reach_the_child)
@@ -89,14 +87,12 @@ TEST(a_poll_after_the_end_panics_and_does_not_reach_the_child)
 	const tdt_poll_t results[] = { TDT_READY, TDT_PANICKED };
 
 	for (int i = 0; i < 2; i++) {
-		struct test_task task = { .leaf = { .name = 'a', .result = results[i] } };
+		TEST_TASK(task, NULL, .name = 'a', .result = results[i]);
 
-		test_task_init(&task, NULL);
 		ck_assert_int_eq(test_task_poll(&task), results[i]);
 		ck_assert_int_eq(test_task_poll(&task), TDT_PANICKED);
 		ck_assert_int_eq(test_task_poll(&task), TDT_PANICKED);
 		ck_assert_int_eq(task.leaf.polls, 1);
-		test_task_fini(&task);
 	}
 }
 
@@ -254,7 +250,6 @@ TEST(attributes_of_another_size_follow_the_size_rules)
 TEST(a_task_knows_where_it_was_traced)
 {
 	struct test_task task = { .leaf = { .name = 'a' } };
-	struct test_requester requester;
 	struct tdt_traced traced = tdt_traced(test_future(&task.leaf));
 	uint32_t line = __LINE__ - 1;
 	const struct tdt_task_info *info;
@@ -263,21 +258,19 @@ TEST(a_task_knows_where_it_was_traced)
 	task.cx.waker = &task.waker.waker;
 	task.future = traced.future;
 	task.handle = traced.handle;
-	test_ask(&requester, task.handle);
+	ASKED(requester, task.handle);
 	test_task_poll(&task);
 	info = test_answer(&requester);
 	ck_assert_str_eq(info->file, __FILE__);
 	ck_assert_uint_eq(info->line, line);
-	test_requester_fini(&requester);
 	test_task_fini(&task);
 }
 
 static void expect_name(const char *name, const char *kept)
 {
-	struct tdt_trace *trace = trace_with(TDT_TASK_ATTR(.name = name));
+	TRACE(trace, trace_with(TDT_TASK_ATTR(.name = name)));
 
 	ck_assert_pstr_eq(tdt_trace_info(trace)->name, kept);
-	tdt_trace_free(trace);
 }
 
 TEST(a_name_is_copied_and_cut_between_characters)
@@ -331,9 +324,8 @@ TEST(only_traced_futures_have_a_handle)
 TEST(a_handle_outlives_its_future_and_a_future_its_handle)
 {
 	TEST_TASK(task, NULL, .name = 'a', .pending = 1);
-	uint64_t id;
+	uint64_t id = tdt_handle_id(task.handle);
 
-	id = tdt_handle_id(task.handle);
 	tdt_future_drop(&task.future);
 	ck_assert_uint_eq(tdt_handle_id(task.handle), id);
 	test_task_fini(&task);
@@ -368,11 +360,10 @@ static void *pick_ids(void *argument)
 	uint64_t *ids = argument;
 
 	for (int i = 0; i < TASKS; i++) {
-		struct tdt_traced traced =
-		    tdt_traced(((struct tdt_future){ NULL, poll_to_seven, drop_nothing }));
+		TRACED(traced,
+		       tdt_traced(((struct tdt_future){ NULL, poll_to_seven, drop_nothing })));
 
 		ids[i] = tdt_handle_id(traced.handle);
-		end_traced(&traced);
 	}
 	return NULL;
 }
@@ -434,10 +425,9 @@ static tdt_poll_t note_id(void *state, struct tdt_context *cx)
 TEST(the_current_task_is_the_innermost_that_is_polled_on_this_thread)
 {
 	struct noting note_inner = { 0 }, note_outer = { 0 };
-	struct test_task inner = { 0 }, outer = { 0 };
+	TEST_TASK(outer, (&(struct tdt_future){ &note_outer, note_id, drop_nothing }));
+	TEST_TASK(inner, (&(struct tdt_future){ &note_inner, note_id, drop_nothing }));
 
-	test_task_init(&inner, &(struct tdt_future){ &note_inner, note_id, drop_nothing });
-	test_task_init(&outer, &(struct tdt_future){ &note_outer, note_id, drop_nothing });
 	note_outer.inner = &inner.future;
 	ck_assert_uint_eq(tdt_current_task_id(), 0);
 	test_task_poll(&outer);
@@ -446,8 +436,6 @@ TEST(the_current_task_is_the_innermost_that_is_polled_on_this_thread)
 	ck_assert_uint_eq(note_inner.after, tdt_handle_id(inner.handle));
 	ck_assert_uint_eq(note_outer.before, tdt_handle_id(outer.handle));
 	ck_assert_uint_eq(note_outer.after, tdt_handle_id(outer.handle));
-	test_task_fini(&inner);
-	test_task_fini(&outer);
 }
 
 static volatile sig_atomic_t signals, strangers;
@@ -464,10 +452,9 @@ static void ask_for_id(int signal)
 TEST(a_signal_handler_may_ask_which_task_is_polled)
 {
 	const struct itimerval often = { { 0, 50 }, { 0, 50 } }, never = { 0 };
-	struct test_task task = { 0 };
 	struct noting noting = { 0 };
+	TEST_TASK(task, (&(struct tdt_future){ &noting, note_id, drop_nothing }));
 
-	test_task_init(&task, &(struct tdt_future){ &noting, note_id, drop_nothing });
 	only_id = tdt_handle_id(task.handle);
 	signal(SIGALRM, ask_for_id);
 	setitimer(ITIMER_REAL, &often, NULL);
@@ -475,7 +462,6 @@ TEST(a_signal_handler_may_ask_which_task_is_polled)
 		test_task_poll(&task);
 	setitimer(ITIMER_REAL, &never, NULL);
 	ck_assert_int_eq(strangers, 0);
-	test_task_fini(&task);
 }
 
 /*
@@ -503,11 +489,10 @@ CASE(stamps)
 
 TEST(a_task_waits_since_the_last_poll_that_was_not_only_for_a_request)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 99 } };
 	struct test_requester requester;
 
 	tdt_worker_now(1000);
-	test_task_init(&task, NULL);
+	TEST_TASK(task, NULL, .name = 'a', .pending = 99);
 	test_task_poll(&task);
 	tdt_worker_now(2000);
 	test_task_poll(&task);
@@ -525,7 +510,6 @@ TEST(a_task_waits_since_the_last_poll_that_was_not_only_for_a_request)
 	ck_assert_int_eq(test_task_run(&task), 1);
 	ck_assert_uint_eq(ask_at(&task, 9000, 9), 2000);
 	tdt_worker_now(0);
-	test_task_fini(&task);
 }
 
 static const char *waits_at;
@@ -574,11 +558,10 @@ TEST(a_task_that_moves_because_it_was_asked_begins_another_wait)
 
 TEST(before_its_first_poll_a_task_is_pending_since_it_was_spawned)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 	struct test_requester requester;
 
 	tdt_worker_now(1000);
-	test_task_init(&task, NULL);
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 	test_ask(&requester, task.handle);
 	tdt_worker_now(5000);
 	test_task_poll(&task);
@@ -588,17 +571,13 @@ TEST(before_its_first_poll_a_task_is_pending_since_it_was_spawned)
 	/* The poll was due anyway. */
 	ck_assert_uint_eq(ask_at(&task, 5500, 2), 500);
 	tdt_worker_now(0);
-	test_task_fini(&task);
 }
 
 TEST(time_that_runs_backwards_is_no_wait)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
-
 	tdt_worker_now(5000);
-	test_task_init(&task, NULL);
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 	test_task_poll(&task);
 	ck_assert_uint_eq(ask_at(&task, 4000, 2), 0);
 	tdt_worker_now(0);
-	test_task_fini(&task);
 }

@@ -95,7 +95,6 @@ static int ask_blocking(struct tdt_handle *handle)
 static int ask_async(struct tdt_handle *handle)
 {
 	struct tdt_trace *trace = NULL;
-	struct tdt_context cx = { &idle_waker };
 	int error = 1;
 	struct tdt_future requester;
 
@@ -103,7 +102,7 @@ static int ask_async(struct tdt_handle *handle)
 	requester = tdt_backtrace_async(handle, NULL, &trace, &error);
 	if (tdt_future_is_none(&requester))
 		return -errno;
-	WANT(tdt_future_poll(&requester, &cx) == TDT_READY);
+	WANT(poll_idly(&requester) == TDT_READY);
 	if (trace != NULL)
 		error = complete(trace);
 	tdt_trace_free(trace);

@@ -30,22 +30,18 @@ TEST(an_exception_ends_the_task_as_panicked_and_goes_on)
 
 TEST(who_awaits_the_end_is_told_of_a_panic)
 {
-	struct test_task task = { 0 };
 	struct test_waker waker;
 	struct tdt_context cx = { &waker.waker };
 	int outcome = 99;
-	struct tdt_future waits;
 
 	test_waker_init(&waker);
-	test_task_init(&task, &throwing);
-	waits = tdt_join(task.handle, &outcome);
+	TEST_TASK(task, &throwing);
+	FUTURE(waits, tdt_join(task.handle, &outcome));
 	ck_assert_int_eq(tdt_future_poll(&waits, &cx), TDT_PENDING);
 	ck_assert(test_throws(&task.future, &task.cx));
 	ck_assert_int_eq(waker.wakes, 1);
 	ck_assert_int_eq(tdt_future_poll(&waits, &cx), TDT_READY);
 	ck_assert_int_eq(outcome, -ENOTRECOVERABLE);
-	tdt_future_drop(&waits);
-	test_task_fini(&task);
 }
 
 TEST(who_asked_a_poll_that_throws_is_told_what_it_had_captured)
@@ -110,18 +106,15 @@ TEST(an_exception_ends_only_the_tasks_that_it_passes)
 TEST(a_waker_whose_clone_throws_ends_the_task_too)
 {
 	TEST_TASK(task, NULL, .name = 'a', .pending = 9, .yield = true);
-	struct test_requester requester;
-	struct tdt_waker_vtable vtable;
+	struct tdt_waker_vtable vtable = *task.waker.waker.vtable;
 
-	vtable = *task.waker.waker.vtable;
 	vtable.clone = test_throwing_clone;
 	task.waker.waker.vtable = &vtable;
-	test_ask(&requester, task.handle);
+	ASKED(requester, task.handle);
 	ck_assert(test_throws(&task.future, &task.cx));
 	ck_assert_int_eq(test_answer(&requester)->state, TDT_TASK_PANICKED);
 	ck_assert_int_eq(test_task_poll(&task), TDT_PANICKED);
 	ck_assert_int_eq(task.leaf.polls, 1);
-	test_requester_fini(&requester);
 }
 
 /* What is noted of a wake-up after all. */
@@ -211,12 +204,11 @@ static void *poll_on_thread(void *argument)
 
 static void end_thread_in_poll(tdt_poll_t (*poll)(void *state, struct tdt_context *cx), bool cancel)
 {
-	struct test_task task = { 0 };
 	struct test_requester requester, during;
 	pthread_t thread;
 	void *result;
+	TEST_TASK(task, (&(struct tdt_future){ NULL, poll, drop_nothing }));
 
-	test_task_init(&task, &(struct tdt_future){ NULL, poll, drop_nothing });
 	test_ask(&requester, task.handle);
 	ck_assert_int_eq(pthread_create(&thread, NULL, poll_on_thread, &task), 0);
 	if (cancel) {
@@ -235,7 +227,6 @@ static void end_thread_in_poll(tdt_poll_t (*poll)(void *state, struct tdt_contex
 		test_requester_fini(&during);
 	}
 	ck_assert_int_eq(test_task_poll(&task), TDT_PANICKED);
-	test_task_fini(&task);
 }
 
 CASE(threads)
@@ -265,9 +256,9 @@ static bool is_asked(const struct tdt_handle *handle)
 
 TEST(a_requester_that_is_cancelled_withdraws_its_request)
 {
-	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 	pthread_t thread;
 	void *result;
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 
 	ck_assert_int_eq(pthread_create(&thread, NULL, ask_on_thread, task.handle), 0);
 	while (!is_asked(task.handle))

@@ -90,16 +90,14 @@ TEST(a_dump_is_written_in_large_pieces, .from = TDT_PRINT_TEXT, .to = TDT_PRINT_
 {
 	const struct tdt_dump_options *options =
 	    DUMP(.print = OPTIONS(.format = (enum tdt_print_format)_i));
-	struct tdt_trace *trace = deep();
+	TRACE(trace, deep());
 	struct tdt_snapshot snapshot = snapshot_of(MANY, 1, trace);
 	struct sink sink;
-	FILE *file = sink_open(&sink);
+	STREAM(file, sink_open(&sink));
 
 	ck_assert_int_eq(tdt_snapshot_print(&snapshot, file, options), 0);
 	ck_assert_uint_gt(sink.bytes, 100 * (size_t)MANY);
 	ck_assert_uint_le(sink.pieces, sink.bytes / 2048 + 2);
-	fclose(file);
-	tdt_trace_free(trace);
 }
 
 CASE(memory)
@@ -109,13 +107,12 @@ TEST(more_tasks_of_a_group_take_no_more_allocations, .from = TDT_PRINT_TEXT,
 {
 	const struct tdt_dump_options *options =
 	    DUMP(.print = OPTIONS(.format = (enum tdt_print_format)_i));
-	struct tdt_trace *trace = deep();
+	TRACE(trace, deep());
 	struct tdt_snapshot snapshot = snapshot_of(20, 20, trace);
 	int few = allocations(&snapshot, options);
 
 	snapshot = snapshot_of(MANY, MANY, trace);
 	ck_assert_int_eq(allocations(&snapshot, options), few);
-	tdt_trace_free(trace);
 }
 
 TEST(the_frames_of_a_tree_are_not_written_anew_for_the_next, .from = TDT_PRINT_TEXT,
@@ -123,11 +120,10 @@ TEST(the_frames_of_a_tree_are_not_written_anew_for_the_next, .from = TDT_PRINT_T
 {
 	const struct tdt_dump_options *options =
 	    DUMP(.print = OPTIONS(.format = (enum tdt_print_format)_i));
-	struct tdt_trace *trace = deep();
+	TRACE(trace, deep());
 	struct tdt_snapshot snapshot = snapshot_of(1, 1, trace);
 	int one = allocations(&snapshot, options);
 
 	snapshot = snapshot_of(MANY, 1, trace);
 	ck_assert_int_lt((allocations(&snapshot, options) - one) / (MANY - 1), DEPTH);
-	tdt_trace_free(trace);
 }

@@ -6,6 +6,7 @@
 
 #include "cli/read_json.h"
 #include "lib/dumped.h"
+#include "lib/says.h"
 #include "lib/test.h"
 
 #define PRINT(...) DUMP(.print = OPTIONS(__VA_ARGS__))
@@ -110,16 +111,14 @@ TEST(json_says_which_group_stands_below_which)
 	static const struct tdt_task_info child = TASK(.id = 2, .parent = 1, .child = 1),
 					  parent = TASK(.id = 1);
 	struct dumped *dumped = dumped_new();
-	char *json;
 
 	dumped_group(dumped, TDT_ANSWER_FRESH, "c:1*", &child, 1);
 	dumped_group(dumped, TDT_ANSWER_FRESH, "p:1*", &parent, 1);
-	json = dumped_text(&dumped->snapshot, PRINT(JSON));
-	ck_assert_ptr_nonnull(strstr(json, "{\"answer\":\"fresh\",\"below\":1,"
-					   "\"tasks\":[{\"id\":2"));
-	ck_assert_ptr_nonnull(strstr(json, "{\"answer\":\"fresh\",\"children\":1,"
-					   "\"children_shown\":1,\"tasks\":[{\"id\":1"));
-	free(json);
+	SAYS(dumped_text(&dumped->snapshot, PRINT(JSON)),
+	     "{\"answer\":\"fresh\",\"below\":1,"
+	     "\"tasks\":[{\"id\":2",
+	     "{\"answer\":\"fresh\",\"children\":1,"
+	     "\"children_shown\":1,\"tasks\":[{\"id\":1");
 	dumped_free(dumped);
 }
 
@@ -128,21 +127,18 @@ TEST(it_reads_back_the_same_in_every_form)
 	struct dumped *dumps[] = { dumped_everything(), some(), dumped_new() };
 
 	for (size_t i = 0; i < 3; i++) {
-		char *json = dumped_text(&dumps[i]->snapshot, PRINT(JSON));
+		TEXT(json, dumped_text(&dumps[i]->snapshot, PRINT(JSON)));
 		struct dump *again = read_back(json);
 
 		for (int format = TDT_PRINT_TEXT; format <= TDT_PRINT_FOLDED; format++) {
 			const struct tdt_dump_options *options =
 			    PRINT(.format = (enum tdt_print_format)format);
-			char *first = dumped_text(&dumps[i]->snapshot, options);
-			char *second = dumped_text(dump_snapshot(again), options);
+			TEXT(first, dumped_text(&dumps[i]->snapshot, options));
+			TEXT(second, dumped_text(dump_snapshot(again), options));
 
 			ck_assert_str_eq(first, second);
-			free(first);
-			free(second);
 		}
 		dump_free(again);
-		free(json);
 		dumped_free(dumps[i]);
 	}
 }
@@ -246,7 +242,8 @@ TEST(what_is_no_dump_is_refused_with_the_place_and_reason)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		FILE *file = fmemopen((void *)(uintptr_t)cases[i].text, strlen(cases[i].text), "r");
+		STREAM(file,
+		       fmemopen((void *)(uintptr_t)cases[i].text, strlen(cases[i].text), "r"));
 		struct reader reader = { .file = file };
 		struct tdt_trace *trace;
 		struct dump *dump;
@@ -254,7 +251,6 @@ TEST(what_is_no_dump_is_refused_with_the_place_and_reason)
 		ck_assert_int_eq(reader_next(&reader, &trace, &dump), -1);
 		ck_assert(trace == NULL && dump == NULL);
 		ck_assert_str_eq(reader.message, cases[i].message);
-		fclose(file);
 	}
 }
 
@@ -381,10 +377,9 @@ static int read_once(void *argument)
 
 TEST(every_allocation_may_fail_while_reading)
 {
-	FILE *file = fmemopen((void *)(uintptr_t)some_json, sizeof(some_json) - 1, "r");
+	STREAM(file, fmemopen((void *)(uintptr_t)some_json, sizeof(some_json) - 1, "r"));
 	char buffer[512];
 
 	setvbuf(file, buffer, _IOFBF, sizeof(buffer));
 	no_memory_each(read_once, file, 50);
-	fclose(file);
 }

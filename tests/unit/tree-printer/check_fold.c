@@ -6,6 +6,7 @@
  */
 
 #include "lib/printed.h"
+#include "lib/says.h"
 #include "lib/test.h"
 #include "tree-printer/operation.h"
 #include "tree-printer/origin.h"
@@ -135,12 +136,10 @@ static struct tdt_trace *tree_of(const char *text)
 static void expect_options(const char *tree, const struct tdt_print_options *options,
 			   const char *expected)
 {
-	struct tdt_trace *trace = tree_of(tree);
-	char *text = print(trace, options);
+	TRACE(trace, tree_of(tree));
+	TEXT(text, print(trace, options));
 
 	ck_assert_str_eq(strchr(text, '\n') + 1, expected);
-	free(text);
-	tdt_trace_free(trace);
 }
 
 static void expect(const char *tree, const char *expected)
@@ -351,7 +350,7 @@ TEST(the_full_form_folds_nothing)
 
 TEST(folded_stacks_and_json_have_all_calls)
 {
-	struct tdt_trace *trace = tree_of("spt*");
+	TRACE(trace, tree_of("spt*"));
 	char *text = print(trace, OPTIONS(FOLDED));
 
 	ck_assert_str_eq(text, "task 1;serve::run::{async};"
@@ -359,21 +358,14 @@ TEST(folded_stacks_and_json_have_all_calls)
 			       "<tokio::time::sleep::Sleep as "
 			       "core::future::future::Future>::poll 1\n");
 	free(text);
-	text = print(trace, OPTIONS(JSON));
-	ck_assert_ptr_nonnull(strstr(text, "core::pin::Pin"));
-	ck_assert_ptr_null(strstr(text, "hides_futures"));
-	free(text);
-	tdt_trace_free(trace);
+	SAYS(print(trace, OPTIONS(JSON)), "core::pin::Pin", "!hides_futures");
 }
 
 TEST(json_says_which_functions_hide_futures)
 {
-	struct tdt_trace *trace = tree_of("sq*");
-	char *text = print(trace, OPTIONS(JSON));
+	TRACE(trace, tree_of("sq*"));
 
-	ck_assert_ptr_nonnull(strstr(text, "\"hides_futures\":true"));
-	free(text);
-	tdt_trace_free(trace);
+	SAYS(print(trace, OPTIONS(JSON)), "\"hides_futures\":true");
 }
 
 CASE(rules)
@@ -612,11 +604,10 @@ CASE(wrong)
 TEST(every_allocation_may_fail)
 {
 	char text[4096], buffer[512];
-	struct tdt_trace *trace = tree_of("sj(gt*|ovt*|dl*|Rxe*|q*)");
+	TRACE(trace, tree_of("sj(gt*|ovt*|dl*|Rxe*|q*)"));
 	struct printing printing = { trace, fmemopen(text, sizeof(text), "w") };
 
 	setvbuf(printing.file, buffer, _IOFBF, sizeof(buffer));
 	no_memory_each(print_once, &printing, 20);
 	fclose(printing.file);
-	tdt_trace_free(trace);
 }

@@ -6,6 +6,7 @@
 
 #include "cli/read_json.h"
 #include "lib/printed.h"
+#include "lib/says.h"
 #include "lib/test.h"
 
 static struct tdt_trace *everything(void)
@@ -115,13 +116,9 @@ TEST(json_tells_all_and_reads_back_the_same)
 
 TEST(json_has_the_plumbing_too)
 {
-	struct tdt_trace *trace = grow("a:1(tdt_b:2(c:3*))");
-	char *text = print(trace, OPTIONS(JSON, .max_depth = 1));
+	TRACE(trace, grow("a:1(tdt_b:2(c:3*))"));
 
-	ck_assert_ptr_nonnull(strstr(text, "\"tdt_b\""));
-	ck_assert_ptr_nonnull(strstr(text, "\"id\":3"));
-	free(text);
-	tdt_trace_free(trace);
+	SAYS(print(trace, OPTIONS(JSON, .max_depth = 1)), "\"tdt_b\"", "\"id\":3");
 }
 
 TEST(every_word_of_the_json_reads_back)
@@ -130,13 +127,12 @@ TEST(every_word_of_the_json_reads_back)
 		struct tdt_task_info info = { .size = sizeof(info),
 					       .state = (enum tdt_task_state)state };
 		struct tdt_trace *trace = tdt_trace_new(&info), *again;
-		char *text = print(trace, OPTIONS(JSON));
+		TEXT(text, print(trace, OPTIONS(JSON)));
 
 		again = read_back(text);
 		ck_assert_int_eq(tdt_trace_info(again)->state, state);
 		tdt_trace_free(trace);
 		tdt_trace_free(again);
-		free(text);
 	}
 	for (int kind = TDT_WAIT_UNKNOWN; kind <= TDT_WAIT_NOTIFICATION; kind++) {
 		const struct tdt_wait wait = { .size = sizeof wait,
@@ -144,27 +140,24 @@ TEST(every_word_of_the_json_reads_back)
 		const struct tdt_wait *const list[] = { &wait };
 		struct tdt_task_info info = { .size = sizeof(info), .waits = list, .n_waits = 1 };
 		struct tdt_trace *trace = tdt_trace_new(&info), *again;
-		char *text = print(trace, OPTIONS(JSON));
+		TEXT(text, print(trace, OPTIONS(JSON)));
 
 		again = read_back(text);
 		ck_assert_uint_eq(tdt_trace_info(again)->n_waits, 1);
 		ck_assert_int_eq(tdt_trace_info(again)->waits[0]->kind, kind);
 		tdt_trace_free(trace);
 		tdt_trace_free(again);
-		free(text);
 	}
 	for (int cut = TDT_CUT_LIMIT; cut <= TDT_CUT_UNSUPPORTED; cut++) {
 		struct tdt_trace *trace = new_trace(0), *again;
 		const struct tdt_frame frame = { .kind = TDT_NODE_CUT, .cut = (enum tdt_cut)cut };
-		char *text;
 
 		add(trace, NULL, frame, 0);
-		text = print(trace, OPTIONS(JSON));
+		TEXT(text, print(trace, OPTIONS(JSON)));
 		again = read_back(text);
 		ck_assert_int_eq(tdt_node_frame(tdt_node_next(tdt_trace_root(again)))->cut, cut);
 		tdt_trace_free(trace);
 		tdt_trace_free(again);
-		free(text);
 	}
 }
 
@@ -173,14 +166,13 @@ TEST(json_is_ascii_and_valid_whatever_a_name_holds)
 	struct tdt_task_info info = { .size = sizeof(info),
 				       .name = "\xff\xe9t\xc3\xa9\xed\xa0\x80\x1b" };
 	struct tdt_trace *trace = tdt_trace_new(&info), *again;
-	char *text = print(trace, OPTIONS(JSON));
+	TEXT(text, print(trace, OPTIONS(JSON)));
 
 	for (const char *at = text; *at != '\0'; at++)
 		ck_assert(*at == '\n' || (*at >= ' ' && *at <= '~'));
 	again = read_back(text);
 	ck_assert_str_eq(tdt_trace_info(again)->name, "\xef\xbf\xbd\xef\xbf\xbdt\xc3\xa9"
 						      "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\x1b");
-	free(text);
 	tdt_trace_free(trace);
 	tdt_trace_free(again);
 }
@@ -191,15 +183,12 @@ TEST(strings_are_escaped_as_json_wants_it)
 				   "\xf0\x90\x80\x80\xf0\x9f\x98\x80\xf4\x8f\xbf\xbf"
 				   "\xf4\x90\x80\x80\xc0\x80\xe2\x80";
 	struct tdt_task_info info = { .size = sizeof(info), .name = name };
-	struct tdt_trace *trace = tdt_trace_new(&info);
-	char *text = print(trace, OPTIONS(JSON));
+	TRACE(trace, tdt_trace_new(&info));
 
-	ck_assert_ptr_nonnull(strstr(text, "\"name\":\"\\u0001\\b\\t\\n\\f\\r\\u001F \\\"\\\\/\x7f"
-					   "\\u0080\\u2028\\uFFFF\\uD800\\uDC00\\uD83D\\uDE00"
-					   "\\uDBFF\\uDFFF\\uFFFD\\uFFFD\\uFFFD\\uFFFD\\uFFFD"
-					   "\\uFFFD\\uFFFD\\uFFFD\","));
-	free(text);
-	tdt_trace_free(trace);
+	SAYS(print(trace, OPTIONS(JSON)), "\"name\":\"\\u0001\\b\\t\\n\\f\\r\\u001F \\\"\\\\/\x7f"
+					  "\\u0080\\u2028\\uFFFF\\uD800\\uDC00\\uD83D\\uDE00"
+					  "\\uDBFF\\uDFFF\\uFFFD\\uFFFD\\uFFFD\\uFFFD\\uFFFD"
+					  "\\uFFFD\\uFFFD\\uFFFD\",");
 }
 
 #define TASK "{\"tdt\":1,\"task\":{\"id\":1,\"state\":\"ready\"},\"nodes\":"
@@ -290,7 +279,8 @@ TEST(json_that_is_no_trace_is_refused_with_the_place_and_reason)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		FILE *file = fmemopen((void *)(uintptr_t)cases[i].text, strlen(cases[i].text), "r");
+		STREAM(file,
+		       fmemopen((void *)(uintptr_t)cases[i].text, strlen(cases[i].text), "r"));
 		struct reader reader = { .file = file };
 		struct tdt_trace *trace;
 		char message[600];
@@ -300,7 +290,6 @@ TEST(json_that_is_no_trace_is_refused_with_the_place_and_reason)
 		snprintf(message, sizeof(message), "%lu:%lu: %s", reader.line, reader.column,
 			 reader.message);
 		ck_assert_str_eq(message, cases[i].message);
-		fclose(file);
 	}
 }
 
@@ -318,7 +307,7 @@ TEST(objects_follow_one_another)
 {
 	static const char text[] =
 	    " \n" TASK "[" ROOT "]}" TASK "[" ROOT "]}\t\r\n" TASK "[" ROOT "]}\n\n";
-	FILE *file = fmemopen((void *)(uintptr_t)text, sizeof(text) - 1, "r");
+	STREAM(file, fmemopen((void *)(uintptr_t)text, sizeof(text) - 1, "r"));
 	struct reader reader = { .file = file };
 	struct tdt_trace *trace;
 
@@ -329,7 +318,6 @@ TEST(objects_follow_one_another)
 	ck_assert_int_eq(reader_next(&reader, &trace, NULL), 0);
 	ck_assert_int_eq(reader_next(&reader, &trace, NULL), 0);
 	ck_assert_ptr_null(trace);
-	fclose(file);
 }
 
 static uint32_t random_state;
@@ -452,10 +440,10 @@ CASE(errors)
 
 TEST(every_allocation_may_fail_while_reading)
 {
-	FILE *file = fmemopen((void *)(uintptr_t)everything_json, sizeof(everything_json) - 1, "r");
+	STREAM(file,
+	       fmemopen((void *)(uintptr_t)everything_json, sizeof(everything_json) - 1, "r"));
 	char buffer[512];
 
 	setvbuf(file, buffer, _IOFBF, sizeof(buffer));
 	no_memory_each(read_once, file, 50);
-	fclose(file);
 }

@@ -444,9 +444,7 @@ TEST(a_lock_that_is_passed_on_has_a_first_holder, .to = 2)
 	maker_poll(maker, ring, 110, 10, 7, TDT_PENDING);
 	if (_i == 1) /* the first one has lost its context when the wait ends */
 		set(140, 8, 0, 0);
-	maker_add(maker, ring,
-		  (struct tdt_event){ .kind = TDT_EVENT_LOCK, .time = 150, .task = 9, .c = 0xabc },
-		  NULL, 0);
+	maker_event(maker, ring, .kind = TDT_EVENT_LOCK, .time = 150, .task = 9, .c = 0xabc);
 	maker_wake(maker, ring, 200, 7, 9);
 	spans();
 	ck_assert_ptr_nonnull(strstr(
@@ -563,7 +561,7 @@ TEST(times_are_those_of_the_system_s_clock_then)
 TEST(a_message_has_some_4_mib_at_most)
 {
 	char name[250];
-	FILE *out = fopen("/dev/null", "w");
+	STREAM(out, fopen("/dev/null", "w"));
 
 	begin();
 	ring = maker_ring(maker, TDT_RING_POLLS, 1 << 17, 13);
@@ -581,7 +579,6 @@ TEST(a_message_has_some_4_mib_at_most)
 	ck_assert_uint_gt(messages, 2);
 	ck_assert_uint_gt(longest, TDT__OTLP_MESSAGE);
 	ck_assert_uint_lt(longest, TDT__OTLP_MESSAGE + 8192);
-	fclose(out);
 }
 
 CASE(errors, .setup = begin, .teardown = end)
@@ -603,14 +600,13 @@ static void make_everything(void)
 
 TEST(a_refusal_ends_the_export)
 {
-	FILE *out = fopen("/dev/null", "w");
+	STREAM(out, fopen("/dev/null", "w"));
 
 	make_everything();
 	open_block();
 	refusal = -ECANCELED;
 	ck_assert_int_eq(tdt__otlp_write(recording, 0, take, out, &counts), -ECANCELED);
 	ck_assert_uint_eq(messages, 1);
-	fclose(out);
 }
 
 static int ignore(void *arg, const void *message, size_t n, uint64_t taken)

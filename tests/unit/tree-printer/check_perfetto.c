@@ -39,15 +39,11 @@ static void make_everything(void)
 	maker_clock(maker, service, 1, 1, 2, 3);
 	maker_clock(maker, service, 20000000, 20000000, 90000000, 3);
 	maker_identity(maker, service, TDT_EVENT_TASK, 6, 9, 0, 0, "\xffholder", "a.c", 42);
-	maker_add(maker, service, (struct tdt_event){ .kind = TDT_EVENT_START, .time = 7 }, NULL,
-		  0);
+	maker_event(maker, service, .kind = TDT_EVENT_START, .time = 7);
 	maker_header(maker)->missed = 1;
-	maker_add(maker, service,
-		  (struct tdt_event){
-		      .kind = TDT_EVENT_STACK, .a = stack, .time = 150, .task = 7, .c = 11 },
-		  NULL, 0);
-	maker_add(maker, service, (struct tdt_event){ .kind = TDT_EVENT_STOP, .time = 9000 }, NULL,
-		  0);
+	maker_event(maker, service, .kind = TDT_EVENT_STACK, .a = stack, .time = 150, .task = 7,
+		    .c = 11);
+	maker_event(maker, service, .kind = TDT_EVENT_STOP, .time = 9000);
 	for (unsigned i = 0; i < 100; i++) /* of which some are lost */
 		maker_wake(maker, other, 20 + i, 8, 0);
 	maker_identity(maker, ring, TDT_EVENT_SPAWN, 50, 7, 0, 9, "conn", "echo.c", 42);
@@ -273,14 +269,13 @@ CASE(errors, .setup = begin, .teardown = end)
 TEST(an_error_of_writing_is_reported)
 {
 	const struct tdt__perfetto_options gzip = { .gzip = true };
-	FILE *full = fopen("/dev/full", "w");
+	STREAM(full, fopen("/dev/full", "w"));
 
 	make_everything();
 	open_block();
 	ck_assert_ptr_nonnull(full);
 	ck_assert_int_eq(tdt__perfetto_write(recording, NULL, full), -ENOSPC);
 	ck_assert_int_eq(tdt__perfetto_write(recording, &gzip, full), -ENOSPC);
-	fclose(full);
 }
 
 static int write_to(void *argument)
@@ -319,9 +314,7 @@ TEST(a_wait_is_one_slice_with_the_last_holder_of_the_lock)
 
 	maker_wait(maker, ring, 7, TDT_WAIT_MUTEX, 0x10, 8, NULL);
 	maker_poll(maker, ring, 100, 10, 7, TDT_PENDING);
-	maker_add(maker, service,
-		  (struct tdt_event){ .kind = TDT_EVENT_LOCK, .time = 150, .task = 9, .c = 0x10 },
-		  NULL, 0);
+	maker_event(maker, service, .kind = TDT_EVENT_LOCK, .time = 150, .task = 9, .c = 0x10);
 	open_block();
 	bytes = trace(false, &n);
 	ck_assert(contains(bytes, n, "waiting for a mutex (0x10) held by task 9"));
@@ -331,7 +324,7 @@ TEST(a_wait_is_one_slice_with_the_last_holder_of_the_lock)
 
 TEST(without_memory_writing_says_so)
 {
-	FILE *out = fopen("/dev/null", "w");
+	STREAM(out, fopen("/dev/null", "w"));
 	static char buffer[BUFSIZ];
 
 	make_everything();
@@ -339,7 +332,6 @@ TEST(without_memory_writing_says_so)
 	ck_assert_ptr_nonnull(out);
 	setvbuf(out, buffer, _IOFBF, sizeof(buffer));
 	no_memory_each(write_to, out, 20);
-	fclose(out);
 }
 
 TEST(damaged_recordings_make_whole_packets)

@@ -11,12 +11,11 @@ CASE(folded)
 
 TEST(folded_has_a_line_for_each_place_that_leaves_wait_in)
 {
-	struct tdt_trace *trace = design();
+	TRACE(trace, design());
 
 	expect_trace(trace, OPTIONS(FOLDED),
 		     "bar;foo_poll;bar_poll;tdt_join_all;fiz_poll;pending_poll 1\n"
 		     "bar;foo_poll;bar_poll;tdt_join_all;buz_poll;baz_poll;pending_poll 1\n");
-	tdt_trace_free(trace);
 	expect_tree("a:1*(b:2@m1** tdt_c:4(b:2@m2* b:5)) d:7*", OPTIONS(FOLDED),
 		    "task 1;a 1\n"
 		    "task 1;a;b 2\n"
@@ -31,11 +30,10 @@ TEST(folded_has_a_line_for_each_place_that_leaves_wait_in)
 TEST(folded_names_hold_no_separator)
 {
 	struct tdt_task_info info = { .size = sizeof(info), .id = 1, .name = "a;b\nc" };
-	struct tdt_trace *trace = tdt_trace_new(&info);
+	TRACE(trace, tdt_trace_new(&info));
 
 	add(trace, NULL, (struct tdt_frame)FRAME(.function = "f;\n;g h"), 1);
 	expect_trace(trace, OPTIONS(FOLDED), "a:b\\nc;f:\\n:g h 1\n");
-	tdt_trace_free(trace);
 }
 
 CASE(errors)
@@ -54,7 +52,7 @@ TEST(wrong_options_are_refused)
 		{ .size = sizeof(bad[0]), .utf8 = (enum tdt_print_choice)3 },
 		{ .size = sizeof(bad[0]), .color = (enum tdt_print_choice)-1 },
 	};
-	struct tdt_trace *trace = design();
+	TRACE(trace, design());
 	char *text = NULL;
 	size_t size;
 	FILE *file = open_memstream(&text, &size);
@@ -75,31 +73,28 @@ TEST(wrong_options_are_refused)
 	large.options.size = offsetof(struct tdt_print_options, max_depth);
 	large.options.max_depth = 1;
 	expect_trace(trace, &large.options, design_ascii);
-	tdt_trace_free(trace);
 }
 
 TEST(a_full_disk_is_told)
 {
-	struct tdt_trace *trace = design();
+	TRACE(trace, design());
 
 	for (int form = TDT_PRINT_TEXT; form <= TDT_PRINT_FOLDED; form++) {
 		for (int buffered = 0; buffered <= 1; buffered++) {
-			FILE *file = fopen("/dev/full", "w");
+			STREAM(file, fopen("/dev/full", "w"));
 
 			setvbuf(file, NULL, buffered ? _IOFBF : _IONBF, BUFSIZ);
 			ck_assert_fails(
 			    tdt_trace_print_with(trace, file,
 						 OPTIONS(.format = (enum tdt_print_format)form)),
 			    ENOSPC);
-			fclose(file);
 		}
 	}
-	tdt_trace_free(trace);
 }
 
 TEST(a_reader_that_went_away_is_told)
 {
-	struct tdt_trace *trace = design();
+	TRACE(trace, design());
 	int ends[2];
 	FILE *file;
 
@@ -112,7 +107,6 @@ TEST(a_reader_that_went_away_is_told)
 	file = fopen("/dev/null", "r");
 	ck_assert_int_eq(tdt_trace_print(trace, file), -EBADF);
 	fclose(file);
-	tdt_trace_free(trace);
 }
 
 struct shared {
@@ -132,7 +126,8 @@ static void *print_often(void *argument)
 
 TEST(traces_of_several_threads_come_out_in_one_piece)
 {
-	struct tdt_trace *trace = design();
+	TRACE(trace, design());
+
 	/*
 	 * Not open_memstream(): the thread sanitizer does not see the lock of a FILE, but does see
 	 * its buffer grow.
@@ -155,7 +150,6 @@ TEST(traces_of_several_threads_come_out_in_one_piece)
 	}
 	ck_assert_int_eq(getc(shared.file), EOF);
 	fclose(shared.file);
-	tdt_trace_free(trace);
 }
 
 struct printing {

@@ -65,10 +65,9 @@ static char *printed(const struct tdt_print_options *options, bool full)
 
 static void expect(const struct tdt_print_options *options, bool full, const char *expected)
 {
-	char *text = printed(options, full);
+	TEXT(text, printed(options, full));
 
 	ck_assert_str_eq(text, expected);
-	free(text);
 }
 
 static void identify(uint64_t task, uint8_t kind, const char *name)
@@ -95,10 +94,8 @@ static void make_story(void)
 	identify(13, TDT_EVENT_END, "rash");
 	maker_poll(maker, one, 90 * MS, MS / 10, 12, TDT_PENDING);
 	maker_poll(maker, one, 100 * MS, 50 * MS, 7, TDT_READY);
-	maker_add(maker, service,
-		  (struct tdt_event){ .kind = TDT_EVENT_STACK, .a = stack, .time = 120 * MS,
-				      .task = 7, .c = 101 },
-		  NULL, 0);
+	maker_event(maker, service, .kind = TDT_EVENT_STACK, .a = stack, .time = 120 * MS,
+		    .task = 7, .c = 101);
 	maker_wake(maker, two, 101 * MS, 12, 8);
 	maker_park(maker, two, 110 * MS, 89 * MS);
 	maker_poll(maker, one, 150 * MS, MS / 10, 12, TDT_READY);
@@ -277,12 +274,12 @@ TEST(no_name_harms_the_terminal)
 
 static json_t *parsed(void)
 {
-	char *text = printed(OPTIONS(.format = TDT_PRINT_JSON), false);
+	TEXT(text, printed(OPTIONS(.format = TDT_PRINT_JSON), false));
+
 	json_t *json = json_loads(text, 0, NULL);
 
 	MUST(json != NULL);
 	ck_assert_ptr_eq(strchr(text, '\n'), text + strlen(text) - 1);
-	free(text);
 	return json;
 }
 
@@ -408,16 +405,12 @@ TEST(each_lack_of_memory_is_reported, .to = 2)
 TEST(the_head_does_not_count_a_pause)
 {
 	unsigned service = maker_ring(maker, TDT_RING_SERVICE, 64, 100);
-	char *text;
 
-	maker_add(maker, service, (struct tdt_event){ .kind = TDT_EVENT_STOP, .time = 100 * MS },
-		  NULL, 0);
-	maker_add(maker, service, (struct tdt_event){ .kind = TDT_EVENT_START, .time = 600 * MS },
-		  NULL, 0);
+	maker_event(maker, service, .kind = TDT_EVENT_STOP, .time = 100 * MS);
+	maker_event(maker, service, .kind = TDT_EVENT_START, .time = 600 * MS);
 	sum_up_all();
-	text = printed(OPTIONS(ASCII), false);
+	TEXT(text, printed(OPTIONS(ASCII), false));
 	MUST(strstr(text, "made[4242]: 499.9 ms until ") != NULL);
-	free(text);
 }
 
 TEST(an_empty_recording_is_said_to_be_so)

@@ -25,16 +25,15 @@ CASE(text)
 
 TEST(the_design_s_example)
 {
-	struct tdt_trace *trace = design();
+	TRACE(trace, design());
 
 	expect_trace(trace, OPTIONS(UTF8), design_utf8);
 	expect_trace(trace, OPTIONS(ASCII), design_ascii);
-	tdt_trace_free(trace);
 }
 
 TEST(lines_are_utf8_where_the_locale_is)
 {
-	struct tdt_trace *trace = design();
+	TRACE(trace, design());
 
 	expect_trace(trace, NULL, design_ascii);
 	expect_trace(trace, OPTIONS(UTF8), design_utf8);
@@ -43,12 +42,11 @@ TEST(lines_are_utf8_where_the_locale_is)
 	else
 		printf("# not tried: no locale C.UTF-8 here\n");
 	setlocale(LC_ALL, "C");
-	tdt_trace_free(trace);
 }
 
 TEST(print_is_print_with_defaults)
 {
-	struct tdt_trace *trace = design();
+	TRACE(trace, design());
 	char *text = NULL;
 	size_t size;
 	FILE *file = open_memstream(&text, &size);
@@ -57,19 +55,16 @@ TEST(print_is_print_with_defaults)
 	ck_assert_str_eq(text, design_ascii); /* flushed */
 	fclose(file);
 	free(text);
-	tdt_trace_free(trace);
 }
 
 /* What is printed of a trace that has nothing else. */
 static void expect_info(const struct tdt_task_info *of, const char *expected)
 {
 	struct tdt_task_info info = *of;
-	struct tdt_trace *trace;
 
 	info.size = sizeof(info);
-	trace = tdt_trace_new(&info);
+	TRACE(trace, tdt_trace_new(&info));
 	expect_trace(trace, OPTIONS(ASCII), expected);
-	tdt_trace_free(trace);
 }
 
 TEST(the_task_s_line_tells_what_is_known)
@@ -349,7 +344,7 @@ static int take_bytes(void *arg, const char *bytes, size_t n)
 TEST(a_trace_may_be_written_by_a_function_of_the_caller)
 {
 	const struct tdt_task_info info = { .size = sizeof info, .id = 1, .name = "a", .polls = 1 };
-	struct tdt_trace *trace = tdt_trace_new(&info);
+	TRACE(trace, tdt_trace_new(&info));
 	struct taken taken = { .most = sizeof taken.text };
 	struct tdt_print_options options = { .size = sizeof options,
 					     .write = take_bytes,
@@ -361,7 +356,6 @@ TEST(a_trace_may_be_written_by_a_function_of_the_caller)
 	ck_assert_fails(tdt_trace_print_with(trace, NULL, &options), ENOSPC);
 	options.write = NULL;
 	ck_assert_int_eq(tdt_trace_print_with(trace, NULL, &options), -EINVAL);
-	tdt_trace_free(trace);
 }
 
 TEST(of_many_waits_the_first_are_told_and_the_others_counted)
@@ -416,7 +410,7 @@ TEST(equal_waits_of_a_task_are_told_once)
 TEST(the_decimal_point_is_a_point_in_every_locale)
 {
 	static const char *const locales[] = { "de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "fr_FR" };
-	struct tdt_trace *trace = design();
+	TRACE(trace, design());
 	bool tried = false;
 
 	for (size_t i = 0; i < 4; i++) {
@@ -428,7 +422,6 @@ TEST(the_decimal_point_is_a_point_in_every_locale)
 	if (!tried)
 		printf("# not tried: no locale with another decimal point here\n");
 	setlocale(LC_ALL, "C");
-	tdt_trace_free(trace);
 }
 
 TEST(a_frame_tells_what_is_known)
@@ -468,7 +461,7 @@ TEST(a_frame_tells_what_is_known)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct tdt_trace *trace = new_trace(1);
+		TRACE(trace, new_trace(1));
 		char expected[200];
 
 		add(trace, NULL, cases[i].frame, 1);
@@ -479,7 +472,6 @@ TEST(a_frame_tells_what_is_known)
 		snprintf(expected, sizeof(expected), "task 1 pending, 1 leaf\n%s",
 			 cases[i].address);
 		expect_trace(trace, OPTIONS(ASCII, .addresses = 1), expected);
-		tdt_trace_free(trace);
 	}
 }
 
@@ -505,7 +497,7 @@ TEST(paths_are_shown_below_the_directory_they_were_compiled_in)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct tdt_trace *trace = new_trace(1);
+		TRACE(trace, new_trace(1));
 		char expected[200];
 
 		add(trace, NULL, (struct tdt_frame)FRAME(.function = "f", .file = cases[i].file,
@@ -513,7 +505,6 @@ TEST(paths_are_shown_below_the_directory_they_were_compiled_in)
 		snprintf(expected, sizeof(expected), "task 1 pending, 1 leaf\n- f at %s\n",
 			 cases[i].shown);
 		expect_trace(trace, OPTIONS(ASCII), expected);
-		tdt_trace_free(trace);
 	}
 }
 
@@ -664,14 +655,13 @@ TEST(what_a_call_is_made_of_is_not_shown)
 
 TEST(helpers_of_our_headers_are_no_calls)
 {
-	struct tdt_trace *trace = new_trace(1);
+	TRACE(trace, new_trace(1));
 	const struct tdt_node *node =
 	    add(trace, NULL, (struct tdt_frame)FRAME(.function = "foo"), 0);
 
 	add(trace, node,
 	    (struct tdt_frame)FRAME(.function = "tdt_help", .file = "/usr/include/tdt/help.h"), 1);
 	expect_trace(trace, OPTIONS(ASCII), "task 1 pending, 1 leaf\n- foo\n");
-	tdt_trace_free(trace);
 }
 
 TEST(a_leaf_in_plumbing_that_has_no_name_counts_for_who_called_it)
@@ -738,7 +728,7 @@ TEST(cuts_are_told_in_words)
 	};
 
 	for (int cut = TDT_CUT_LIMIT; cut <= TDT_CUT_UNSUPPORTED; cut++) {
-		struct tdt_trace *trace = new_trace(1);
+		TRACE(trace, new_trace(1));
 		const struct tdt_frame frame = { .kind = TDT_NODE_CUT, .cut = (enum tdt_cut)cut };
 		char expected[200];
 
@@ -749,13 +739,12 @@ TEST(cuts_are_told_in_words)
 		expect_trace(trace, OPTIONS(ASCII, .addresses = 1), expected);
 		snprintf(expected, sizeof(expected), "task 1;... cut: %s;f 1\n", words[cut]);
 		expect_trace(trace, OPTIONS(FOLDED), expected);
-		tdt_trace_free(trace);
 	}
 }
 
 TEST(colors_when_asked_for)
 {
-	struct tdt_trace *trace = grow("a:1(tdt__b:2@m* tdt__c:3*) d:4*");
+	TRACE(trace, grow("a:1(tdt__b:2@m* tdt__c:3*) d:4*"));
 	const struct tdt_frame cut = { .kind = TDT_NODE_CUT, .cut = TDT_CUT_LIMIT };
 
 	add(trace, NULL, cut, 1);
@@ -764,13 +753,12 @@ TEST(colors_when_asked_for)
 		     "╼ \033[1ma\033[0m\033[2m at x.c:1\033[0m (2 leaves)\n"
 		     "╼ \033[1md\033[0m\033[2m at x.c:4\033[0m\n"
 		     "╼ \033[31m... cut: more frames than the limit\033[0m\n");
-	tdt_trace_free(trace);
 }
 
 /* Whether a new terminal gets colours with the choice. */
 static bool colors_a_terminal(enum tdt_print_choice choice)
 {
-	struct tdt_trace *trace = grow("a:1*");
+	TRACE(trace, grow("a:1*"));
 	int master = posix_openpt(O_RDWR | O_NOCTTY);
 	char text[4096];
 	FILE *terminal;
@@ -786,7 +774,6 @@ static bool colors_a_terminal(enum tdt_print_choice choice)
 	ck_assert_int_gt(n, 0);
 	fclose(terminal);
 	close(master);
-	tdt_trace_free(trace);
 	return memchr(text, '\033', (size_t)n) != NULL;
 }
 
@@ -835,7 +822,7 @@ TEST(nothing_in_a_name_reaches_a_terminal_as_it_is)
 	struct tdt_task_info info = {
 		.size = sizeof(info), .id = 1, .name = evil, .file = evil, .leaves = 1
 	};
-	struct tdt_trace *trace = tdt_trace_new(&info);
+	TRACE(trace, tdt_trace_new(&info));
 
 	add(trace, NULL, (struct tdt_frame)FRAME(.function = evil, .file = evil), 1);
 	add(trace, NULL, (struct tdt_frame)FRAME(.module = evil), 1);
@@ -845,11 +832,10 @@ TEST(nothing_in_a_name_reaches_a_terminal_as_it_is)
 		     "╼ " EVIL_UTF8("") " at " EVIL_UTF8("") "\n"
 		     "╼ " EVIL_UTF8("") "\n");
 	expect_trace(trace, OPTIONS(ASCII),
-		     "task 1 \"" EVIL_ASCII("\\") "\" pending, 1 leaf, spawned at "
-		     EVIL_ASCII("") "\n"
-		     "- " EVIL_ASCII("") " at " EVIL_ASCII("") "\n"
-		     "- " EVIL_ASCII("") "\n");
-	tdt_trace_free(trace);
+		     "task 1 \"" EVIL_ASCII("\\") "\" pending, 1 leaf, spawned at " EVIL_ASCII(
+			 "") "\n"
+			     "- " EVIL_ASCII("") " at " EVIL_ASCII("") "\n"
+								       "- " EVIL_ASCII("") "\n");
 }
 
 /* Characters that turn the direction of writing round, end lines, or are seen by nobody. */
@@ -878,15 +864,13 @@ static void expect_name(uint32_t code, bool escaped)
 {
 	char name[8], text[16], expected[64];
 	struct tdt_task_info info = { .size = sizeof(info), .id = 1, .name = name, .leaves = 1 };
-	struct tdt_trace *trace;
 
 	encode(name, code);
 	snprintf(text, sizeof(text), code < 0x10000 ? "\\u%04x" : "\\U%08x", code);
 	snprintf(expected, sizeof(expected), "task 1 \"%s\" pending, 1 leaf\n",
 		 escaped ? text : name);
-	trace = tdt_trace_new(&info);
+	TRACE(trace, tdt_trace_new(&info));
 	expect_trace(trace, OPTIONS(UTF8), expected);
-	tdt_trace_free(trace);
 }
 
 TEST(no_character_of_a_name_goes_unseen, .to = sizeof(unseen) / sizeof(unseen[0]))
@@ -910,7 +894,7 @@ CASE(size)
 /* Comparing each with each takes minutes, and so runs into the test's timeout. */
 TEST(a_hundred_thousand_siblings_are_printed)
 {
-	struct tdt_trace *trace = new_trace(1);
+	TRACE(trace, new_trace(1));
 	uint32_t n = times_here(100000);
 	char *text, same[64], last[64];
 
@@ -928,5 +912,4 @@ TEST(a_hundred_thousand_siblings_are_printed)
 	ck_assert_ptr_nonnull(strstr(text, same));
 	ck_assert_ptr_nonnull(strstr(text, last));
 	free(text);
-	tdt_trace_free(trace);
 }

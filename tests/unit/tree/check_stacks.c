@@ -147,31 +147,25 @@ TEST(stacks_of_another_process_are_named_by_its_files_and_printed)
 		.n_waits = 1,
 		.waits = waits,
 	};
-	struct tdt_trace *trace = tdt__trace_of(&info, their_stacks(OTHER_FILE));
-	char *text;
+	TRACE(trace, tdt__trace_of(&info, their_stacks(OTHER_FILE)));
 
-	ck_assert_ptr_nonnull(trace);
 	ck_assert_uint_eq(tdt_trace_info(trace)->leaves, 3);
-	text = print(trace);
+	TEXT(text, print(trace));
 	found(text, "task 42 \"theirs\"", 1);
 	ck_assert(found(text, "plugin_poll at ", 1) < found(text, "plugin_a_leaf at ", 1));
 	ck_assert(found(text, "plugin_a_middle at ", 2) < found(text, "plugin_a_leaf at ", 1));
 	found(text, "plugin.c:", 4);
-	free(text);
-	tdt_trace_free(trace);
 }
 
 TEST(where_the_file_is_missing_modules_and_offsets_are_told)
 {
 	struct tdt_trace *trace =
-		tdt__trace_of(&(struct tdt_task_info){ .size = sizeof(struct tdt_task_info) },
-			      their_stacks("/nowhere/theirs.so"));
-	char *text;
+	    tdt__trace_of(&(struct tdt_task_info){ .size = sizeof(struct tdt_task_info) },
+			  their_stacks("/nowhere/theirs.so"));
 
 	ck_assert_ptr_nonnull(trace);
-	text = print(trace);
+	TEXT(text, print(trace));
 	found(text, "theirs.so", 4);
-	free(text);
 	tdt_trace_free(trace);
 }
 

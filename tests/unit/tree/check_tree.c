@@ -55,7 +55,7 @@ TEST(a_new_trace_is_its_root_and_info)
 				       .leaves_lost = 6,
 				       .state_ns = 9,
 				       .polls = 8 };
-	struct tdt_trace *trace = tdt_trace_new(&info);
+	TRACE(trace, tdt_trace_new(&info));
 	const struct tdt_node *root = tdt_trace_root(trace);
 	const struct tdt_task_info *got = tdt_trace_info(trace);
 
@@ -73,13 +73,12 @@ TEST(a_new_trace_is_its_root_and_info)
 	ck_assert_ptr_null(tdt_node_first_child(root));
 	ck_assert_ptr_null(tdt_node_next_sibling(root));
 	ck_assert_ptr_null(tdt_node_next(root));
-	tdt_trace_free(trace);
 	tdt_trace_free(NULL);
 }
 
 TEST(a_built_trace_has_no_raw_stacks)
 {
-	struct tdt_trace *trace = new_trace();
+	TRACE(trace, new_trace());
 	enum tdt_cut cut = TDT_CUT_LIMIT;
 	uint64_t pc;
 
@@ -87,7 +86,6 @@ TEST(a_built_trace_has_no_raw_stacks)
 	ck_assert_uint_eq(tdt_trace_stack(trace, 0, &pc, 1, &cut), 0);
 	ck_assert_int_eq(cut, TDT_CUT_NOT);
 	ck_assert_uint_eq(tdt_trace_stack(trace, 0, NULL, 0, NULL), 0);
-	tdt_trace_free(trace);
 }
 
 TEST(info_of_another_size_follows_the_size_rules)
@@ -122,7 +120,7 @@ TEST(info_of_another_size_follows_the_size_rules)
 
 TEST(strings_are_copied)
 {
-	struct tdt_trace *trace = new_trace();
+	TRACE(trace, new_trace());
 	char function[] = "foo", file[] = "/src/a.c", directory[] = "/src", module[] = "/bin/a",
 	     symbol[] = "foo.cold", build_id[] = "abcd";
 	const struct tdt_frame frame = { .size = sizeof(frame),
@@ -153,7 +151,6 @@ TEST(strings_are_copied)
 	ck_assert_str_eq(got->build_id, "abcd");
 	ck_assert(got->pc == 1 && got->line == 2 && got->column == 3 && got->module_offset == 4);
 	ck_assert(got->symbol_offset == 5 && got->inlined == 1 && got->guessed == 1);
-	tdt_trace_free(trace);
 }
 
 TEST(what_leaves_wait_for_is_copied)
@@ -189,7 +186,7 @@ TEST(what_leaves_wait_for_is_copied)
 
 TEST(the_same_call_is_one_node_and_keeps_its_first_pc)
 {
-	struct tdt_trace *trace = new_trace();
+	TRACE(trace, new_trace());
 	const struct tdt_node *foo = add(trace, NULL, frame_of("foo", 10, 0x100), 1);
 	struct tdt_frame guessed = frame_of("foo", 10, 0x200);
 
@@ -198,12 +195,11 @@ TEST(the_same_call_is_one_node_and_keeps_its_first_pc)
 	ck_assert_uint_eq(tdt_node_leaves(foo), 3);
 	ck_assert_uint_eq(tdt_node_frame(foo)->pc, 0x100);
 	ck_assert_uint_eq(tdt_node_frame(foo)->guessed, 1);
-	tdt_trace_free(trace);
 }
 
 TEST(frames_that_differ_are_nodes_of_their_own)
 {
-	struct tdt_trace *trace = new_trace();
+	TRACE(trace, new_trace());
 	const struct tdt_frame foo = frame_of("foo", 10, 0x100);
 	struct tdt_frame other[7];
 	const struct tdt_node *node[8];
@@ -226,12 +222,11 @@ TEST(frames_that_differ_are_nodes_of_their_own)
 		ck_assert_ptr_eq(add(trace, NULL, other[i], 0), node[i]);
 	ck_assert_ptr_eq(add(trace, NULL, foo, 0), node[7]);
 	ck_assert_ptr_ne(add(trace, node[7], foo, 0), node[7]); /* recursion is no repeat */
-	tdt_trace_free(trace);
 }
 
 TEST(without_a_function_or_line_only_the_pc_tells)
 {
-	struct tdt_trace *trace = new_trace();
+	TRACE(trace, new_trace());
 	struct tdt_frame nameless = { .kind = TDT_NODE_FRAME, .pc = 0x10, .module = "/bin/a" };
 	struct tdt_frame symbol_only = {
 		.kind = TDT_NODE_FRAME, .pc = 0x10, .function = "f", .module = "/bin/a"
@@ -245,12 +240,11 @@ TEST(without_a_function_or_line_only_the_pc_tells)
 	nameless.pc = symbol_only.pc = 0x11;
 	ck_assert_ptr_ne(add(trace, NULL, nameless, 1), a);
 	ck_assert_ptr_ne(add(trace, NULL, symbol_only, 1), b);
-	tdt_trace_free(trace);
 }
 
 TEST(cuts_are_one_node_a_reason)
 {
-	struct tdt_trace *trace = new_trace();
+	TRACE(trace, new_trace());
 	const struct tdt_frame limit = { .kind = TDT_NODE_CUT, .cut = TDT_CUT_LIMIT };
 	const struct tdt_frame stack = { .kind = TDT_NODE_CUT, .cut = TDT_CUT_STACK };
 	const struct tdt_node *a = add(trace, NULL, limit, 0), *b = add(trace, NULL, stack, 0);
@@ -258,13 +252,12 @@ TEST(cuts_are_one_node_a_reason)
 	ck_assert_ptr_ne(a, b);
 	ck_assert_ptr_eq(add(trace, NULL, limit, 0), a);
 	ck_assert_ptr_eq(add(trace, NULL, stack, 0), b);
-	tdt_trace_free(trace);
 }
 
 /* root: a (b, c (d)), e */
 TEST(the_walk_is_depth_first_in_the_order_of_first_sight)
 {
-	struct tdt_trace *trace = new_trace();
+	TRACE(trace, new_trace());
 	const struct tdt_node *a = add(trace, NULL, frame_of("a", 1, 1), 0);
 	const struct tdt_node *e = add(trace, tdt_trace_root(trace), frame_of("e", 1, 1), 1);
 	const struct tdt_node *b = add(trace, a, frame_of("b", 1, 1), 1);
@@ -286,7 +279,6 @@ TEST(the_walk_is_depth_first_in_the_order_of_first_sight)
 	ck_assert_uint_eq(tdt_node_id(a), 1);
 	ck_assert_uint_eq(tdt_node_id(e), 2);
 	ck_assert_uint_eq(tdt_node_id(d), 5);
-	tdt_trace_free(trace);
 }
 
 TEST(what_is_no_frame_is_refused)
@@ -315,18 +307,17 @@ TEST(what_is_no_frame_is_refused)
 
 TEST(leaves_never_wrap_round)
 {
-	struct tdt_trace *trace = new_trace();
+	TRACE(trace, new_trace());
 	const struct tdt_frame frame = frame_of("a", 1, 1);
 	const struct tdt_node *node = add(trace, NULL, frame, UINT32_MAX);
 
 	ck_assert_ptr_fails(tdt_trace_add(trace, NULL, &frame, 1), EOVERFLOW);
 	ck_assert_uint_eq(tdt_node_leaves(node), UINT32_MAX);
-	tdt_trace_free(trace);
 }
 
 TEST(a_stack_of_100000_frames_is_a_tree_as_deep)
 {
-	struct tdt_trace *trace = new_trace();
+	TRACE(trace, new_trace());
 	const struct tdt_node *node = NULL;
 	uint32_t n = 0, depth = times_here(100000);
 
@@ -335,13 +326,12 @@ TEST(a_stack_of_100000_frames_is_a_tree_as_deep)
 	for (node = tdt_trace_root(trace); node != NULL; node = tdt_node_next(node))
 		ck_assert_uint_eq(tdt_node_id(node), n++);
 	ck_assert_uint_eq(n, depth + 1);
-	tdt_trace_free(trace);
 }
 
 /* A linear search among the siblings takes minutes, and so runs into the test's timeout. */
 TEST(many_siblings_are_found_as_fast_as_few)
 {
-	struct tdt_trace *trace = new_trace();
+	TRACE(trace, new_trace());
 	unsigned n = times_here(400000);
 
 	for (int round = 0; round < 2; round++)
@@ -351,7 +341,6 @@ TEST(many_siblings_are_found_as_fast_as_few)
 	    tdt_node_id(add(trace, NULL, (struct tdt_frame){ .kind = TDT_NODE_FRAME, .pc = 0 }, 0)),
 	    1);
 	ck_assert_uint_eq(tdt_node_id(add(trace, NULL, frame_of("last", 1, 1), 0)), n + 1);
-	tdt_trace_free(trace);
 }
 
 static int build(void *argument)

@@ -292,7 +292,6 @@ static NOINLINE tdt_poll_t outer_poll(void *state, struct tdt_context *cx)
 TEST(a_leaf_that_waits_has_all_its_callers, .rounds = frames_to_wait_in)
 {
 	struct tdt_trace *trace;
-	struct poll_now task;
 	char *text;
 
 #if !TDT_WALK_RULES
@@ -300,7 +299,7 @@ TEST(a_leaf_that_waits_has_all_its_callers, .rounds = frames_to_wait_in)
 	return;
 #endif
 	chosen = frames[_i].call;
-	poll_now_start(&task, future_of(outer_poll, NULL));
+	POLL_NOW(task, future_of(outer_poll, NULL));
 	for (int again = 0; again < 2; again++) {
 		trace = poll_now_ask(&task, 0);
 		text = tree_text(trace);
@@ -312,23 +311,18 @@ TEST(a_leaf_that_waits_has_all_its_callers, .rounds = frames_to_wait_in)
 		free(text);
 		tdt_trace_free(trace);
 	}
-	poll_now_end(&task);
 }
 
 #if defined(__x86_64__) && TDT_WALK_RULES
 /* A walk that waits keeps no register but the frame pointer. */
 TEST(a_frame_by_a_register_that_is_not_known_is_cut_and_named_as_that)
 {
-	struct tdt_trace *trace;
-	struct poll_now task;
 	enum tdt_cut cut;
 
 	chosen = asm_by_rbx;
-	poll_now_start(&task, future_of(outer_poll, NULL));
-	trace = poll_now_ask(&task, 0);
+	POLL_NOW(task, future_of(outer_poll, NULL));
+	TRACE(trace, poll_now_ask(&task, 0));
 	ck_assert_uint_eq(tdt_trace_stack(trace, 0, NULL, 0, &cut), 2);
 	ck_assert_int_eq(cut, TDT_CUT_UNSUPPORTED);
-	tdt_trace_free(trace);
-	poll_now_end(&task);
 }
 #endif

@@ -242,15 +242,12 @@ TEST(all_ways_to_walk_give_the_same_frames)
 	seed = 1;
 	poll_now_start(&task, future_of(tree_poll, NULL));
 	for (unsigned i = 0; i < 200; i++) {
-		struct tdt_trace *trace;
-
 		seed = 0x9e3779b97f4a7c15u * (i + 1);
-		trace = poll_now_ask(&task, FRAMES_MAX);
+		TRACE(trace, poll_now_ask(&task, FRAMES_MAX));
 		ck_assert_uint_eq(tdt_trace_info(trace)->leaves, leaves);
 		ck_assert_uint_eq(tdt_trace_stacks(trace), leaves);
 		for (uint32_t leaf = 0; leaf < leaves; leaf++)
 			check_captured(trace, leaf);
-		tdt_trace_free(trace);
 	}
 	poll_now_end(&task);
 	tdt__walk_step_fini(&by_steps);

@@ -16,15 +16,6 @@
 #include "lib/threads.h"
 #include "watch/watch.h"
 
-/* What ThreadSanitizer does not let a child of a process with threads do: start one. */
-#if defined(__SANITIZE_THREAD__)
-#define TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define TSAN 1
-#endif
-#endif
-
 #define SECOND INT64_C(1000000000)
 
 static void watch_by_hand(void)
@@ -48,11 +39,9 @@ static struct tdt_trace *last_of(struct tdt_handle *handle)
 /* How many polls ago the tree was made. */
 static uint64_t polls_since(struct tdt_handle *handle)
 {
-	struct tdt_trace *trace = last_of(handle);
-	uint64_t polls = tdt_trace_info(trace)->polls_since;
+	TRACE(trace, last_of(handle));
 
-	tdt_trace_free(trace);
-	return polls;
+	return tdt_trace_info(trace)->polls_since;
 }
 
 static void expect_none(struct tdt_handle *handle)
@@ -65,11 +54,10 @@ CASE(kept, .setup = watch_by_hand, .teardown = watch_no_more)
 TEST(a_tree_is_there_without_asking_or_any_poll_or_wake_for_it)
 {
 	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
-	struct tdt_trace *trace;
 
 	expect_none(task.handle);
 	test_task_poll(&task);
-	trace = last_of(task.handle);
+	TRACE(trace, last_of(task.handle));
 	ck_assert_uint_eq(tdt_trace_info(trace)->id, tdt_handle_id(task.handle));
 	ck_assert_int_eq(tdt_trace_info(trace)->state, TDT_TASK_WAITING);
 	ck_assert_uint_eq(tdt_trace_info(trace)->leaves, 1);
@@ -80,7 +68,6 @@ TEST(a_tree_is_there_without_asking_or_any_poll_or_wake_for_it)
 	ck_assert_int_eq(task.waker.wakes, 0);
 	/* The leaf has got the runtime's own waker, as ever. */
 	ck_assert_ptr_eq(task.leaf.waker, &task.waker.waker);
-	tdt_trace_free(trace);
 }
 
 TEST(a_task_is_captured_once_an_epoch)
@@ -99,27 +86,23 @@ TEST(a_task_is_captured_once_an_epoch)
 
 TEST(a_tree_tells_its_age_and_the_task_its_state_of_now)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 	struct timespec clock;
-	struct tdt_trace *trace;
 	uint64_t now;
 
 	clock_gettime(CLOCK_MONOTONIC, &clock);
 	now = (uint64_t)(clock.tv_sec * SECOND + clock.tv_nsec);
-	test_task_init(&task, NULL);
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 	tdt_worker_now(now - 70 * SECOND);
 	test_task_poll(&task);
 	tdt_worker_now(now - 30 * SECOND);
 	test_task_poll(&task);
-	trace = last_of(task.handle);
+	TRACE(trace, last_of(task.handle));
 	ck_assert_uint_ge(tdt_trace_info(trace)->age_ns, 70 * SECOND);
 	ck_assert_uint_ge(tdt_trace_info(trace)->state_ns, 30 * SECOND);
 	ck_assert_uint_lt(tdt_trace_info(trace)->state_ns, tdt_trace_info(trace)->age_ns);
 	ck_assert_uint_eq(tdt_trace_info(trace)->polls, 2);
 	ck_assert_uint_eq(tdt_trace_info(trace)->polls_since, 1);
-	tdt_trace_free(trace);
 	tdt_worker_now(0);
-	test_task_fini(&task);
 }
 
 static struct tdt_handle *looked_at;
@@ -161,7 +144,6 @@ TEST(a_task_that_has_ended_keeps_the_last_tree_it_waited_with)
 		struct test_task task = {
 			.leaf = { .name = 'a', .pending = 1, .result = results[i % 2] }
 		};
-		struct tdt_trace *trace;
 
 		test_task_init(&task, NULL);
 		test_task_poll(&task);
@@ -169,11 +151,10 @@ TEST(a_task_that_has_ended_keeps_the_last_tree_it_waited_with)
 		if (i < 2)
 			ck_assert_int_eq(test_task_poll(&task), results[i]);
 		tdt_future_drop(&task.future);
-		trace = last_of(task.handle);
+		TRACE(trace, last_of(task.handle));
 		ck_assert_int_eq(tdt_trace_info(trace)->state, states[i]);
 		ck_assert_uint_eq(tdt_trace_info(trace)->polls_since, i < 2);
 		ck_assert_int_eq(test_nodes_of(trace, "stay_pending"), 1);
-		tdt_trace_free(trace);
 		test_task_fini(&task);
 	}
 }
@@ -189,52 +170,40 @@ TEST(a_task_that_never_waited_has_no_tree)
 TEST(a_record_that_is_used_again_shows_no_tree_of_the_task_before)
 {
 	struct test_task before = { .leaf = { .name = 'a', .pending = 9 } };
-	struct test_task task = { .leaf = { .name = 'b', .pending = 9 } };
 	const struct tdt_handle *record;
 
 	test_task_init(&before, NULL);
 	record = before.handle;
 	test_task_poll(&before);
 	test_task_fini(&before);
-	test_task_init(&task, NULL);
+	TEST_TASK(task, NULL, .name = 'b', .pending = 9);
 	ck_assert_ptr_eq(task.handle, record);
 	expect_none(task.handle);
 	test_task_poll(&task);
 	ck_assert_uint_eq(polls_since(task.handle), 0);
-	test_task_fini(&task);
 }
 
 TEST(nested_tasks_have_a_tree_each)
 {
-	struct test_task inner = { .leaf = { .name = 'a', .pending = 9 } }, outer = { 0 };
-	struct tdt_trace *trace;
-	size_t depth;
+	NESTED_TASKS(outer, inner, NULL, .name = 'a', .pending = 9);
 
-	test_task_init(&inner, NULL);
-	test_task_init(&outer, &inner.future);
 	test_task_poll(&outer);
-	trace = last_of(inner.handle);
-	depth = tdt_trace_stack(trace, 0, NULL, 0, NULL);
-	tdt_trace_free(trace);
-	trace = last_of(outer.handle);
-	ck_assert_uint_gt(tdt_trace_stack(trace, 0, NULL, 0, NULL), depth);
-	ck_assert_uint_eq(tdt_trace_info(trace)->leaves, 1);
-	tdt_trace_free(trace);
-	tdt_handle_unref(inner.handle);
-	test_task_fini(&outer);
+	TRACE(of_inner, last_of(inner.handle));
+	TRACE(of_outer, last_of(outer.handle));
+	ck_assert_uint_gt(tdt_trace_stack(of_outer, 0, NULL, 0, NULL),
+			  tdt_trace_stack(of_inner, 0, NULL, 0, NULL));
+	ck_assert_uint_eq(tdt_trace_info(of_outer)->leaves, 1);
 }
 
 TEST(a_poll_that_is_asked_for_too_answers_and_is_kept)
 {
 	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
-	struct test_requester requester;
+	ASKED(requester, task.handle);
 
-	test_ask(&requester, task.handle);
 	test_task_poll(&task);
 	ck_assert_uint_eq(test_answer(&requester)->leaves, 1);
 	ck_assert_uint_eq(tdt_trace_info(requester.trace)->age_ns, 0);
 	ck_assert_uint_eq(polls_since(task.handle), 0);
-	test_requester_fini(&requester);
 }
 
 TEST(what_makes_no_sense_is_refused)
@@ -338,11 +307,9 @@ static struct tdt_future deep_future(struct deep *deep)
 
 static size_t frames_of(struct tdt_handle *handle, enum tdt_cut *cut)
 {
-	struct tdt_trace *trace = last_of(handle);
-	size_t frames = tdt_trace_stack(trace, 0, NULL, 0, cut);
+	TRACE(trace, last_of(handle));
 
-	tdt_trace_free(trace);
-	return frames;
+	return tdt_trace_stack(trace, 0, NULL, 0, cut);
 }
 
 CASE(size, .setup = watch_by_hand, .teardown = watch_no_more)
@@ -384,19 +351,17 @@ TEST(a_tree_that_is_too_large_is_cut_and_says_how_many_leaves_it_lacks)
 {
 	struct deep deep = { 100, 20 };
 	struct tdt_future child = deep_future(&deep);
-	struct tdt_trace *trace;
 	enum tdt_cut cut;
 	TEST_TASK(task, &child);
 
 	test_task_poll(&task);
-	trace = last_of(task.handle);
+	TRACE(trace, last_of(task.handle));
 	ck_assert_uint_eq(tdt_trace_info(trace)->leaves, 6);
 	ck_assert_uint_eq(tdt_trace_info(trace)->leaves_lost, 14);
 	tdt_trace_stack(trace, 4, NULL, 0, &cut);
 	ck_assert_int_eq(cut, TDT_CUT_NOT);
 	tdt_trace_stack(trace, 5, NULL, 0, &cut);
 	ck_assert_int_eq(cut, TDT_CUT_LIMIT);
-	tdt_trace_free(trace);
 }
 
 /* A requester on another thread, which wants more, or less. */
@@ -439,32 +404,28 @@ TEST(a_requester_may_get_more_than_is_kept)
 {
 	struct deep deep = { 3 * TDT__LAST_TREE_MAX, 1 };
 	struct tdt_future child = deep_future(&deep);
-	struct tdt_trace *trace;
 	enum tdt_cut cut;
 	TEST_TASK(task, &child);
+	TRACE(trace, poll_asked(&task, 4 * TDT__LAST_TREE_MAX));
 
-	trace = poll_asked(&task, 4 * TDT__LAST_TREE_MAX);
 	ck_assert_uint_gt(tdt_trace_stack(trace, 0, NULL, 0, &cut), 3 * TDT__LAST_TREE_MAX);
 	ck_assert_int_eq(cut, TDT_CUT_NOT);
 	ck_assert_uint_eq(frames_of(task.handle, &cut), TDT__LAST_TREE_MAX);
 	ck_assert_int_eq(cut, TDT_CUT_LIMIT);
-	tdt_trace_free(trace);
 }
 
 TEST(a_requester_who_wants_less_leaves_the_watching_to_the_next_poll)
 {
 	struct deep deep = { 20, 1 };
 	struct tdt_future child = deep_future(&deep);
-	struct tdt_trace *trace;
 	TEST_TASK(task, &child);
+	TRACE(trace, poll_asked(&task, 1));
 
-	trace = poll_asked(&task, 1);
 	ck_assert_uint_eq(tdt_trace_stack(trace, 0, NULL, 0, NULL), 1);
 	expect_none(task.handle);
 	test_task_poll(&task);
 	ck_assert_uint_eq(polls_since(task.handle), 0);
 	ck_assert_uint_gt(frames_of(task.handle, NULL), 20);
-	tdt_trace_free(trace);
 }
 
 #if TDT_WALK_RULES
@@ -537,11 +498,10 @@ TEST(a_watched_poll_learns_a_little_and_the_next_goes_on_from_there)
 TEST(who_asks_learns_all_at_once_for_those_who_watch_too)
 {
 	struct tdt_future child = { NULL, new_poll, drop_nothing };
-	struct test_requester requester;
 	enum tdt_cut cut;
 	TEST_TASK(task, &child);
+	ASKED(requester, task.handle);
 
-	test_ask(&requester, task.handle);
 	test_task_poll(&task);
 	ck_assert_uint_eq(test_answer(&requester)->leaves, 1);
 	tdt_trace_stack(requester.trace, 0, NULL, 0, &cut);
@@ -550,7 +510,6 @@ TEST(who_asks_learns_all_at_once_for_those_who_watch_too)
 	test_task_poll(&task);
 	ck_assert_uint_ge(frames_of(task.handle, &cut), 21);
 	ck_assert_int_eq(cut, TDT_CUT_NOT);
-	test_requester_fini(&requester);
 }
 #endif
 
@@ -576,9 +535,9 @@ CASE(pools, .setup = watch_by_hand, .teardown = watch_no_more)
 
 TEST(with_no_capture_left_a_task_is_left_out_until_the_next_epoch)
 {
-	TEST_TASK(task, NULL, .name = 'a', .pending = 99);
 	struct tdt__capture *taken[ENOUGH];
 	int n;
+	TEST_TASK(task, NULL, .name = 'a', .pending = 99);
 
 	test_task_poll(&task);
 	tdt__watch_pass(TDT__WATCH_LONGEST);
@@ -595,8 +554,8 @@ TEST(with_no_capture_left_a_task_is_left_out_until_the_next_epoch)
 
 TEST(with_no_capture_left_a_task_without_a_tree_is_captured_in_the_next_poll)
 {
-	TEST_TASK(task, NULL, .name = 'a', .pending = 99);
 	struct tdt__capture *taken[ENOUGH];
+	TEST_TASK(task, NULL, .name = 'a', .pending = 99);
 	int n = take_all_captures(taken);
 
 	test_task_poll(&task);
@@ -758,13 +717,10 @@ TEST(what_was_promised_to_tasks_that_end_without_a_tree_is_there_for_others)
 TEST(a_task_that_is_gone_leaves_its_trees_to_others)
 {
 	for (int i = 0; i < SOME; i++) {
-		struct test_task task = { .leaf = { .name = 'a', .pending = 9, .yield = true } };
-
 		test_events_clear();
-		test_task_init(&task, NULL);
+		TEST_TASK(task, NULL, .name = 'a', .pending = 9, .yield = true);
 		test_task_poll(&task);
 		ck_assert_uint_eq(polls_since(task.handle), 0);
-		test_task_fini(&task);
 	}
 }
 
@@ -773,9 +729,8 @@ TEST(a_tree_that_outgrows_its_room_leaves_that_to_others)
 	for (int i = 0; i < SOME; i++) {
 		struct deep deep = { 1, 1 };
 		struct tdt_future child = deep_future(&deep);
-		struct test_task task = { 0 };
+		TEST_TASK(task, &child);
 
-		test_task_init(&task, &child);
 		for (int grown = 0; grown < 2; grown++) {
 			test_task_poll(&task);
 			ck_assert_uint_eq(polls_since(task.handle), 0);
@@ -783,7 +738,6 @@ TEST(a_tree_that_outgrows_its_room_leaves_that_to_others)
 			/* Another epoch, and no ticker that would begin more of them. */
 			task.handle->record.own_epoch = 0;
 		}
-		test_task_fini(&task);
 	}
 }
 
@@ -796,12 +750,9 @@ TEST(a_tree_that_outgrows_its_room_leaves_that_to_others)
 static void poll_new_tasks(int n)
 {
 	for (int i = 0; i < n; i++) {
-		struct test_task task = { .leaf = { .name = 'a', .pending = 9, .yield = true } };
-
 		test_events_clear();
-		test_task_init(&task, NULL);
+		TEST_TASK(task, NULL, .name = 'a', .pending = 9, .yield = true);
 		test_task_poll(&task);
-		test_task_fini(&task);
 	}
 }
 
@@ -908,16 +859,10 @@ TEST(a_ticker_advances_the_epoch_with_whatever_interval_is_set)
 
 TEST(a_child_of_fork_is_not_watched_until_it_says_so, .skip = no_threads_in_children)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 1000000, .yield = true } };
-	int status;
-	pid_t child;
-
 	ck_assert_int_eq(tdt_watch(1, NULL), 0);
-	test_task_init(&task, NULL);
+	TEST_TASK(task, NULL, .name = 'a', .pending = 1000000, .yield = true);
 	test_task_poll(&task);
-	child = fork();
-	ck_assert_int_ge(child, 0);
-	if (child == 0) {
+	IN_A_CHILD {
 		uint64_t polls = polls_since(task.handle);
 
 		MUST(tdt__registry.watch_ns == 0 && tdt__epoch_now() == 0);
@@ -933,11 +878,7 @@ TEST(a_child_of_fork_is_not_watched_until_it_says_so, .skip = no_threads_in_chil
 		MUST(threads_named("tdt-watch") == 1);
 #endif
 		fflush(stdout);
-		_exit(0);
 	}
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-	test_task_fini(&task);
 }
 
 CASE(environment)
@@ -1011,16 +952,14 @@ CASE(kept)
 
 TEST(a_tree_is_found_by_the_documented_layout_alone)
 {
-	struct test_task task = { .leaf = { .name = 'a', .pending = 9 } };
 	const struct tdt_registry_watched *watched = NULL;
 	const struct tdt_registry_entry *entries;
 	const struct tdt_registry_tree *tree;
 	uint64_t pcs[64];
-	struct tdt_trace *trace;
 	size_t n = 0;
 
 	tdt_worker_now(1000);
-	test_task_init(&task, NULL);
+	TEST_TASK(task, NULL, .name = 'a', .pending = 9);
 	test_task_poll(&task);
 	tdt_worker_now(0);
 	for (uint64_t at = tdt__registry.slabs; at != 0;) {
@@ -1045,15 +984,13 @@ TEST(a_tree_is_found_by_the_documented_layout_alone)
 	ck_assert_uint_eq(tree->gap, 0);
 	ck_assert_uint_eq(tree->leaves, 1);
 	ck_assert_uint_le(tree->n, watched->room);
-	trace = last_of(task.handle);
+	TRACE(trace, last_of(task.handle));
 	n = tdt_trace_stack(trace, 0, pcs, 64, NULL);
 	ck_assert_uint_eq(tree->n, n);
 	ck_assert_uint_eq(entries[0].leaves & ~TDT_REGISTRY_GUESSED, 1);
 	for (uint32_t i = 0, at = 0; i < n; i++, at = entries[at].parent)
 		ck_assert_uint_eq(entries[at].pc, pcs[i]);
 	ck_assert_uint_eq(entries[n - 1].parent, TDT_REGISTRY_TOP);
-	tdt_trace_free(trace);
-	test_task_fini(&task);
 }
 
 static const struct tdt_registry_tree *tree_of(const struct tdt_handle *task)

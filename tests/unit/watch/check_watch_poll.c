@@ -53,9 +53,7 @@ static tdt_poll_t deep_poll(void *state, struct tdt_context *cx)
 
 static tdt_poll_t poll_once(struct tdt_traced *task)
 {
-	struct tdt_context cx = { &idle_waker };
-
-	return tdt_future_poll(&task->future, &cx);
+	return poll_idly(&task->future);
 }
 
 static uint64_t polls_since(struct tdt_traced *task)
@@ -271,25 +269,21 @@ static int read_last(void *argument)
 TEST(reading_reports_every_lack_of_memory)
 {
 	int depth = 3;
-	struct tdt_traced task =
-	    tdt_traced(((struct tdt_future){ &depth, deep_poll, drop_nothing }));
+	TRACED(task, tdt_traced(((struct tdt_future){ &depth, deep_poll, drop_nothing })));
 
 	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	poll_once(&task);
 	no_memory_each(read_last, &task, 3);
-	end_traced(&task);
 }
 
 static int guessed_nodes(struct tdt_traced *task)
 {
-	struct tdt_trace *trace = tdt_backtrace_last(task->handle);
+	TRACE(trace, tdt_backtrace_last(task->handle));
 	int guessed = 0;
 
-	ck_assert_ptr_nonnull(trace);
 	for (const struct tdt_node *node = tdt_trace_root(trace); node != NULL;
 	     node = tdt_node_next(node))
 		guessed += tdt_node_frame(node)->guessed;
-	tdt_trace_free(trace);
 	return guessed;
 }
 
@@ -326,7 +320,7 @@ TEST(a_tree_from_before_a_module_went_is_marked_if_it_lies_in_one_that_may_go)
 {
 	void *plugin = plugin_open(PLUGINS "/plugin_a.so"),
 	     *stays = plugin_open(PLUGINS "/plugin_b.so");
-	struct tdt_traced task = task_in(stays);
+	TRACED(task, task_in(stays));
 
 	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	tdt__watch_pass(TDT__WATCH_LONGEST);
@@ -339,29 +333,26 @@ TEST(a_tree_from_before_a_module_went_is_marked_if_it_lies_in_one_that_may_go)
 	ck_assert_int_gt(guessed_nodes(&task), 0);
 	poll_until_sure(&task);
 	ck_assert_uint_eq(polls_since(&task), 0);
-	end_traced(&task);
 }
 
 TEST(a_tree_in_modules_that_the_process_began_with_is_never_marked)
 {
 	int depth = 3;
-	struct tdt_traced task =
-	    tdt_traced(((struct tdt_future){ &depth, deep_poll, drop_nothing }));
+	TRACED(task, tdt_traced(((struct tdt_future){ &depth, deep_poll, drop_nothing })));
 	void *plugin = plugin_open(PLUGINS "/plugin_a.so");
 
 	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	poll_once(&task);
 	ck_assert_int_eq(dlclose(plugin), 0);
 	ck_assert_int_eq(guessed_nodes(&task), 0);
-	end_traced(&task);
 }
 
 TEST(a_capture_that_is_in_use_while_a_module_goes_is_told_later)
 {
 	void *plugin = plugin_open(PLUGINS "/plugin_a.so"),
 	     *stays = plugin_open(PLUGINS "/plugin_b.so");
-	struct tdt_traced task = task_in(stays);
 	struct tdt__capture *used;
+	TRACED(task, task_in(stays));
 
 	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	poll_once(&task);
@@ -370,7 +361,6 @@ TEST(a_capture_that_is_in_use_while_a_module_goes_is_told_later)
 	tdt__watch_pass(TDT__WATCH_LONGEST);
 	tdt__spare_give(used);
 	poll_until_sure(&task); /* takes the one that was given back: it is the first */
-	end_traced(&task);
 }
 
 /* A task that is polled in the middle of the next renewal of a capture, when it is made empty. */
@@ -392,7 +382,7 @@ void __wrap_tdt__capture_clear(struct tdt__capture *capture)
 TEST(a_task_that_is_polled_while_captures_are_renewed_has_its_tree)
 {
 	void *plugin = plugin_open(PLUGINS "/plugin_a.so");
-	struct tdt_traced task = task_in(plugin);
+	TRACED(task, task_in(plugin));
 
 	ck_assert_int_eq(tdt_watch(INT64_MAX, NULL), 0);
 	poll_once(&task);
@@ -403,5 +393,4 @@ TEST(a_task_that_is_polled_while_captures_are_renewed_has_its_tree)
 		polled_meanwhile = &task;
 	while (tdt__watch_pass(TDT__WATCH_LONGEST), polled_meanwhile != NULL);
 	ck_assert_uint_eq(polls_since(&task), 0);
-	end_traced(&task);
 }

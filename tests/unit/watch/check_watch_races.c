@@ -92,7 +92,6 @@ struct poller {
 static void *poll_them(void *argument)
 {
 	struct poller *poller = argument;
-	struct tdt_context cx = { &idle_waker };
 	struct tdt_traced task[TASKS];
 	uint64_t id = poller->first;
 
@@ -101,7 +100,7 @@ static void *poll_them(void *argument)
 	for (int n = 0; n < POLLS || atomic_load(&trees_read) < trees_wanted; n++) {
 		unsigned i = random_below(&poller->random, TASKS);
 
-		if (tdt_future_poll(&task[i].future, &cx) == TDT_PENDING &&
+		if (poll_idly(&task[i].future) == TDT_PENDING &&
 		    random_below(&poller->random, 200) != 0)
 			continue;
 		end_traced(&task[i]);
