@@ -211,7 +211,7 @@ done
 [ -z "$why" ]
 claim $? 'so are wrong values'
 fails 'a file that is not there is told' 1 'nowhere.json: No such file' "$tdt_tree" nowhere.json
-fails 'a directory is told' 1 'Is a directory' "$tdt_tree" .
+fails 'a directory is told' 2 'recordings are read with --summary' "$tdt_tree" .
 
 "$tdt_tree" two.json >whole
 cp two.json cut.json

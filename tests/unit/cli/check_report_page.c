@@ -195,16 +195,13 @@ CASE(large, .timeout = 120, .teardown = end)
 
 TEST(a_large_incident_stays_below_15_mb_and_says_what_is_left_out)
 {
-	char *documents, *page;
+	char *page;
 
 	record_polls(200000, 10000);
-	documents = TEXT_WRITTEN(out, ck_assert_int_eq(report_timeline(recording, out), 0);
-				 put_tasks(out, 10000));
+	WRITTEN(documents, out, ck_assert_int_eq(report_timeline(recording, out), 0);
+		put_tasks(out, 10000));
 	page = page_of(documents, false);
 	ck_assert_uint_lt(strlen(page), 15000000);
-	has(page, "\"left_out\":[\"the tree of ");
-	has(page, "\"left_out\":250000,\"by_kind\":");
-	has(page, "{\"id\":10000,\"name\":\"session #10000\",");
-	free(page);
-	free(documents);
+	SAYS(page, "\"left_out\":[\"the tree of ", "\"left_out\":250000,\"by_kind\":",
+	     "{\"id\":10000,\"name\":\"session #10000\",");
 }

@@ -277,14 +277,9 @@ TEST(groups_tell_where_their_trees_are_from)
 	run[1].syscall = "write";
 	dumped_group(dumped, TDT_ANSWER_RUNNING, "a:1*", run, 2);
 	expect(PRINT(ASCII),
-	       "2 tasks: 2 running
-
-"
+	       "2 tasks: 2 running\n\n"
 	       "2 tasks running for 1.000 s: 1 on blocking thread 10 in read() and 2 on "
-	       "thread 11 in write()
-- a at x.c:1
-
-");
+	       "thread 11 in write()\n- a at x.c:1\n\n");
 }
 
 TEST(from_outside_each_tree_tells_how_it_was_had)
