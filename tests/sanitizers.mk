@@ -167,8 +167,8 @@ check-host-tsan:
 # check_symbolize_nomem: valgrind has the allocator.  Not check_walk: it walks by libunwind's local
 # cursor, too, which probes memory with system calls.  Not check_limits: valgrind takes memory, too.
 # Not races, as valgrind runs one thread at a time; no statistics of many made-up looks; and no
-# suite once more that differs by flags alone.  --fair-sched, as a thread that computes until another
-# one has done something would otherwise seldom let it.
+# suite once more that differs by flags alone.  --fair-sched, as a thread that computes until
+# another one has done something would otherwise seldom let it.
 # Valgrind before 3.20 gives up at Clang's DWARF 5: a build by Clang needs CFLAGS='-O2 -gdwarf-4'.
 not_under_valgrind = \
 	tests/unit/check_fork tests/unit/host/check_host_fork tests/unit/host/check_limits \
@@ -181,8 +181,8 @@ not_under_valgrind = \
 	tests/unit/task/check_handshake tests/unit/task/check_kept_naive \
 	tests/unit/task/check_misuse_tls tests/unit/watch/check_watch_races
 under_valgrind = \
-	valgrind -q --fair-sched=yes --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
-	--show-leak-kinds=definite --max-stackframe=33554432 \
+	valgrind -q --fair-sched=yes --error-exitcode=99 --leak-check=full \
+	--errors-for-leak-kinds=definite --show-leak-kinds=definite --max-stackframe=33554432 \
 	--suppressions=$(abs_top_srcdir)/tests/lib/valgrind.supp
 
 check-valgrind: all
