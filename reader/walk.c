@@ -9,10 +9,10 @@
  * frame needs the frame pointer, the values that it may have are tried: addresses on the stack with
  * a return address above them, from which a walk ends where it must.  The place is certain if the
  * return address is behind a call of this very function, and the walk leads through the function
- * that the library calls; and if no other place is as good.  If the call is by a pointer, nor may a
- * place further in be worse by what tail calls can explain alone.  Otherwise the innermost of the
- * best places is taken, and the frame is marked as a best guess (capture/find_fp.c does the same
- * inside the process, with more care).
+ * that the library calls; and if no other place is as good.  A call by a pointer is as certain,
+ * unless a place further in would fit if functions on the way had jumped to others (tail calls).
+ * Otherwise the innermost of the best places is taken, and the frame is marked as a best guess
+ * (capture/find_fp.c does the same inside the process, with more care).
  */
 
 #include "reader/walk.h"
