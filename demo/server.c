@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <tdt/rt/join_set.h>
 #include <tdt/rt/net.h>
@@ -71,10 +72,14 @@ int main(int argc, char **argv)
 {
 	const uint64_t grace = argc > 2 ? strtoull(argv[2], NULL, 10) : 10000;
 	struct server server = { .listener = NULL };
-	struct tdt_future until[2], drain;
+	struct tdt_future until[2];
 	struct tdt_rt *rt;
 	sigset_t blocked;
 
+	if (argc > 1 && argv[1][0] == '-') {
+		fputs("Usage: server [PORT [MS]]\n", strcmp(argv[1], "--help") ? stderr : stdout);
+		return strcmp(argv[1], "--help") ? 2 : EXIT_SUCCESS;
+	}
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGINT);
 	sigaddset(&blocked, SIGTERM);
@@ -93,8 +98,7 @@ int main(int argc, char **argv)
 	if (tdt_rt_block_on(rt, tdt_select(until, 2, NULL)) != 0) /* the accepting ends, too */
 		perror("server");
 	tdt_tcp_listener_free(server.listener); /* who connects now is refused */
-	drain = tdt_join_set_wait(server.connections);
-	tdt_rt_block_on(rt, tdt_timeout_ms(drain, grace, NULL));
+	tdt_rt_block_on(rt, tdt_timeout_ms(tdt_join_set_wait(server.connections), grace, NULL));
 	tdt_join_set_free(server.connections); /* aborts those that are left */
 	tdt_rt_free(rt); /* each connection_fini() has run then */
 }
