@@ -57,11 +57,12 @@ static struct tdt__profiled *tasks_of_slab(struct tdt__profile *profile, uint64_
 {
 	const struct tdt__profiled_slab new = { .address = address };
 	uint32_t i = tdt__table_note(&profile->slab_table, &new, sizeof new.address, sizeof new);
-	struct tdt__profiled_slab *slab = &profile->slab[i];
+	struct tdt__profiled_slab *slab;
 	struct tdt__profiled *grown;
 
 	if (i == TDT__INDEX_NONE)
 		return NULL;
+	slab = &profile->slab[i];
 	if (n <= slab->room)
 		return slab->task;
 	n = n > 2 * slab->room ? n : 2 * slab->room;

@@ -95,7 +95,7 @@ TEST(a_task_polled_on_a_coroutine_is_exact)
 {
 	struct tdt_trace *traces[2];
 	enum tdt_cut cut;
-	TRACED(traced, tdt_traced(future_of(branches, NULL)));
+	struct tdt_traced traced = tdt_traced(future_of(branches, NULL));
 	POLL_NOW(task, future_of(poll_on_coroutine, &traced.future));
 
 	expect_begin();
@@ -109,6 +109,7 @@ TEST(a_task_polled_on_a_coroutine_is_exact)
 	ck_assert(strncmp(text, "cut 4\n branches:", 16) == 0);
 	tdt_trace_free(traces[0]);
 	tdt_trace_free(traces[1]);
+	end_traced(&traced); /* before the task whose waker it has */
 }
 
 /* Both ways at once: a task on a coroutine has its leaf called on the thread's stack. */
@@ -129,7 +130,7 @@ TEST(a_leaf_back_on_the_first_stack_is_cut_in_the_task_on_the_other)
 {
 	struct tdt_trace *traces[2];
 	enum tdt_cut cut;
-	TRACED(traced, tdt_traced(future_of(goes_back, NULL)));
+	struct tdt_traced traced = tdt_traced(future_of(goes_back, NULL));
 	POLL_NOW(task, future_of(poll_on_coroutine, &traced.future));
 
 	ask_both(&task, traced.handle, task.traced.handle, traces);
@@ -141,6 +142,7 @@ TEST(a_leaf_back_on_the_first_stack_is_cut_in_the_task_on_the_other)
 	ck_assert_int_eq(cut, TDT_CUT_NOT);
 	tdt_trace_free(traces[0]);
 	tdt_trace_free(traces[1]);
+	end_traced(&traced); /* before the task whose waker it has */
 }
 
 /* --- A task on a signal stack ---------------------------------------------------------- */
