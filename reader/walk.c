@@ -244,7 +244,7 @@ static const struct function_table *find_table(Elf *elf, uint64_t *address)
 }
 
 /* Where the function begins that `pc` is in, and the next one (0: unknown).  0: unknown. */
-static uint64_t find_function(const struct tdt__walker *walker, uint64_t pc, uint64_t *next)
+static uint64_t function_bounds(const struct tdt__walker *walker, uint64_t pc, uint64_t *next)
 {
 	Dwfl_Module *module = dwfl_addrmodule(walker->dwfl, pc);
 	GElf_Addr bias = 0;
@@ -271,7 +271,7 @@ static uint64_t function_start(const struct tdt__walker *walker, uint64_t pc)
 {
 	uint64_t next;
 
-	return find_function(walker, pc, &next);
+	return function_bounds(walker, pc, &next);
 }
 
 /* How a return address fits a function that would return to it; the best is the last. */
@@ -334,7 +334,7 @@ static bool may_have_jumped(const struct tdt__walker *walker, uint64_t pc, uint6
 	unsigned char code[LONGEST_SEARCHED + 4] = { 0 };
 	uint64_t start = called_before(walker, pc), next;
 
-	find_function(walker, start, &next);
+	function_bounds(walker, start, &next);
 	if (next - start > LONGEST_SEARCHED ||
 	    !tdt__target_read(walker->images->target, start, code, next - start))
 		return true;
@@ -387,7 +387,7 @@ struct fp_search {
 	uint64_t fp;	    /* the best place; the innermost of several */
 	int fit;	  /* of its return address; and RIGHT, if the way from there fits, too */
 	unsigned as_good; /* places that fit as well as this one; 0: no walk arrives */
-	bool jumped;	  /* there is a place that fits, with its way, if functions jump to others */
+	bool jumped;	  /* there is a place that fits, with its way, if functions jump */
 	bool rivalled;	  /* it is further in than the best place */
 };
 
