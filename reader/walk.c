@@ -243,8 +243,8 @@ static const struct function_table *find_table(Elf *elf, uint64_t *address)
 		   : NULL;
 }
 
-/* Where the function begins that `pc` is in.  0: unknown. */
-static uint64_t function_start(const struct tdt__walker *walker, uint64_t pc)
+/* Where the function begins that `pc` is in, and the next one (0: unknown).  0: unknown. */
+static uint64_t function_bounds(const struct tdt__walker *walker, uint64_t pc, uint64_t *next)
 {
 	Dwfl_Module *module = dwfl_addrmodule(walker->dwfl, pc);
 	GElf_Addr bias = 0;
@@ -261,7 +261,17 @@ static uint64_t function_start(const struct tdt__walker *walker, uint64_t pc)
 		else
 			high = middle;
 	}
+	*next = table != NULL && low < table->n
+		    ? address + bias + (uint64_t)table->function[low].start
+		    : 0;
 	return low > 0 ? address + bias + (uint64_t)table->function[low - 1].start : 0;
+}
+
+static uint64_t function_start(const struct tdt__walker *walker, uint64_t pc)
+{
+	uint64_t next;
+
+	return function_bounds(walker, pc, &next);
 }
 
 /* How a return address fits a function that would return to it; the best is the last. */
@@ -294,6 +304,44 @@ static uint64_t called_before(const struct tdt__walker *walker, uint64_t pc)
 		return 1;
 #endif
 	return 0;
+}
+
+/* Whether these bytes, which are at `at`, may be a jump to the function, or by a pointer. */
+static bool may_be_jump(const unsigned char code[5], uint64_t at, uint64_t function)
+{
+	int32_t distance;
+
+#if defined(__x86_64__)
+	memcpy(&distance, code + 1, sizeof distance);
+	return (code[0] == 0xff && (code[1] & 0x38) == 0x20) ||
+	       at + 5 + (uint64_t)distance == function ||
+	       ((code[0] == 0xeb || (code[0] & 0xf0) == 0x70) &&
+		at + 2 + (uint64_t)(int8_t)code[1] == function);
+#elif defined(__aarch64__)
+	memcpy(&distance, code, sizeof distance);
+	return at % 4 == 0 && (((uint32_t)distance & 0xfffffc1f) == 0xd61f0000 ||
+			       (((uint32_t)distance & 0xfc000000) == 0x14000000 &&
+				at + 4 * (uint64_t)((int64_t)((uint64_t)distance << 38) >> 38) ==
+					function));
+#endif
+}
+
+#define LONGEST_SEARCHED 4096 /* of a longer function it is not known */
+
+/* Whether the function that is called before `pc` may jump to this one. */
+static bool may_have_jumped(const struct tdt__walker *walker, uint64_t pc, uint64_t function)
+{
+	unsigned char code[LONGEST_SEARCHED + 4] = { 0 };
+	uint64_t start = called_before(walker, pc), next;
+
+	function_bounds(walker, start, &next);
+	if (next - start > LONGEST_SEARCHED ||
+	    !tdt__target_read(walker->images->target, start, code, next - start))
+		return true;
+	for (uint64_t at = start; at < next; at++)
+		if (may_be_jump(code + (at - start), at, function))
+			return true;
+	return false;
 }
 
 static enum fit fit_of(const struct tdt__walker *walker, uint64_t pc, uint64_t function)
@@ -339,7 +387,7 @@ struct fp_search {
 	uint64_t fp;	    /* the best place; the innermost of several */
 	int fit;	  /* of its return address; and RIGHT, if the way from there fits, too */
 	unsigned as_good; /* places that fit as well as this one; 0: no walk arrives */
-	bool jumped;	  /* there is a place whose way fits if functions jump to others */
+	bool jumped;	  /* there is a place that fits, with its way, if functions jump */
 	bool rivalled;	  /* it is further in than the best place */
 };
 
@@ -350,7 +398,7 @@ static void try_place(struct tdt__walker *walker, struct fp_search *search, uint
 	const struct tdt__stack *stack = walker->stack;
 	int fit = FIT_POINTER;
 	enum fit way;
-	uint64_t pc;
+	uint64_t pc = 0;
 
 	if (fp != search->outermost) {
 		memcpy(&pc, stack->copy + (fp - stack->low) + 8, sizeof pc);
@@ -363,7 +411,8 @@ static void try_place(struct tdt__walker *walker, struct fp_search *search, uint
 	if (!walker->at_limit)
 		return;
 	way = fit_of_way(walker, search->first);
-	if (way == FIT_ANOTHER && fit >= FIT_POINTER)
+	if (fit == FIT_ANOTHER ? way >= FIT_ANOTHER && may_have_jumped(walker, pc, search->function)
+			       : way == FIT_ANOTHER)
 		search->jumped = true;
 	if (way >= FIT_POINTER)
 		fit += RIGHT;

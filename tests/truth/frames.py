@@ -52,9 +52,11 @@ def other_places(frames):
     address = frames[0].pc() - 1 - bias
     inside = gdb.current_progspace().solib_name(frames[0].pc()) is None
     places = lines.at(address) if inside else []
-    if len(places) == len(frames) and not any("?" in place for place in places):
-        return places
-    return [place(frame) for frame in frames]
+    known = [place(frame) for frame in frames]
+    if len(places) != len(frames) or any("?" in other for other in places):
+        return known
+    # With -flto, that is what addr2line 2.40 calls the first file of a line table.
+    return [known[i] if "<artificial>" in other else other for i, other in enumerate(places)]
 
 
 def words(frame, other):

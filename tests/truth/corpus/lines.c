@@ -1,5 +1,6 @@
 // gcc -O3 -g -fno-omit-frame-pointer -no-pie -fno-pie -flto : whole
-// The call in few() is on a line that begins no statement: gdb passes over it.
+// The call in few() is on a line that begins no statement: gdb passes over it.  And
+// outer() is in the first file of the line table, whose name addr2line doesn't know.
 #include "truth.h"
 
 const unsigned truth_plain_polls = 0;
@@ -58,8 +59,36 @@ static tdt_poll_t root_poll(void *state, struct tdt_context *cx)
 	return pending != 0 ? TDT_PENDING : TDT_READY;
 }
 
-struct tdt_future truth_root(void)
+static __attribute__((noinline)) tdt_poll_t next(struct truth_children *children,
+						 struct tdt_context *cx)
+{
+	tdt_poll_t r = tdt_future_poll(&children->child[0], cx);
+
+	TDT_KEEP_FRAME();
+	return r;
+}
+
+static __attribute__((noinline, optimize("O0"))) tdt_poll_t
+outer(struct truth_children *children, struct tdt_context *cx)
+{
+	return next(children, cx);
+}
+
+static tdt_poll_t outer_poll(void *state, struct tdt_context *cx)
+{
+	tdt_poll_t r = outer(state, cx);
+
+	TDT_KEEP_FRAME();
+	return r;
+}
+
+static struct tdt_future middle(void)
 {
 	return truth_children_new(root_poll, 1,
 				  truth_leaf_new(leaf_poll, TRUTH_FOR_EVER, TRUTH_EMPTIED));
+}
+
+struct tdt_future truth_root(void)
+{
+	return truth_children_new(outer_poll, 1, middle());
 }
