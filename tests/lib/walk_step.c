@@ -235,14 +235,14 @@ static enum tdt__walked step_cursor(struct tdt__walk_step *walk, struct tdt__fra
 	more = unw_step(&walk->cursor);
 	if (more < 0) /* the step needs an unknown register, or a word out of bounds */
 		return cut(walk, more == -UNW_EBADREG ? TDT_CUT_UNSUPPORTED : TDT_CUT_CORRUPT);
-	if (unw_get_reg(&walk->cursor, UNWIND_SP, &sp) < 0 || sp <= at->sp)
+	if (unw_get_reg(&walk->cursor, UNW_REG_SP, &sp) < 0 || sp <= at->sp)
 		return cut(walk, more == 0 ? TDT_CUT_STACK : TDT_CUT_CORRUPT);
 	if (sp > walk->top && !tdt__is_top(sp, walk->top))
 		return cut(walk, TDT_CUT_CORRUPT);
 	frame->cfa = sp;
 	if (tdt__is_top(sp, walk->top))
 		return TDT__WALK_TOP;
-	if (more == 0 || unw_get_reg(&walk->cursor, UNWIND_PC, &pc) < 0)
+	if (more == 0 || unw_get_reg(&walk->cursor, UNW_REG_IP, &pc) < 0)
 		return cut(walk, TDT_CUT_STACK);
 	if (unw_get_reg(&walk->cursor, UNWIND_FP, &fp) < 0)
 		fp = 0;
