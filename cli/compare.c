@@ -245,7 +245,7 @@ struct first_with_id {
 static int match(struct comparing *comparing)
 {
 	struct compared_all *before = &comparing->before, *after = &comparing->after;
-	TDT__TABLE(struct first_with_id, first, n) by_id = { .n = 0 };
+	TDT__TABLE(struct first_with_id, first, n) by_id = { 0 };
 	int error = 0;
 
 	for (uint32_t i = 0; i < before->n && error == 0; i++) {

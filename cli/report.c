@@ -131,7 +131,8 @@ struct report {
 	struct bt_command bt;
 	FILE *documents; /* what was gathered */
 	int process;	 /* with -d: a descriptor of the process; -1: the kernel gives none */
-	char ended[96];	 /* how the process did, while it was recorded, if the kernel says so */
+	bool has_ended;	 /* the process has, while it was recorded */
+	char ended[96];	 /* how, if the kernel says so */
 };
 
 static int page_registry(void *arg, struct outside *outside, size_t registry)
@@ -261,6 +262,7 @@ static int gather_all(struct report *report)
 	/* A process whose memory is gone takes a moment to end. */
 	if ((recorded & HAS_ENDED) != 0) {
 		ends_within(report, 10000);
+		report->has_ended = true;
 		return recorded & ~HAS_ENDED;
 	}
 	if (ends_within(report, 0))
@@ -278,8 +280,9 @@ static int gather_waiting(struct report *report, char *const *documents)
 	if (status == EXIT_SUCCESS) {
 		status = gather_all(report);
 		fflush(report->documents);
-		if (*documents != NULL && strstr(*documents, "{\"tdt\":1,\"report\":{") == NULL) {
-			if (ends_within(report, 1000) && report->ended[0] == '\0')
+		if (*documents != NULL && strstr(*documents, "{\"tdt\":1,\"dump\":{") == NULL) {
+			if ((report->has_ended || ends_within(report, 1000)) &&
+			    report->ended[0] == '\0')
 				strcpy(report->ended, "while it was recorded");
 			fwrite(before, 1, n, report->documents);
 		}
@@ -342,7 +345,10 @@ int command_report(int argc, char **argv)
 		report.process = (int)syscall(SYS_pidfd_open, pid, 0);
 	}
 	options->print.format = TDT_PRINT_JSON;
-	outside_bound(options, options->duration);
+	/* With -d the process is looked at before it is recorded, too. */
+	outside_bound(options, options->duration != 0
+				       ? options->duration + BOUND_SECONDS * (uint64_t)TDT__SECOND
+				       : 0);
 	file.name[0] = '\0';
 	bound_unfinished(file.name); /* which mkostemp() writes before there is a file */
 	status = report_output(options->output, tdt__new_file_open(&file, options->output));

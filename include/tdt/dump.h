@@ -115,9 +115,10 @@ struct tdt_snapshot {
 	size_t last;                             /* TDT_ANSWER_LAST */
 	size_t unanswered;                       /* TDT_ANSWER_NONE */
 	size_t lost;                             /* how many tasks are left out: for lack of memory;
-						    or, of more than 16,384 tasks, because to list
-						    them took two fifths of `timeout_ns`, also
-						    if they do not match the filter */
+						    or, where more than 16,384 tasks live or have
+						    lived at a time, because to list them took
+						    two fifths of `timeout_ns`, also if they do
+						    not match the filter */
 
 	/*
 	 * The most suspicious first: the groups of deadlocks, in the order of the rings; then polls

@@ -27,14 +27,16 @@ struct tdt_trace *tdt__capture_trace(const struct tdt_handle *task, struct tdt__
 		.untraced = record->poll == TDT_TASK_RECORD_REPORTED,
 		.child = (TDT__PEEK(record->own_hint) & TDT__HINT_CHILD) != 0,
 		.blocking = (TDT__PEEK(record->own_hint) & TDT__HINT_BLOCKING) != 0,
-		.aborted = tdt__record_aborted(record),
 	};
 	struct tdt_trace *trace;
 
 	tdt__modules_unref(modules);
 	tdt__context_read(task, record, &info.context);
 	tdt__facts_say(&capture->facts, &info);
-	if (info.aborted != 0) /* perhaps since the capture */
+	/* Perhaps it was aborted since the capture; its last poll may have ended it before that. */
+	info.aborted = tdt__record_aborted(record) && info.state != TDT_TASK_READY &&
+		       info.state != TDT_TASK_PANICKED;
+	if (info.aborted != 0)
 		info.woken_by = TDT__PEEK(record->woken_by);
 	trace = tdt__trace_of(&info, tdt__stacks_copy(&capture->stacks));
 	tdt__capture_unref(capture);

@@ -62,9 +62,8 @@ static void supply_tasks(struct copy_supplement *supplement)
 		if (!tdt__registry_read(task, &record) || !tdt__record_is_live(&record))
 			continue;
 		event = tdt__describe_state(&record, &locks, before, &listed);
-		if (listed.orphaned != 0)
-			tdt__supplement_add(&supplement->events, &event, (const char *)&listed,
-					    sizeof listed);
+		tdt__supplement_add(&supplement->events, &event, (const char *)&listed,
+				    sizeof listed);
 		size = tdt__service_task(task, &record, &event, payload);
 		supply_module_of(supplement, (uintptr_t)event.c);
 		tdt__supplement_add(&supplement->events, &event, payload, size);

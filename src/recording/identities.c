@@ -181,7 +181,8 @@ static int collect_task(struct tdt__recording *recording, const struct tdt__reco
 		return 0;
 	task->blocking |= (event->detail & TDT_EVENT_TASK_BLOCKING) != 0;
 	task->identified |= ring->kind != TDT_RING_REMARKABLE;
-	if (event->c != 0) {
+	/* What lists tasks may miss the entry of one that just ends. */
+	if (event->c != 0 && (!task->has_entry || (event->detail & TDT_EVENT_ENTRY) != 0)) {
 		task->poll_function = event->c;
 		task->has_entry = (event->detail & TDT_EVENT_ENTRY) != 0;
 	}

@@ -102,6 +102,8 @@ static void describe_reported(struct tdt_handle *task, const struct tdt_task_att
 	task->record.line = ours.line;
 	task->record.column = ours.column;
 	task->record.parent = tdt__attr_parent(&ours);
+	if ((ours.flags & TDT_ATTR_BLOCKING) != 0)
+		task->record.own_hint = TDT__HINT_BLOCKING;
 	length = tdt__attr_name(&ours, &name);
 	if (length != 0)
 		memcpy(task->record.name, name, length);

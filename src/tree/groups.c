@@ -150,12 +150,13 @@ uint32_t tdt__groups_add(struct tdt__groups *groups, enum tdt_answer answer,
 static uint32_t split_off(struct tdt__groups *groups, uint32_t index, uint32_t deadlock)
 {
 	const struct tdt__group *whole = &groups->group[index];
+	uint32_t hash = tdt__hash_id(groups->n); /* nobody looks it up; equal ones would be slow */
 	const struct tdt__group like = { .answer = whole->answer,
 					 .state = whole->state,
 					 .deadlock = deadlock };
 
-	return whole->trace == NULL ? add(groups, &like, 0)
-				    : add_tree(groups, &like, 0, whole->trace->stacks);
+	return whole->trace == NULL ? add(groups, &like, hash)
+				    : add_tree(groups, &like, hash, whole->trace->stacks);
 }
 
 bool tdt__groups_split(struct tdt__groups *groups, uint32_t *index, uint32_t deadlock)

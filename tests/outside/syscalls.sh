@@ -47,6 +47,8 @@ tables()
 			call[n] = what
 		}
 		{ add($1, $2) }
+		# A poll that goes on for long, also since the machine is busy, is read as it runs.
+		$1 == "Running polls" { add("Requests", $2) }
 		END {
 			for (before = 0; before < n;) {
 				before = n

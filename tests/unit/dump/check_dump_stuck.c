@@ -9,6 +9,7 @@
 #include <tdt/rt/sync.h>
 
 #include "lib/leaf.h"
+#include "lib/options.h"
 #include "lib/rt.h"
 #include "lib/stuck_task.h"
 #include "lib/test.h"
@@ -228,8 +229,8 @@ TEST(who_aborted_it_is_said_of_a_task_whose_poll_goes_on)
 	snapshot = take_with_runner(30 * SECOND, 0);
 	runs = group_of(snapshot, TDT_ANSWER_RUNNING);
 	ck_assert_uint_eq(runs->tasks[0]->id, tdt_handle_id(to_abort));
-	while ((trace = tdt_backtrace(to_abort)) == NULL)
-		; /* this machine is busy */
+	trace = backtrace_timed(to_abort, 30 * SECOND);
+	ck_assert_ptr_nonnull(trace);
 	ck_assert_uint_eq(tdt_trace_info(trace)->aborted, 1);
 	ck_assert_uint_eq(tdt_trace_info(trace)->woken_by, tdt_handle_id(aborter));
 	tdt_trace_free(trace);
