@@ -72,7 +72,7 @@ enum tdt_wait_kind {
 	TDT_WAIT_IO = 5,      /* a socket, a file, a process: `object` is the descriptor, if any */
 	TDT_WAIT_OTHER = 6,
 	TDT_WAIT_SEMAPHORE = 7,   /* a permit */
-	TDT_WAIT_NOTIFICATION = 8 /* that something has changed */
+	TDT_WAIT_NOTIFICATION = 8 /* the word that something has changed */
 };
 
 /* So many bytes of the name of an object are kept. */

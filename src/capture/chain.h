@@ -42,7 +42,7 @@ struct tdt__record_poll {
 	uint64_t outer_task, outer_since, outer_own;
 };
 
-/* What profilers find of such a poll (task/label.h). */
+/* The label of such a poll, which profilers find (task/label.h). */
 struct tdt__label {
 	struct tdt_trace_context context; /* the first field, because the pointer points to it */
 	const struct tdt__poll *poll;	  /* whose label it is */

@@ -181,7 +181,7 @@ static int collect_task(struct tdt__recording *recording, const struct tdt__reco
 		return 0;
 	task->blocking |= (event->detail & TDT_EVENT_TASK_BLOCKING) != 0;
 	task->identified |= ring->kind != TDT_RING_REMARKABLE;
-	/* What lists tasks may miss the entry of one that just ends. */
+	/* A listing may lack the entry of a task that just ends. */
 	if (event->c != 0 && (!task->has_entry || (event->detail & TDT_EVENT_ENTRY) != 0)) {
 		task->poll_function = event->c;
 		task->has_entry = (event->detail & TDT_EVENT_ENTRY) != 0;

@@ -98,7 +98,7 @@ static bool is_in(const struct tdt__group *group, const struct tdt__group *like,
 		  const struct tdt__stacks *stacks)
 {
 	return group->answer == like->answer && group->state == like->state &&
-	       group->child_place == like->child_place &&
+	       group->child_place == like->child_place && group->trace != NULL &&
 	       same_trees(group->trace->stacks, stacks);
 }
 

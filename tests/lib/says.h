@@ -2,7 +2,7 @@
 #ifndef TESTS_SAYS_H
 #define TESTS_SAYS_H
 
-/* What a text says, and what it does not. */
+/* Claims on a text: the parts that it has, and those that it has not. */
 
 #include <check.h>
 #include <stdbool.h>

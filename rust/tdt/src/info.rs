@@ -56,7 +56,7 @@ pub enum WaitKind {
     Other,
     /// A permit of a semaphore.
     Semaphore,
-    /// That something has changed.
+    /// A notification that something has changed.
     Notification,
 }
 

@@ -454,7 +454,7 @@ TEST(a_target_that_dies_or_refuses_leaves_what_had_come)
 	ck_assert_ptr_nonnull(strstr(trouble.text, "refuses the request"));
 }
 
-/* What makes no sense in a tree: a field with another value, in a message of so many bytes. */
+/* A tree that makes no sense: a field with another value, in a message of so many bytes. */
 #define LIE(field, value, sent)                                                                    \
 	{                                                                                          \
 		offsetof(struct two_frames, field), sizeof(((struct two_frames *)0)->field),       \

@@ -61,7 +61,7 @@ static void begin(void)
 	dumped = dumped_new();
 }
 
-/* What was put together so far; then the next one begins. */
+/* The dump that was put together so far; then the next one begins. */
 static void expect(const struct tdt_dump_options *options, const char *expected)
 {
 	dumped_expect(dumped, options, expected);
