@@ -150,6 +150,8 @@ TEST(a_snapshot_has_each_poll_and_the_names_of_tasks)
 	ck_assert_str_eq(find_task(&snapshot, hand_id(&hand))->name, "hand");
 	task = find_task(&snapshot, hand_id(&before));
 	ck_assert_str_eq(task->name, "before");
+	/* No event says what it does, so it is listed. */
+	ck_assert_uint_eq(count(&snapshot, TDT_EVENT_STATE, hand_id(&before)), 1);
 	ck_assert_uint_ge(count(&snapshot, TDT_EVENT_CLOCK, 0), 2);
 	modules = snapshot.recording->module;
 	n = snapshot.recording->n_modules;

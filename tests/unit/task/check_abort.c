@@ -166,6 +166,24 @@ TEST(the_poll_goes_on, .to = 2)
 	test_task_fini(&own);
 }
 
+TEST(a_task_that_its_poll_ends_is_not_said_to_be_aborted)
+{
+	struct test_task own = { .leaf = { .name = 'x' } };
+	struct test_busy busy = { .act = abort_itself,
+				  .argument = &own.handle,
+				  .result = TDT_READY };
+	struct tdt_future child = test_busy_future(&busy);
+	const struct tdt_task_info *info;
+
+	test_task_init(&own, &child);
+	ASKED(requester, own.handle);
+	ck_assert_uint_eq(test_task_poll(&own), TDT_READY);
+	info = test_answer(&requester);
+	ck_assert_uint_eq(info->state, TDT_TASK_READY);
+	ck_assert_uint_eq(info->aborted, 0);
+	test_task_fini(&own);
+}
+
 static void abort_and_ask_in_vain(void *argument)
 {
 	abort_itself(argument);
