@@ -109,6 +109,21 @@ static int copy_rings(struct tdt__target *target, uint64_t rings, void **copy, s
 	return tdt__recording_copy(&source, copy, size);
 }
 
+/* Which block there is.  Another one may come to lie where a former one was: it has another start. */
+struct current {
+	uint64_t rings, start;
+};
+
+static struct current current_block(const struct tdt__target *target, const struct tdt__found *found)
+{
+	struct current current = { .rings = rings_of(target, found) };
+
+	if (current.rings != 0)
+		tdt__target_read(target, current.rings + offsetof(struct tdt_recording, start_ticks),
+				 &current.start, sizeof current.start);
+	return current;
+}
+
 #define ATTEMPTS_TO_COPY 3
 
 /* If another block comes meanwhile, this one loses its slots. */
@@ -116,10 +131,12 @@ static int copy_current(struct tdt__target *target, const struct tdt__found *fou
 			size_t *size)
 {
 	for (int i = 0; i < ATTEMPTS_TO_COPY; i++) {
-		uint64_t rings = rings_of(target, found);
-		int error = rings != 0 ? copy_rings(target, rings, copy, size) : -ENODATA;
+		struct current before = current_block(target, found), after;
+		int error = before.rings != 0 ? copy_rings(target, before.rings, copy, size)
+					      : -ENODATA;
 
-		if (rings_of(target, found) == rings)
+		after = current_block(target, found);
+		if (after.rings == before.rings && after.start == before.start)
 			return error;
 		if (error == 0)
 			free(*copy);

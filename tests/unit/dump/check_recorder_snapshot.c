@@ -327,10 +327,8 @@ static void check_numbers(const struct snapshot *snapshot, const uint64_t least[
 		ring[which] = item.parts.ring;
 	}
 	tdt__recording_end(&cursor);
-	for (int i = 0; i < WRITERS; i++) {
-		absent += next[i] == 0 && least[i] != 0;
-		ck_assert(next[i] == 0 || next[i] >= least[i]);
-	}
+	for (int i = 0; i < WRITERS; i++)
+		absent += next[i] < least[i];
 	ck_assert_int_ge(count_lost(snapshot), absent);
 }
 
