@@ -99,7 +99,13 @@ echo '#include <coroutine>' >empty.cc
 echo 'int main() {}' >>empty.cc
 
 # The program of this name in tdt-languages(7).
-of_manual()
+of_# Without an answer in a second it prints nothing.
+greets()
+{
+	./greet >greeted && test -s greeted
+}
+
+manual()
 {
 	awk -v first="// $1" '
 		/^[.]EE/ { on = 0 }
@@ -123,7 +129,8 @@ manual()
 		return
 	fi
 	claim "the manual's program is built with $1" build_manual "$1"
-	./greet | sed -n 's/.*- \([a-z_]*\) at .*/\1/p' >got
+	wait_until greets
+	sed -n 's/.*- \([a-z_]*\) at .*/\1/p' greeted >got
 	same "and prints its tree" want.manual got
 	rm -f greet
 }
