@@ -93,17 +93,17 @@ quietly()
 }
 
 # stuck COMMAND: dump the bank that stands still, to $tmp/trees, until the command succeeds.  On a
-# busy machine some of it may not stand still yet.
+# busy machine some of it may not stand still yet, or names may come too late.
+stuck_once()
+{
+	"$top_builddir/demo/stuck" >"$tmp/out" &&
+		even "$tmp/out" | sed 's/ (0x[0-9a-f]*)//g; s| at src/runtime/.*||
+			s/ (callers may be missing)//' >"$tmp/trees" &&
+		quietly "$1"
+}
 stuck()
 {
-	for _ in $(seq 20); do
-		"$top_builddir/demo/stuck" >"$tmp/out" || return
-		even "$tmp/out" |
-			sed 's/ (0x[0-9a-f]*)//g; s| at src/runtime/.*||
-				s/ (callers may be missing)//' >"$tmp/trees"
-		quietly "$1" && return
-	done
-	"$1" && return
+	try_till $(($(date +%s) + 60)) stuck_once "$1" || "$1" && return
 	cat "$tmp/out"
 	return 1
 }
