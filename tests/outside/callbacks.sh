@@ -147,7 +147,7 @@ shows()
 	shift
 	printf '%s\n' "$@" | sort >"$tmp/expected"
 	while
-		"$tmp/$name" 3 ${ms-} >"$tmp/shown"
+		"$tmp/$name" 3 ${ms:+"$ms"} >"$tmp/shown"
 		grep -q -e 'without a tree' -e 'not named in time' "$tmp/shown"
 	do :; done
 	chains <"$tmp/shown" >"$tmp/got"

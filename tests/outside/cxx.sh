@@ -99,13 +99,7 @@ echo '#include <coroutine>' >empty.cc
 echo 'int main() {}' >>empty.cc
 
 # The program of this name in tdt-languages(7).
-of_# Without an answer in a second it prints nothing.
-greets()
-{
-	./greet >greeted && test -s greeted
-}
-
-manual()
+of_manual()
 {
 	awk -v first="// $1" '
 		/^[.]EE/ { on = 0 }
@@ -120,6 +114,12 @@ manual()
 build_manual()
 {
 	"$1" -std=c++20 $warnings -g greet.cc ${shared% -ltdt} -ltdt-rt -ltdt -o greet
+}
+
+# Without an answer in a second it prints nothing.
+greets()
+{
+	./greet >greeted && test -s greeted
 }
 
 manual()

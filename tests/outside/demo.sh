@@ -163,7 +163,8 @@ counts_all()
 {
 	grep -q '^1,004 tasks, 1 deadlock: ' "$tmp/trees" && deadlock_is_named
 }
-if test "$SANITIZERS" != no && ! quietly stuck stands_still && grep -q 'not named in time' "$tmp/out"; then
+if test "$SANITIZERS" != no && ! quietly stuck stands_still &&
+	grep -q 'not named in time' "$tmp/out"; then
 	claim "stuck counts all tasks" stuck counts_all
 	claim "the deadlock is named" deadlock_is_named
 	skip "where its tasks wait" "names come too late on this machine"
@@ -463,7 +464,7 @@ all_were_asked()
 tell_json()
 {
 	asks=0
-	until test $asks != 0 && test "$(late_for_json)" = $late; do
+	until test $asks != 0 && test "$(late_for_json)" = "$late"; do
 		late=$(late_for_json)
 		asks=$((asks + 1))
 		kill -USR2 $server
