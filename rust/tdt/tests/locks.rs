@@ -84,7 +84,8 @@ fn a_mutex_that_was_handed_over_and_not_taken_says_to_whom() {
     });
     let handle = future.handle();
     runtime.spawn(future);
-    handle.backtrace_timeout(MINUTE).unwrap(); // its first poll may be this one: the line gets it twice
+    // Its first poll may be this one: the line gets it twice.
+    handle.backtrace_timeout(MINUTE).unwrap();
     assert_eq!(owners(&handle), [None], "no task holds it");
 
     drop(locked);
