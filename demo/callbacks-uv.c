@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * Callbacks of libuv: each request sleeps, opens a file, has a thread work, and sleeps again.  What
- * was added for tdt are the lines with TDT_ or tdt_.  They cost a
- * callback some 30 ns, of the 2 us and more that an event takes.
+ * Callbacks of libuv: each request sleeps, opens a file, has a thread work, and sleeps again; all
+ * but the last one begin at once.  When they work, all is dumped.  What was added for tdt are the
+ * lines with TDT_ or tdt_.  They cost a callback some 30 ns, of the 2 us and more that an event
+ * takes.
  *
  *	callbacks-uv [REQUESTS [MS]]     prints where they wait (3, 1000)
  */
@@ -22,22 +23,26 @@ struct request {
 	uv_timer_t timer;
 	uv_fs_t file;
 	uv_work_t work;
-	int rounds;
 };
 
 static uv_loop_t *loop;
+static uv_timer_t dumper;
+static int requests = 3, working;
 static uint64_t nap = 1000;
+
+static void dump(uv_timer_t *timer)
+{
+	(void)timer;
+	tdt_dump(stdout);
+	fflush(stdout);
+	_exit(EXIT_SUCCESS); /* the threads that work are not waited for */
+}
 
 static void rested(uv_timer_t *timer)
 {
 	struct request *request = timer->data;
 
-	TDT_RUNS(&request->op);
-	if (request->rounds++ < 3)
-		TDT_AWAITS_FOR(&request->op, uv_timer_start(timer, rested, nap, 0), "uv_timer",
-			       TDT_WAIT_TIMER, 0);
-	else
-		tdt_op_end(&request->op);
+	tdt_op_end(&request->op);
 }
 
 static void work(uv_work_t *work)
@@ -65,6 +70,8 @@ static void opened(uv_fs_t *file)
 	uv_fs_req_cleanup(file);
 	TDT_AWAITS(&request->op, uv_queue_work(loop, &request->work, work, worked),
 		   "uv_queue_work");
+	if (++working >= requests - 1)
+		uv_timer_start(&dumper, dump, 100, 0);
 }
 
 static void start(uv_timer_t *timer)
@@ -92,32 +99,24 @@ static void tell_time(uv_check_t *check)
 	tdt_worker_now(uv_now(check->loop) * 1000000);
 }
 
-static void dump(uv_timer_t *timer)
-{
-	(void)timer;
-	tdt_dump(stdout);
-}
-
 int main(int argc, char **argv)
 {
-	int n = argc > 1 ? atoi(argv[1]) : 3;
-	struct request *requests = calloc((size_t)n, sizeof *requests);
-	uv_timer_t dumper;
+	struct request *request;
 	uv_check_t check;
 
-	if (requests == NULL)
-		return EXIT_FAILURE;
+	if (argc > 1)
+		requests = atoi(argv[1]);
 	if (argc > 2)
 		nap = (uint64_t)atoi(argv[2]);
+	request = calloc((size_t)requests, sizeof *request);
+	if (request == NULL)
+		return EXIT_FAILURE;
 	loop = uv_default_loop();
 	uv_check_init(loop, &check);
 	uv_check_start(&check, tell_time);
 	uv_unref((uv_handle_t *)&check);
-	for (int i = 0; i < n; i++)
-		begin(&requests[i], (uint64_t)i * nap / 2);
 	uv_timer_init(loop, &dumper);
-	uv_timer_start(&dumper, dump, nap * 3 / 4, 0);
-	uv_run(loop, UV_RUN_DEFAULT);
-	free(requests);
-	return EXIT_SUCCESS;
+	for (int i = 0; i < requests; i++)
+		begin(&request[i], i < requests - 1 ? 0 : nap);
+	return uv_run(loop, UV_RUN_DEFAULT);
 }

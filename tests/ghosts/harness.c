@@ -19,7 +19,7 @@
 
 #include "shapes.h"
 
-#define TRIES 500 /* for a poll that is watched, at 2 ms each */
+#define TRIES 90000 /* for a poll that is watched, at 2 ms each: minutes */
 #define MARK "may be over"
 
 enum way { FIRST, ASKED, AGAIN, WATCHED, WATCHED_CLONES, OFF, WAYS };

@@ -12,7 +12,7 @@ start()
 	: >"$tmp/said" # the program before was ready, too
 	"$@" <"$tmp/input" >"$tmp/said" 2>"$tmp/dumped" 3>&- &
 	exec 3>"$tmp/input"
-	until grep -q ready "$tmp/said"; do
+	until grep -q '^ready' "$tmp/said"; do
 		kill -0 $! || {
 			exec 3>&- # else the next program would wait for the end of its own input
 			return 1

@@ -53,7 +53,8 @@ def main():
                 hearer.recv(4096)
             found = json.loads(subprocess.run([sys.argv[2], "bt", "--json", str(server.pid)],
                                               check=True, stdout=subprocess.PIPE).stdout)
-            if any("room to write" in chain for chain in chains(found)):
+            runs = any(group["answer"] == "running" for group in found["groups"])
+            if not runs and any("room to write" in chain for chain in chains(found)):
                 break
         hearer.setblocking(False)
         for chain in sorted(set(chains(found))):

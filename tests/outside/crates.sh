@@ -188,7 +188,7 @@ if claim "the examples are built" \
 		says "${handed#waits for } another future of its own, which has not taken it" ps
 	claim "tdt bt says that this is a futurelock" \
 		says "$futurelock" bt
-	claim "and does so from its JSON" says_from_json "$futurelock"
+	claim "and does so from its JSON" wait_until says_from_json "$futurelock"
 	claim "and a deadlock" says "^deadlock: task 1 .* $handed another future of its own" bt
 	claim "and to whom the others wait" says "$handed task 1 .*, which has not taken it" bt
 	stop

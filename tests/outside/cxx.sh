@@ -116,6 +116,12 @@ build_manual()
 	"$1" -std=c++20 $warnings -g greet.cc ${shared% -ltdt} -ltdt-rt -ltdt -o greet
 }
 
+# Without an answer in a second it prints nothing.
+greets()
+{
+	./greet >greeted && test -s greeted
+}
+
 manual()
 {
 	if test "$WITH_RUNTIME" = no; then
@@ -123,7 +129,8 @@ manual()
 		return
 	fi
 	claim "the manual's program is built with $1" build_manual "$1"
-	./greet | sed -n 's/.*- \([a-z_]*\) at .*/\1/p' >got
+	wait_until greets
+	sed -n 's/.*- \([a-z_]*\) at .*/\1/p' greeted >got
 	same "and prints its tree" want.manual got
 	rm -f greet
 }

@@ -36,12 +36,12 @@ spawned_at()
 	grep -nF "$2" "$demo/$1" | sed "s|:.*||; s|^|spawned at demo/$1:|"
 }
 
-# run_demo NAME: what it prints is in $tmp/out.  On a busy machine it may have no answer in the
+# run_demo PROGRAM: what it prints is in $tmp/out.  On a busy machine it may have no answer in the
 # second it waits for one.
 run_demo()
 {
 	for _ in $(seq 20); do
-		"$top_builddir/demo/$1" >"$tmp/out" 2>&1
+		"$1" >"$tmp/out" 2>&1
 		grep -q -e 'timed out' -e 'no breakfast' "$tmp/out" || break
 	done
 }
@@ -61,7 +61,7 @@ task 1 "foo" pending, 2 leaves, $(spawned_at taskdump.c '.name = "foo"')
           \`- $(at taskdump.c baz_poll 'TDT_AWAIT(pending())')
              \`- $(at taskdump.c pending_poll 'tdt_waker_clone(')
 END
-run_demo taskdump
+run_demo "$top_builddir/demo/taskdump"
 even "$tmp/out" >"$tmp/got"
 same "taskdump prints where foo waits" "$tmp/taskdump" "$tmp/got"
 
@@ -82,7 +82,7 @@ Slice 1 is toasted.
 Slice 2 is toasted.
 Breakfast is ready.
 END
-run_demo coroutines
+run_demo "$top_builddir/demo/coroutines"
 even "$tmp/out" | sed 's/^task [0-9]* /task /; s| at src/runtime/.*||; s/ (0x[0-9a-f]*)//' \
 	>"$tmp/got"
 same "coroutines prints where breakfast waits, and makes it" "$tmp/coroutines" "$tmp/got"
@@ -92,18 +92,18 @@ quietly()
 	"$@" >/dev/null 2>&1
 }
 
-# stuck: dump the bank that stands still, to $tmp/trees.  On a busy machine some of it may not stand
-# still yet.
+# stuck COMMAND: dump the bank that stands still, to $tmp/trees, until the command succeeds.  On a
+# busy machine some of it may not stand still yet, or names may come too late.
+stuck_once()
+{
+	"$top_builddir/demo/stuck" >"$tmp/out" &&
+		even "$tmp/out" | sed 's/ (0x[0-9a-f]*)//g; s| at src/runtime/.*||
+			s/ (callers may be missing)//' >"$tmp/trees" &&
+		quietly "$1"
+}
 stuck()
 {
-	for _ in $(seq 20); do
-		"$top_builddir/demo/stuck" >"$tmp/out" || return
-		even "$tmp/out" |
-			sed 's/ (0x[0-9a-f]*)//g; s| at src/runtime/.*||
-				s/ (callers may be missing)//' >"$tmp/trees"
-		quietly stands_still && return
-	done
-	stands_still && return
+	try_till $(($(date +%s) + 60)) stuck_once "$1" || "$1" && return
 	cat "$tmp/out"
 	return 1
 }
@@ -161,14 +161,15 @@ stands_still()
 # dump has for them, nor have all its tasks answer in the rest of its second.
 counts_all()
 {
-	grep -q '^1,004 tasks, 1 deadlock: ' "$tmp/trees"
+	grep -q '^1,004 tasks, 1 deadlock: ' "$tmp/trees" && deadlock_is_named
 }
-if test "$SANITIZERS" != no && ! quietly stuck && grep -q 'not named in time' "$tmp/out"; then
-	claim "stuck counts all tasks" counts_all
+if test "$SANITIZERS" != no && ! quietly stuck stands_still &&
+	grep -q 'not named in time' "$tmp/out"; then
+	claim "stuck counts all tasks" stuck counts_all
 	claim "the deadlock is named" deadlock_is_named
 	skip "where its tasks wait" "names come too late on this machine"
 else
-	claim "stuck dumps a bank that stands still" stuck
+	claim "stuck dumps a bank that stands still" stuck stands_still
 	claim "all its tasks are counted" all_are_counted
 	claim "the deadlock is named" deadlock_is_named
 	claim "the task that computes is told with its thread and stack" below "$report" \
@@ -202,7 +203,7 @@ $(echo "$order" | sed 's/ N,/ 1 leaf,/')
     \`- $event
 And the payment: shipped.
 END
-run_demo foreign-runtime
+run_demo "$top_builddir/demo/foreign-runtime"
 even "$tmp/out" >"$tmp/got"
 if test "$SANITIZERS" = no; then
 	same "foreign-runtime prints where an order waits, before and after a part of it has come" \
@@ -277,7 +278,7 @@ elif ! test -e "$libs/libtdt.so"; then
 	skip "without the lines that were added" "built without a shared library"
 else
 	claim "without the lines that were added the runtime can be built" build_without_hooks
-	"$tmp/without/foreign-runtime" >"$tmp/out"
+	run_demo "$tmp/without/foreign-runtime"
 	even "$tmp/out" >"$tmp/got"
 	same "and the same trees come" "$tmp/foreign" "$tmp/got"
 	why=
@@ -446,15 +447,30 @@ at_the_lock()
 		waits "connection 4" "$counting" && waits "connection 5" "$counting"
 }
 
-# tell_json N: a line a task, which tdt print reads.
+# tell_json N: a line a task, which tdt print reads.  If a task was late, all are asked again.
 told_json()
 {
-	grep '^{' "$tmp/out" | "$top_builddir/tdt" print - | grep -c '^task ' | grep -qx "$1"
+	grep '^{' "$tmp/out" | tail -n "$1" | "$top_builddir/tdt" print - | grep -c '^task ' |
+		grep -qx "$1"
+}
+late_for_json()
+{
+	grep -c '^echo-server: task .* does not answer' "$tmp/err"
+}
+all_were_asked()
+{
+	test $(($(grep -c '^{' "$tmp/out") + $(late_for_json))) = "$1"
 }
 tell_json()
 {
-	kill -USR2 $server
-	within '^{' "$tmp/out" "$1" && wait_until quietly told_json "$1"
+	asks=0
+	until test $asks != 0 && test "$(late_for_json)" = "$late"; do
+		late=$(late_for_json)
+		asks=$((asks + 1))
+		kill -USR2 $server
+		wait_until all_were_asked $((asks * $1)) || return
+	done
+	wait_until quietly told_json "$1"
 }
 
 # Where tasks wait.
@@ -497,10 +513,14 @@ for workers in 1 3; do
 	claim "and closes them" client_ends 1
 done
 
-# metrics_say LINE: a line of the page.
-metrics_say()
+# metrics_say LINE: a line of the page, as soon as the polls in which tasks answered are over.
+has_metrics()
 {
 	curl -s "http://127.0.0.1:$metrics/metrics" >"$tmp/metrics" && grep -qx "$1" "$tmp/metrics"
+}
+metrics_say()
+{
+	wait_until has_metrics "$1"
 }
 
 metrics=$((20000 + $$ % 10000))

@@ -21,7 +21,8 @@ in_gdb()
 {
 	command=$1
 	shift
-	timeout 100 ${user-} gdb -nx -batch -iex "set may-write-memory off" \
+	timeout 100 ${user-} gdb -nx -batch -iex "set remotetimeout 100" \
+		-iex "set may-write-memory off" \
 		-iex "set may-write-registers off" -iex "set may-call-functions off" \
 		-ex "source $top_srcdir/tools/gdb/tdt.py" \
 		-ex "set tdt-program ${program:-$tdt}" -ex "echo begin\n" -ex "$command" "$@" \

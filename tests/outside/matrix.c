@@ -52,6 +52,8 @@
 #include "lib/options.h"
 
 #define LONG 60000000 /* milliseconds */
+#define REQUEST_NS INT64_C(100000000000) /* for a task that answers, on a machine of any speed */
+#define DUMP_NS INT64_C(10000000000) /* it waits so long, as some tasks give no answer */
 #define N(array) (sizeof(array) / sizeof(*(array)))
 #define REUSED UINT64_C(4242)
 #define HOOKED UINT64_C(9000001)
@@ -572,7 +574,7 @@ static void lost_wakeup(void)
 	gate.open = true;
 	pthread_mutex_unlock(&gate.mutex);
 	shape->after = last_rest;
-	tdt_trace_free(tdt_backtrace(shape->handle));
+	tdt_trace_free(backtrace_timed(shape->handle, REQUEST_NS));
 	rests("lost");
 	do {
 		usleep(10000);
@@ -1040,8 +1042,8 @@ static bool can_answer(const char *name)
 /* Some give no answer, however long one waits for it. */
 static void print_backtrace(FILE *out, struct shape *shape)
 {
-	int64_t ms = can_answer(truth_of(shape)->name) ? 100000 : 1;
-	struct tdt_trace *trace = backtrace_timed(shape->handle, ms * 1000000);
+	int64_t ns = can_answer(truth_of(shape)->name) ? REQUEST_NS : 1000000;
+	struct tdt_trace *trace = backtrace_timed(shape->handle, ns);
 
 	if (trace == NULL)
 		return;
@@ -1062,7 +1064,9 @@ static void ask_for_tasks(const char *folder)
 
 static void ask_for_trees(const char *folder)
 {
-	struct tdt_dump_options options = { .size = sizeof options, .print = &json };
+	struct tdt_dump_options options = { .size = sizeof options,
+					    .timeout_ns = DUMP_NS,
+					    .print = &json };
 	FILE *out = open_in(folder, "backtrace");
 
 	asked = now(CLOCK_MONOTONIC_COARSE);

@@ -59,6 +59,8 @@ GIVES = {
 }
 # These list the last tasks that panicked.
 LIST_PANICS = ("dump", "bt", "bt_read", "bt_ptrace", "core_bt", "fork_bt", "gdb_bt", "summary")
+# These give no answer, however long one waits for it.
+GIVE_NONE = ("late", "never", "callback_runs")
 # The watch notes the time now and then, so the clock of a core file is right by chance: there, what
 # is silent is not compared.
 BY_CHANCE = (("watch:core_ps", "since"), ("watch:core_bt", "since"))
@@ -447,10 +449,22 @@ class Asker:
             file.write(text)
         self.ways["perfetto"] = of_perfetto(text)
 
+    def until_answered(self, way, ask):
+        """Ask until all tasks have answered that can: on a busy machine some may be too late."""
+        for _ in range(20):
+            ask()
+            trees = {task for task, seen in self.ways[way].items() if seen.stacks}
+            if all(shape.id in trees or shape.exists != "live" or shape.stacks is None
+                   or shape.name in GIVE_NONE for shape in self.shapes):
+                return
+
     def with_requests(self):
-        self.bt("bt", self.pid)
+        self.until_answered("bt", lambda: self.bt("bt", self.pid))
         answer, asked, answered = self.json("diff", "diff", "--json", "--after=1ms", self.pid)
         self.ways["diff"] = of_diff(answer, asked, answered)
+        self.until_answered("profile", self.profile)
+
+    def profile(self):
         answer = self.json("profile", "profile", "-d", "200ms", "--json", self.pid)[0]
         self.ways["profile"] = of_profile(answer, self.shapes, True)
         self.ways["profile_recorded"] = of_profile(answer, self.shapes, False)

@@ -273,14 +273,21 @@ END
 	cat "$tmp/node" >&2
 	same "the trace has as many polls, phases, wake-ups and flows" "$tmp/expected" "$tmp/got"
 
-	all_wait()
+	# wait_for_mutex N: so many tasks do.
+	wait_for_mutex()
 	{
 		"$top_builddir/tdt" ps --dir="$tmp/rings" >"$tmp/listed" 2>&1 &&
-			test "$(grep -c ' a mutex .* held by ' "$tmp/listed")" = 4
+			test "$(grep -c ' a mutex .* held by ' "$tmp/listed")" = "$1"
 	}
 
-	# The third connection of this server locks a mutex twice; the server is killed when three
-	# other tasks wait for that.
+	# nothing_comes_back CONNECTIONS
+	nothing_comes_back()
+	{
+		! "$top_builddir/demo/echo-client" --port="$port" --connections="$1" --timeout=1500
+	}
+
+	# The third connection of this server locks a mutex twice, and the ticker waits for it.  Two
+	# more connect then; the server is killed when they wait, too.
 	echo_until_stuck()
 	{
 		new_rings
@@ -290,9 +297,8 @@ END
 		wait_until grep -q ' port ' "$tmp/server" || return
 		port=$(sed -n 's/.* port //p' "$tmp/server")
 		"$top_builddir/demo/echo-client" --port="$port" --connections=2 --messages=50 &&
-			! "$top_builddir/demo/echo-client" --port="$port" --connections=3 \
-				--timeout=1500 &&
-			wait_until all_wait
+			nothing_comes_back 1 && wait_until wait_for_mutex 2 &&
+			nothing_comes_back 2 && wait_until wait_for_mutex 4
 		kill -KILL $server
 		wait $server
 		[ -n "$port" ]

@@ -187,7 +187,8 @@ fn a_thread_for_blocking_calls_may_wait_for_a_trace() {
     let _entered = runtime.enter();
     let (future, handle) = tdt::traced(tokio::time::sleep(Duration::from_secs(60)));
     let task = runtime.spawn(future);
-    let ask = tokio::task::spawn_blocking(move || handle.backtrace_blocking());
+    let limit = Duration::from_secs(60);
+    let ask = tokio::task::spawn_blocking(move || handle.backtrace_timeout(limit));
     runtime.block_on(ask).unwrap().unwrap();
     task.abort();
 }

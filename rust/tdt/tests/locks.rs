@@ -19,6 +19,9 @@ mod random;
 
 use random::Random;
 
+/// A worker may have no CPU for a while.
+const MINUTE: Duration = Duration::from_secs(60);
+
 fn runtime(workers: usize) -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(workers)
@@ -35,7 +38,7 @@ fn dump() -> String {
 
 /// The owners of the mutexes that a task waits for.
 fn owners(handle: &Handle) -> Vec<Option<u64>> {
-    let info = handle.backtrace_blocking().unwrap().info();
+    let info = handle.backtrace_timeout(MINUTE).unwrap().info();
     assert!(info.waits.iter().all(|wait| wait.kind == WaitKind::Mutex));
     info.waits.iter().map(|wait| wait.owner).collect()
 }
@@ -62,13 +65,7 @@ fn a_deadlock_of_two_tasks_is_named() {
         format!("deadlock: task {} \"right\" waits for a mutex", right_handle.id()),
     ];
     // The tasks have to get there first.
-    let text = loop {
-        let text = dump();
-        if ring.iter().any(|ring| text.contains(ring)) {
-            break text;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    };
+    let text = until(|text| ring.iter().any(|ring| text.contains(ring)));
     assert!(text.contains(&format!("held by task {}", left_handle.id())), "{text}");
     assert!(text.contains(&format!("held by task {}", right_handle.id())), "{text}");
 }
@@ -87,15 +84,15 @@ fn a_mutex_that_was_handed_over_and_not_taken_says_to_whom() {
     });
     let handle = future.handle();
     runtime.spawn(future);
-    handle.backtrace_blocking().unwrap(); // its first poll may be this one: the line gets it twice
+    // Its first poll may be this one: the line gets it twice.
+    handle.backtrace_timeout(MINUTE).unwrap();
     assert_eq!(owners(&handle), [None], "no task holds it");
 
     drop(locked);
     assert_eq!(owners(&handle), [Some(handle.id())], "it was handed to the first future");
-    assert!(handle.backtrace_blocking().unwrap().info().waits[0].handed.is_some());
+    assert!(handle.backtrace_timeout(MINUTE).unwrap().info().waits[0].handed.is_some());
     let ring = format!("deadlock: task {} \"forgetful\" waits for a mutex", handle.id());
-    let text = dump();
-    assert!(text.contains(&ring), "{text}");
+    let text = until_dump_has(&ring);
     assert!(text.contains(" ago to another future of its own, which has not taken it"), "{text}");
 }
 
@@ -119,15 +116,19 @@ where
     handle
 }
 
-/// The first dump that has this part.
-fn until_dump_has(part: &str) -> String {
+/// The first dump that is as wanted.
+fn until(is_wanted: impl Fn(&str) -> bool) -> String {
     loop {
         let text = dump();
-        if text.contains(part) {
+        if is_wanted(&text) {
             return text;
         }
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+fn until_dump_has(part: &str) -> String {
+    until(|text| text.contains(part))
 }
 
 /// The other tests have deadlocks.
@@ -326,7 +327,7 @@ fn a_reader_that_reads_again_behind_a_writer_is_a_deadlock() {
     });
     let reader_handle = reader.handle();
     runtime.spawn(reader);
-    reader_handle.backtrace_blocking().unwrap(); // it has the lock
+    reader_handle.backtrace_timeout(MINUTE).unwrap(); // it has the lock
     let writer = async move { drop(lock.write().await) }.traced();
     let writer_handle = writer.handle();
     runtime.spawn(writer);
@@ -334,9 +335,7 @@ fn a_reader_that_reads_again_behind_a_writer_is_a_deadlock() {
 
     asked.notify_one();
     let ring = format!("deadlock: task {} \"reader\" waits for a mutex", reader_handle.id());
-    while !dump().contains(&ring) {
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    until_dump_has(&ring);
     assert_eq!(owners(&reader_handle), [Some(reader_handle.id())]);
 }
 
@@ -354,7 +353,7 @@ fn a_lock_for_readers_says_who_has_had_it_longest() {
         let future = future.traced();
         let handle = future.handle();
         let task = runtime.spawn(future);
-        handle.backtrace_blocking().unwrap();
+        handle.backtrace_timeout(MINUTE).unwrap();
         (handle, task)
     };
     let (second, second_task) = hold(lock.clone());
@@ -389,7 +388,7 @@ fn a_semaphore_says_who_has_its_permits_if_only_one_task_has() {
         let future = future.traced();
         let handle = future.handle();
         let task = runtime.spawn(future);
-        handle.backtrace_blocking().unwrap();
+        handle.backtrace_timeout(MINUTE).unwrap();
         (handle, task)
     };
     let (first, _first_task) = hold(few.clone(), 1);

@@ -5,6 +5,7 @@ mod tdt;
 
 use std::ffi::c_void;
 use std::future::Future;
+use std::io::{Error, ErrorKind};
 use std::ptr;
 
 use pond::future::both::Both;
@@ -75,7 +76,11 @@ fn show(rt: *mut c_void, future: impl Future<Output = ()> + Send + 'static, full
     unsafe {
         let attr = TdtTaskAttr::of(&future);
         let task = tdt_rt_spawn(rt, into_tdt(future), &attr);
-        let trace = tdt_backtrace(task);
+        let mut trace = tdt_backtrace(task);
+        // On a busy machine.
+        while trace.is_null() && Error::last_os_error().kind() == ErrorKind::TimedOut {
+            trace = tdt_backtrace(task);
+        }
         let options = PrintOptions {
             size: std::mem::size_of::<PrintOptions>(),
             format: 0,
@@ -88,7 +93,7 @@ fn show(rt: *mut c_void, future: impl Future<Output = ()> + Send + 'static, full
             max_depth: 0,
         };
         if trace.is_null() || tdt_trace_print_with(trace, stdout, &options) != 0 {
-            println!("no trace: {}", std::io::Error::last_os_error());
+            println!("no trace: {}", Error::last_os_error());
         }
         tdt_trace_free(trace);
         tdt_handle_unref(task);

@@ -16,6 +16,9 @@ use tdt::{Error, Handle, TraceExt};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task;
 
+/// Threads may have no CPU for a while.
+const MINUTE: Duration = Duration::from_secs(60);
+
 macro_rules! kinds {
     ($source:literal: $($kind:ident),* $(,)?) => {
         vec![$($crate::Kind {
@@ -163,7 +166,7 @@ impl Zoo {
 
     /// Have all trees read by `read` until they are as wanted, since tasks need time to get there.
     fn expect(&self, mut read: impl FnMut() -> HashMap<u64, Tree>) {
-        let end = Instant::now() + Duration::from_secs(60);
+        let end = Instant::now() + MINUTE;
         loop {
             let trees = read();
             let wrong = self.tasks.iter().filter(|task| trees.get(&task.2.id()) != Some(&task.1));
@@ -269,7 +272,7 @@ fn watched_tasks_show_it_also_while_all_workers_are_blocked() {
     let blocks: Vec<_> = (0..2).map(|_| kinds::block(zoo.runtime())).collect();
     zoo.expect(|| read_dump(&dump()));
     for (handle, _) in &blocks {
-        let text = handle.backtrace_blocking().unwrap().to_string();
+        let text = handle.backtrace_timeout(MINUTE).unwrap().to_string();
         assert_eq!(read_printed(text.lines())[0], kinds::line_of_block(), "{text}");
     }
     tdt::watch(Duration::ZERO).unwrap();
@@ -304,7 +307,7 @@ fn local_tasks_show_where_they_wait() {
         });
     });
     let (handle, tree) = receive.recv().unwrap();
-    let trace = handle.backtrace_blocking().unwrap();
+    let trace = handle.backtrace_timeout(MINUTE).unwrap();
     assert_eq!(read_printed(trace.to_string().lines()), tree);
     end.send(()).unwrap();
     thread.join().unwrap();
