@@ -636,8 +636,8 @@ TEST(a_socket_that_stays_ready_leaves_the_driver_asleep)
 		drive(tdt_sleep_ms(1));
 	turns = atomic_load(&driven_driver()->turns);
 	nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
-	/* It may just come to the turn in which it sleeps. */
-	ck_assert_uint_le(atomic_load(&driven_driver()->turns), turns + 2);
+	/* It may have a turn or two to come before it sleeps. */
+	ck_assert_uint_le(atomic_load(&driven_driver()->turns), turns + 5);
 }
 
 /* --- Connect ---------------------------------------------------------------------------- */
