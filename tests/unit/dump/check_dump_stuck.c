@@ -119,7 +119,7 @@ static const struct tdt_snapshot *take_with_runner(int64_t timeout_ns, size_t la
 {
 	const struct tdt_snapshot *snapshot = take(timeout_ns);
 
-	for (int i = 0; i < 7 && (snapshot->running != 1 || snapshot->last < last); i++) {
+	while (snapshot->running != 1 || snapshot->last < last) {
 		tdt_snapshot_free(snapshot);
 		timeout_ns *= 2;
 		snapshot = take(timeout_ns);

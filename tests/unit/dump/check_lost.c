@@ -178,6 +178,27 @@ static size_t suspicions(void)
 	return n;
 }
 
+/* How long ago that was, on CLOCK_MONOTONIC. */
+static uint64_t ns_since(uint64_t when)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - when;
+}
+
+#define SECOND UINT64_C(1000000000) /* after which a suspicion can no longer be taken back */
+
+/* A wake-up that came just now has taken the suspicion back, unless it was too late for that. */
+static void expect_taken_back(void)
+{
+	const struct tdt_registry_lost *lost = (void *)(uintptr_t)registry->lost;
+
+	for (uint32_t i = 0; i < registry->n_lost; i++)
+		if (__atomic_load_n(&lost[i].number, __ATOMIC_RELAXED) != 0)
+			ck_assert_uint_ge(ns_since(lost[i].when), SECOND);
+}
+
 static uint64_t counted_lost(void)
 {
 	struct tdt_counts counts = { .size = sizeof counts };
@@ -236,7 +257,6 @@ TEST(it_counts_only_when_it_can_no_longer_be_taken_back)
 	struct event *event = CHANNEL;
 	struct tdt_handle *handle = spawn_waiting(CONSUME(event), event);
 	const struct tdt_registry_lost *lost = (void *)(uintptr_t)registry->lost;
-	struct timespec now;
 	uint64_t counted;
 
 	comes(event);
@@ -246,8 +266,7 @@ TEST(it_counts_only_when_it_can_no_longer_be_taken_back)
 	SNAPSHOT(snapshot, snapshot_now());
 	ck_assert_uint_eq(snapshot->n_lost_wakeups + snapshot->n_unsure_lost, 1);
 	ck_assert(counted == 0 || snapshot->n_unsure_lost == 0);
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	if ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - lost[0].when < 1000000000u)
+	if (ns_since(lost[0].when) < SECOND)
 		ck_assert_uint_eq(counted, 0);
 }
 
@@ -318,7 +337,7 @@ TEST(what_happens_again_at_a_known_place_is_certain, .to = 3)
 	SNAPSHOT(snapshot, snapshot_now());
 	ck_assert_uint_eq(snapshot->n_lost_wakeups, 2);
 	for (int i = 0; i < 2; i++)
-		waited_long &= snapshot->lost_wakeups[i]->tasks[0]->state_ns >= 1000000000;
+		waited_long &= snapshot->lost_wakeups[i]->tasks[0]->state_ns >= SECOND;
 	ck_assert(_i == 2 || waited_long);
 	for (int i = 0; i < 2; i++) {
 		const struct tdt_snapshot_group *of = snapshot->lost_wakeups[i];
@@ -387,7 +406,7 @@ TEST(a_wake_up_that_was_on_its_way_takes_it_back, .to = 2)
 	ask(handle);
 	ck_assert_uint_eq(suspicions(), 1);
 	tdt_waker_wake(on_its_way);
-	ck_assert_uint_eq(suspicions(), 0);
+	expect_taken_back();
 }
 
 /* The last wakers are newer ones, and the one that was on its way comes after them. */
@@ -403,7 +422,7 @@ TEST(also_behind_later_wake_ups)
 	waits_for(handle, third);
 	ck_assert_uint_eq(suspicions(), 1);
 	tdt_waker_wake(on_its_way);
-	ck_assert_uint_eq(suspicions(), 0);
+	expect_taken_back();
 }
 
 /* Whoever has brought the event takes the waker only now: by then it is that of the next wait. */
@@ -423,7 +442,7 @@ TEST(so_does_the_waker_of_a_later_wait_for_the_same, .to = 2)
 	}
 	waits_for(handle, first);
 	tdt_waker_wake(comes(first));
-	ck_assert_uint_eq(suspicions(), 0);
+	expect_taken_back();
 }
 
 /* The waker is one of the very poll that went on. */
@@ -438,7 +457,7 @@ TEST(so_does_one_of_a_leaf_that_registers_before_it_looks)
 	ck_assert_uint_eq(suspicions(), 1);
 	ck_assert(is_awaited(first));
 	tdt_waker_wake(comes(first));
-	ck_assert_uint_eq(suspicions(), 0);
+	expect_taken_back();
 }
 
 TEST(a_request_that_finds_nothing_new_suspects_nothing)
@@ -642,6 +661,21 @@ static struct healthy healthy[PAIRS];
 static struct tdt_handle *consumers[PAIRS];
 static atomic_bool over;
 static struct tdt_mutex *shared;
+static atomic_uint late; /* so many wake-ups came a second after what they are for */
+
+static void note_late(uint64_t since)
+{
+	if (ns_since(since) >= SECOND)
+		atomic_fetch_add(&late, 1);
+}
+
+static void unlock_shared(void)
+{
+	uint64_t began = ns_since(0);
+
+	tdt_mutex_unlock(shared);
+	note_late(began);
+}
 
 static tdt_poll_t healthy_poll(void *state, struct tdt_context *cx)
 {
@@ -653,7 +687,7 @@ static tdt_poll_t healthy_poll(void *state, struct tdt_context *cx)
 		TDT_AWAIT(event_future(&mine->event[mine->turn]));
 		mine->turn ^= 1;
 		TDT_AWAIT(tdt_mutex_lock(shared));
-		tdt_mutex_unlock(shared);
+		unlock_shared();
 	}
 	TDT_END();
 }
@@ -669,6 +703,7 @@ static void *produce(void *arg)
 
 	while (!atomic_load(&over)) {
 		struct healthy *to = &healthy[random_below(&seed, PAIRS)];
+		uint64_t began = ns_since(0);
 		const struct tdt_waker *waker = comes(&to->event[random_below(&seed, 2)]);
 
 		if (random_below(&seed, 4) == 0)
@@ -676,6 +711,7 @@ static void *produce(void *arg)
 		else
 			sched_yield();
 		tdt_waker_wake(waker);
+		note_late(began);
 	}
 	return NULL;
 }
@@ -702,6 +738,6 @@ TEST(ten_thousand_looks_at_healthy_tasks_blame_none)
 	atomic_store(&over, true);
 	threads_join(producers, 2);
 	usleep(1100000);
-	ck_assert_uint_eq(counted_lost(), 0);
-	ck_assert_uint_eq(suspicions(), 0);
+	ck_assert_uint_le(counted_lost(), late);
+	ck_assert_uint_le(suspicions(), late);
 }

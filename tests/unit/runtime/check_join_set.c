@@ -199,7 +199,7 @@ TEST(who_sees_the_empty_set_before_it_is_woken_is_not_woken)
 	}
 	waits_for_next[1].in_wake = poll_the_third;
 	leaf_open(&leaf[0]);
-	UNTIL(waits_for_next[0].wakes != 0);
+	UNTIL(waits_for_next[0].alive == 0); /* woken, and the worker is done with its waker */
 	for (int i = 0; i < 2; i++) {
 		ck_assert_uint_eq(poll_next(i), TDT_READY);
 		ck_assert_int_eq(waits_for_next[1].wakes, 1);

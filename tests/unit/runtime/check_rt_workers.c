@@ -27,6 +27,7 @@ enum stage { OUTSIDE, STARTED, PARKED, STOPPED };
 
 static __thread enum stage stage; /* of this thread */
 static __thread uint64_t told_ns; /* last */
+static __thread uint64_t parked_ns; /* last */
 static __thread int polls_since_told;
 
 static atomic_int started, stopped, parks, unparks;
@@ -40,6 +41,14 @@ void __real_tdt_worker_thread_unpark(void);
 void __real_tdt_worker_now(uint64_t ns);
 void __real_tdt_task_woken(struct tdt_handle *handle);
 void __real_tdt__idle_park(struct tdt_rt *rt, struct tdt__worker *worker);
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 void __wrap_tdt_worker_thread_start(const struct tdt_worker_attr *attr)
 {
@@ -64,6 +73,7 @@ void __wrap_tdt_worker_thread_park(void)
 {
 	MUST(stage == STARTED);
 	stage = PARKED;
+	parked_ns = now_ns();
 	__real_tdt_worker_thread_park();
 	atomic_fetch_add(blocks ? &blocked_parks : &parks, 1);
 }
@@ -74,14 +84,6 @@ void __wrap_tdt_worker_thread_unpark(void)
 	stage = STARTED;
 	atomic_fetch_add(&unparks, 1);
 	__real_tdt_worker_thread_unpark();
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 void __wrap_tdt_worker_now(uint64_t ns)
@@ -130,11 +132,18 @@ static bool all_parked(int workers)
 	return parked - unparks == workers;
 }
 
+/* The watchdog looks no more until a worker wakes.  While it looks, it may wake one. */
+static bool watchdog_rests(struct tdt_rt *rt)
+{
+	return !atomic_load(&rt->driver->watching);
+}
+
 /* And each woken worker has said so: a thread that wakes a worker first takes it off the stack. */
 static bool all_sleep(struct tdt_rt *rt)
 {
 	nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
-	return all_parked(WORKERS) && atomic_load(&rt->idle.n_parked) == WORKERS;
+	return all_parked(WORKERS) && atomic_load(&rt->idle.n_parked) == WORKERS &&
+	       watchdog_rests(rt);
 }
 
 /* One of them in the driver's role. */
@@ -168,10 +177,7 @@ TEST(each_worker_tells_its_life)
 	ck_assert_int_eq(unparks, parks);
 }
 
-/*
- * Now and then one looks around by itself, 10 ms after it has lain down, if not all are parked
- * then; and sees the task that another one was woken for, if that takes as long.
- */
+/* The watchdog may wake one more at each of its looks, while not all are parked. */
 TEST(one_task_that_is_woken_wakes_one_worker)
 {
 	struct leaf leaf = { 0 };
@@ -189,7 +195,7 @@ TEST(one_task_that_is_woken_wakes_one_worker)
 		UNTIL(all_parked(WORKERS));
 	}
 	ck_assert_int_ge(unparks - before, ROUNDS);
-	looked = (int)((now_ns() - began_ns) / 10000000) + 1;
+	looked = (int)((now_ns() - began_ns) / (TDT__LOOK_MS * 1000000)) + 1;
 	/* And each may have been about to wake when it began. */
 	ck_assert_int_le(unparks - before, ROUNDS + WORKERS + looked);
 }
@@ -294,22 +300,19 @@ TEST(the_time_is_told_once_a_turn_of_at_most_32_polls)
 	ck_assert_int_lt(turns, 1000 / 4);
 }
 
-static _Atomic uint64_t woken_ns;
-
-static void expect_told_since(struct leaf *leaf, struct tdt_context *cx)
+static void expect_told_since_parked(struct leaf *leaf, struct tdt_context *cx)
 {
-	MUST(told_ns >= woken_ns);
+	MUST(told_ns >= parked_ns);
 }
 
 TEST(the_time_is_told_anew_when_a_worker_has_slept)
 {
-	struct leaf leaf = { .on_poll = expect_told_since };
+	struct leaf leaf = { .on_poll = expect_told_since_parked };
 	RT(rt, rt_of(1));
 
 	waits(rt, &leaf);
 	for (int round = 1; round <= 10; round++) {
 		UNTIL(all_parked(1));
-		woken_ns = now_ns();
 		leaf_wake(&leaf);
 		UNTIL(leaf.polls == 1 + round && leaf.waker != NULL);
 	}
@@ -358,7 +361,7 @@ static struct tdt_rt *rt_with_one_held(void)
 	ck_assert(!tdt_future_is_none(&event.ready));
 	tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(&leaf), NULL));
 	UNTIL(leaf.drops == 1);
-	UNTIL(sleeps_in_role(rt, 2));
+	UNTIL(sleeps_in_role(rt, 2) && watchdog_rests(rt));
 	ck_assert_int_eq(eventfd_write(event.fd, 1), 0);
 	UNTIL(held);
 	UNTIL(sleeps_in_role(rt, 1));
@@ -377,11 +380,10 @@ CASE(wakers_of_no_task)
 TEST(the_time_is_told_anew_after_a_sleep_that_followed_an_event_of_no_task)
 {
 	struct tdt_rt *rt = rt_with_one_held();
-	struct leaf leaf = { .open = true, .on_poll = expect_told_since };
+	struct leaf leaf = { .open = true, .on_poll = expect_told_since_parked };
 
 	let_go = true;
 	UNTIL(sleeps_in_role(rt, 2) && all_parked(2));
-	woken_ns = now_ns();
 	tdt_handle_unref(tdt_rt_spawn(rt, leaf_future(&leaf), NULL));
 	UNTIL(leaf.drops == 1);
 	tdt_rt_free(rt);

@@ -213,7 +213,6 @@ TEST(what_makes_no_sense_is_refused)
 	ck_assert_uint_eq(tdt__registry.watch_ns, INT64_MAX);
 }
 
-/* 0 would say that nobody watches, and polls would be captured no more. */
 /* How long the epoch before was: profiles weigh trees by it. */
 static uint64_t epoch_behind_a_late_tick(int64_t interval)
 {
@@ -241,6 +240,7 @@ TEST(an_epoch_is_as_long_as_it_was_although_the_ticker_is_late)
 	watch_no_more();
 }
 
+/* 0 would say that nobody watches, and polls would be captured no more. */
 TEST(the_number_of_an_epoch_wraps_and_is_never_0)
 {
 	TEST_TASK(task, NULL, .name = 'a', .pending = 99);
