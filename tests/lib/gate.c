@@ -41,9 +41,14 @@ void gate_open(void)
 
 void gate_hold(pthread_t *thread, bool spin, void *(*run)(void *), void *arg)
 {
+	struct stuck_task there = { 0 };
+
 	gate_close(spin);
 	MUST(pthread_create(thread, NULL, run, arg) == 0);
 	gate_await();
+	atomic_store(&there.tid, atomic_load(&gate.tid));
+	if (stuck_impossible() == NULL)
+		stuck_task_settle(&there, spin);
 }
 
 void gate_release(pthread_t thread)
@@ -56,6 +61,7 @@ __attribute__((noinline)) void gate_stay(void)
 {
 	char byte;
 
+	atomic_store(&gate.tid, (unsigned)gettid());
 	atomic_fetch_add(&gate.entered, 1);
 	if (gate.spinning)
 		while (!atomic_load(&gate.is_open))

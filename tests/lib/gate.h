@@ -15,6 +15,7 @@ struct gate {
 	int pipe[2];
 	atomic_bool is_open;
 	atomic_int entered; /* those that have got there */
+	atomic_uint tid;    /* of the thread that came last */
 };
 
 extern struct gate gate;
@@ -24,7 +25,10 @@ void gate_close(bool spin);
 void gate_await(void);
 void gate_open(void);
 
-/* The same of a thread that runs `run` with `arg`: until it is there, and to its end. */
+/*
+ * The same of a thread that runs `run` with `arg`: until it is blocked or spins there, as far as
+ * that can be known here, and to its end.
+ */
 void gate_hold(pthread_t *thread, bool spin, void *(*run)(void *), void *arg);
 void gate_release(pthread_t thread);
 

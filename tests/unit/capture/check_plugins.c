@@ -76,23 +76,45 @@ static void check_plugin_tree(const struct tdt_trace *trace, const char *caller,
 	free(text);
 }
 
-/* Whether the thread that counts unloaded modules begins late, as where all CPUs are busy. */
+/*
+ * So many waits for the thread that counts unloaded modules, the reporter, reach their deadline
+ * before it begins, as where all CPUs are busy: that of the rules, and the first of the judge.
+ */
+#define LATE_WAITS 2
+
 static bool reporter_is_late;
+static atomic_int waits;
 
 /* Of the delays (tests/lib/delays.c), or of libc. */
 static int (*next_setname)(pthread_t, const char *);
+static int (*next_clockwait)(pthread_cond_t *, pthread_mutex_t *, clockid_t,
+			     const struct timespec *);
 
 /* Not when a thread is named: dlsym() waits for the loader. */
-static __attribute__((constructor)) void find_next_setname(void)
+static __attribute__((constructor)) void find_next(void)
 {
-	next_setname = (int (*)(pthread_t, const char *))dlsym(RTLD_NEXT, "pthread_setname_np");
+	*(void **)&next_setname = dlsym(RTLD_NEXT, "pthread_setname_np");
+	*(void **)&next_clockwait = dlsym(RTLD_NEXT, "pthread_cond_clockwait");
 }
 
 int pthread_setname_np(pthread_t thread, const char *name)
 {
 	if (reporter_is_late && strcmp(name, "tdt-unloads") == 0)
-		usleep(150000);
+		while (atomic_load(&waits) <= LATE_WAITS)
+			usleep(1000);
 	return next_setname(thread, name);
+}
+
+/*
+ * All other waits, which are for the reporter or for names, last until these are there: a tree is
+ * exact only if the machine has time for the library's threads.
+ */
+int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
+			   const struct timespec *until)
+{
+	if (reporter_is_late && atomic_fetch_add(&waits, 1) < LATE_WAITS)
+		return next_clockwait(cond, mutex, clock, until);
+	return pthread_cond_wait(cond, mutex);
 }
 
 CASE(plugins)

@@ -389,10 +389,22 @@ static void *poll_on_thread(void *arg)
 }
 
 /*
- * Whether the recorder reads a poll while it goes on.  It tries that some times and no more, so on
- * a slow machine it may read none of them in time.
+ * Whether the recorder has read the poll while it is blocked: `*event` is that.  A thread that was
+ * held up before is read there first.
  */
-static bool read_while_it_polls(struct tdt_traced *task)
+static bool is_read(uint64_t id, struct tdt_event *event)
+{
+	if (recorded_count(TDT_RING_SERVICE, TDT_EVENT_STACK, id) == 0)
+		return false;
+	*event = recorded_last(TDT_RING_SERVICE, TDT_EVENT_STACK, id).event;
+	return calls(stack_of(event), (uintptr_t)blocking_poll);
+}
+
+/*
+ * The same of a poll that begins here.  The recorder tries that some times and no more, so on a
+ * slow machine it may read none of them in time.
+ */
+static bool read_while_it_polls(struct tdt_traced *task, struct tdt_event *event)
 {
 	pthread_t thread;
 	bool read = false;
@@ -400,8 +412,7 @@ static bool read_while_it_polls(struct tdt_traced *task)
 	MUST(pthread_create(&thread, NULL, poll_on_thread, task) == 0);
 	for (int i = 0; i < 2000 && !read; i++) {
 		usleep(1000);
-		read = recorded_count(TDT_RING_SERVICE, TDT_EVENT_STACK,
-				      tdt_handle_id(task->handle)) != 0;
+		read = is_read(tdt_handle_id(task->handle), event);
 	}
 	sem_post(&go);
 	pthread_join(thread, NULL);
@@ -411,20 +422,16 @@ static bool read_while_it_polls(struct tdt_traced *task)
 TEST(a_poll_that_lasts_is_read_where_it_runs)
 {
 	struct tdt_traced task;
-	struct recorded stack;
-	uint64_t id;
+	struct tdt_event stack;
 
 	NOT_TRIED_IF(in_valgrind(), "under valgrind threads are not where the kernel says");
 	sem_init(&go, 0, 0);
 	start();
 	task = tdt_traced(((struct tdt_future){ NULL, blocking_poll, drop_nothing }));
-	id = tdt_handle_id(task.handle);
-	while (!read_while_it_polls(&task))
+	while (!read_while_it_polls(&task, &stack))
 		;
-	stack = recorded_last(TDT_RING_SERVICE, TDT_EVENT_STACK, id);
-	ck_assert_uint_ne(stack.event.time, 0);
-	ck_assert_ptr_nonnull(recorded_ring_of((uint32_t)stack.event.c, TDT_RING_POLLS));
-	ck_assert(calls(stack_of(&stack.event), (uintptr_t)blocking_poll));
+	ck_assert_uint_ne(stack.time, 0);
+	ck_assert_ptr_nonnull(recorded_ring_of((uint32_t)stack.c, TDT_RING_POLLS));
 	end_traced(&task);
 }
 

@@ -50,6 +50,8 @@ static void runs(struct fibered *it)
 	USE(it);
 }
 
+#define SECOND INT64_C(1000000000)
+
 #define IN_OUTER "fibered_entry runs outer inner fibered_yield"
 #define IN_OTHER "fibered_entry runs other fibered_yield"
 
@@ -89,11 +91,18 @@ static char *dump_text(const struct tdt_dump_options *options)
 	return TEXT_WRITTEN(out, ck_assert_int_eq(tdt_dump_with(out, options), 0));
 }
 
+/* A dump that has too little time, as on a busy machine, says less: then it gets more. */
 static void expect_dump(const char *part)
 {
-	TEXT(text, dump_text(NULL));
+	struct tdt_dump_options options = { .size = sizeof options, .timeout_ns = SECOND };
+	char *text;
 
-	ck_assert_msg(strstr(text, part) != NULL, "no '%s' in: %s", part, text);
+	while (text = dump_text(&options), strstr(text, part) == NULL) {
+		printf("# no '%s' in: %s", part, text);
+		free(text);
+		options.timeout_ns *= 2;
+	}
+	free(text);
 }
 
 static void expect_misuse(enum tdt_misuse_kind kind)
@@ -143,7 +152,7 @@ TEST(a_fiber_that_has_not_run_says_so)
 TEST(a_dump_has_all_fibers)
 {
 	const struct tdt_dump_options unhurried = { .size = sizeof unhurried,
-						    .timeout_ns = 60000000000 };
+						    .timeout_ns = 60 * SECOND };
 	struct fibered its[600];
 
 	for (int i = 0; i < 600; i++) {
@@ -266,8 +275,7 @@ static void *resume_on_thread(void *arg)
 /* Ask, when the fiber is at the gate. */
 static struct tdt_trace *ask_at_gate(const struct fibered *it)
 {
-	usleep(20000);
-	return backtrace_timed(handle_of(it), 30 * INT64_C(1000000000));
+	return backtrace_timed(handle_of(it), 30 * SECOND);
 }
 
 static void expect_stays(const char *path)

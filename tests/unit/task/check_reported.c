@@ -418,19 +418,26 @@ TEST(the_stack_of_a_poll_that_lasts_is_read, .to = 4, .skip = stuck_impossible)
 {
 	const struct tdt_backtrace_options patient = { .size = sizeof patient,
 						       .timeout_ns = INT64_C(20000000000) };
+	bool is_seen = gate_seen(_i % 2 == 1, "in_the_future")[0] != '\0';
+	struct tdt_trace *trace = NULL;
 	struct tdt_handle *task;
 	pthread_t thread;
 
 	tdt_hook_spawn(&seven);
 	task = tdt_task_find(7);
 	gate_hold(&thread, _i % 2 == 1, worker, _i < 2 ? NULL : &thread);
-	TRACE(trace, tdt_backtrace_with(task, &patient));
+	do { /* names that come late are there the next time */
+		tdt_trace_free(trace);
+		trace = tdt_backtrace_with(task, &patient);
+		ck_assert_ptr_nonnull(trace);
+	} while (is_seen && test_nodes_of(trace, "in_the_future") == 0);
 	ck_assert_int_eq(tdt_trace_info(trace)->state, TDT_TASK_RUNNING);
-	if (gate_seen(_i % 2 == 1, "in_the_future")[0] != '\0') {
+	if (is_seen) {
 		ck_assert_int_eq(gate_cut(trace), TDT_CUT_NOT);
 		ck_assert_int_eq(test_nodes_of(trace, "in_the_future"), 1);
 	}
 	ck_assert_int_eq(test_nodes_of(trace, "worker"), 0);
+	tdt_trace_free(trace);
 	gate_release(thread);
 	tdt_handle_unref(task);
 	tdt_hook_terminate(&seven);
