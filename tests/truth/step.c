@@ -298,7 +298,7 @@ static bool is_due(unsigned *seed, bool edge)
 
 /*
  * Step over the instruction before which the thread stands, and note where it is then.  If a signal
- * comes, of a request that was late, its handler runs to its end before.  False: there is no thread.
+ * comes, of a request that was late, its handler runs to its end first.  False: the thread is gone.
  */
 static bool step_on(struct user_regs_struct *at)
 {
