@@ -186,12 +186,15 @@ static bool wait_ready(const struct tdt__door *door, short events)
 {
 	struct pollfd wait = { .fd = door->connection, .events = events };
 	uint64_t now = tdt__clock();
-	int ready = -1;
+	int ready;
 
-	while (ready < 0 && now < door->deadline) {
-		ready = poll(&wait, 1, (int)((door->deadline - now) / 1000000) + 1);
+	/* Once at least: this process may have stood still itself, and the answer have come. */
+	do {
+		ready = poll(&wait, 1, now < door->deadline
+					       ? (int)((door->deadline - now) / 1000000) + 1
+					       : 0);
 		now = tdt__clock();
-	}
+	} while (ready < 0 && now < door->deadline);
 	return ready > 0;
 }
 

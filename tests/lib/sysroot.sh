@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # sysroot.sh FOLDER: unpack Debian's libraries for arm64 into FOLDER, which a cross compiler takes
-# for the root of the system.  Nothing is installed, and apt's own lists stay as they are.
+# for the root of the system.  Nothing is installed, and apt's own lists stay as they are.  The exit
+# status is 77 if they cannot be fetched.
 set -eu
 root=$1
 packages='libc6-dev libdw-dev libunwind-dev libjansson-dev libncurses-dev libiberty-dev zlib1g-dev
@@ -16,8 +17,11 @@ apt()
 	apt-get -q -o Dir::State="$apt" -o Dir::State::lists="$apt/lists" \
 		-o Dir::State::status="$apt/status" -o Dir::Cache="$apt" \
 		-o Dir::Cache::archives="$apt/archives" -o APT::Architecture=arm64 \
-		-o APT::Architectures=arm64 -o APT::Install-Recommends=false "$@" \
-		>"$apt/log" 2>&1 || { cat "$apt/log" >&2; exit 1; }
+		-o APT::Architectures=arm64 -o APT::Install-Recommends=false \
+		-o APT::Update::Error-Mode=any -o Acquire::Retries=3 "$@" >"$apt/log" 2>&1 && return
+	cat "$apt/log" >&2
+	! grep -q 'Failed to fetch' "$apt/log" || exit 77
+	exit 1
 }
 
 case $apt in

@@ -323,7 +323,9 @@ int main(int argc, char **argv)
 					     : schedules,
 				    &seeds[i]) == 0);
 	}
-	sleep(seconds);
+	do /* longer, if no tree came meanwhile */
+		sleep(seconds);
+	while (atomic_load(&right) == 0 && atomic_load(&wrong) == 0);
 	atomic_store(&stopping, true);
 	for (unsigned i = 0; i < n_threads; i++)
 		pthread_join(threads[i], NULL);

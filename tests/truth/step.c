@@ -296,9 +296,35 @@ static bool is_due(unsigned *seed, bool edge)
 	return !late;
 }
 
+/*
+ * Step over the instruction before which the thread stands, and note where it is then.  If a signal
+ * comes, of a request that was late, its handler runs to its end first.  False: the thread is gone.
+ */
+static bool step_on(struct user_regs_struct *at)
+{
+	const struct user_regs_struct before = *at;
+	bool in_handler = false;
+	int signal = 0, status;
+
+	for (;;) {
+		if (ptrace(PTRACE_SINGLESTEP, thread, NULL, (void *)(intptr_t)signal) != 0 ||
+		    waitpid(thread, &status, __WALL) != thread || !WIFSTOPPED(status) ||
+		    ptrace(PTRACE_GETREGS, thread, NULL, at) != 0)
+			return false;
+		signal = WSTOPSIG(status) != SIGTRAP ? WSTOPSIG(status) : 0;
+		if (signal != 0)
+			in_handler = true;
+		else if (in_handler && at->rip == before.rip && at->rsp == before.rsp)
+			in_handler = false;
+		else if (!in_handler)
+			return true;
+	}
+}
+
 int main(int argc, char **argv)
 {
 	unsigned seed = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 0) : 0;
+	struct user_regs_struct at;
 	int status;
 
 	if (argc != 3)
@@ -310,12 +336,11 @@ int main(int argc, char **argv)
 	while (thread > 0 && !WIFSTOPPED(status) && thread != process);
 	MUST(thread > 0 && WIFSTOPPED(status));
 	read_places();
+	MUST(ptrace(PTRACE_GETREGS, thread, NULL, &at) == 0);
 	for (bool edge = false;;) {
-		struct user_regs_struct at;
 		uint8_t code[sizeof(long)];
 		long word;
 
-		MUST(ptrace(PTRACE_GETREGS, thread, NULL, &at) == 0);
 		errno = 0;
 		word = ptrace(PTRACE_PEEKTEXT, thread, at.rip, NULL);
 		MUST(errno == 0);
@@ -324,16 +349,8 @@ int main(int argc, char **argv)
 		if (is_due(&seed, edge) && in_poll(at.rip))
 			request(at.rip);
 		edge = is_call(code);
-		if (ptrace(PTRACE_SINGLESTEP, thread, NULL, NULL) != 0)
+		if (!step_on(&at))
 			break;
-		do
-			MUST(waitpid(thread, &status, __WALL) == thread);
-		while (WIFSTOPPED(status) && WSTOPSIG(status) != SIGTRAP &&
-		       ptrace(PTRACE_SINGLESTEP, thread, NULL,
-			      (void *)(intptr_t)WSTOPSIG(status)) == 0);
-		if (!WIFSTOPPED(status) || WSTOPSIG(status) != SIGTRAP)
-			break;
-		MUST(ptrace(PTRACE_GETREGS, thread, NULL, &at) == 0);
 		stepped(code, at.rip, (uint64_t)ptrace(PTRACE_PEEKDATA, thread, at.rsp, NULL));
 	}
 	kill(process, SIGKILL);

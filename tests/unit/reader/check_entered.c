@@ -80,19 +80,17 @@ static char *path_from_outside(struct tdt__sampling *sampling)
 	return path;
 }
 
-/* The thread may be seen just before it blocks, so several looks may be needed. */
+/* The thread may be seen just before it blocks, or may not run while it is sampled. */
 static void expect_own_path(const struct stuck_task *task, const char *innermost)
 {
 	TRACE(trace, stuck_task_ask(task));
 	char *own = stuck_path(trace), *path = NULL;
 	struct tdt__sampling sampling = { 0 };
 
-	for (int i = 0; i < 100 && sampling.refused == 0; i++) {
+	do {
 		free(path);
 		path = path_from_outside(&sampling);
-		if (path != NULL && strcmp(path, own) == 0)
-			break;
-	}
+	} while (sampling.refused == 0 && (path == NULL || strcmp(path, own) != 0));
 	if (sampling.refused != 0) {
 		printf("# not tried: perf_event_open(2) is refused here: %s\n",
 		       strerror(sampling.refused));

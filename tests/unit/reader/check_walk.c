@@ -192,7 +192,9 @@ static void expect_callers(const struct stuck_poll *kind)
 	while (atomic_load(&stuck.entered) == 0)
 		usleep(100);
 	stuck_task_settle(&task, false);
-	dump_only(text, sizeof text, &call);
+	do /* again, if just then it had slept enough, and was about to sleep on */
+		dump_only(text, sizeof text, &call);
+	while (call == NULL);
 	printf("# %s\n", text);
 	snprintf(want, sizeof want, "%s ", kind->path);
 	if (strchr(want, '~') == NULL)

@@ -41,7 +41,7 @@ static void set_up(void)
 {
 	find_addresses();
 	names.modules = tdt__modules_new(0);
-	names.deadline = tdt__clock() + 5 * (uint64_t)TDT__SECOND;
+	names.deadline = tdt__clock() + 60 * (uint64_t)TDT__SECOND;
 	MUST(names.modules != NULL);
 	pthread_mutex_lock(&tdt__unwind_lock);
 	MUST(tdt__loaded_meet(&names.modules, plain_pc) == 0);

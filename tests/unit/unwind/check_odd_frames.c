@@ -18,6 +18,16 @@
 
 #define MOST 20000
 
+/*
+ * What the library's threads find out is waited for, however late they are.  Otherwise it does
+ * without after a while: then it does not know whether a library was unloaded, and marks frames.
+ */
+int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
+			   const struct timespec *until)
+{
+	return pthread_cond_wait(cond, mutex);
+}
+
 /* --- Assembly ------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
