@@ -142,6 +142,8 @@ claim "what was recorded is exact" \
 	grep -q '"recorded":{"ns":[0-9]*,"tasks":.{"state":"waiting","task":"worker .","ns":' \
 	"$tmp/json"
 claim "the process was watched" test "$(number watch_ns)" = 10000000
+profile -d 1ms --json >"$tmp/json"
+claim "there is one look, however short the time" test "$(number looks)" = 1
 
 # --- Tasks that wait for ever ---
 
