@@ -66,7 +66,7 @@ static void begin_looking(struct looking *looking)
 
 /*
  * Look once in each period, until the time is over.  If the reader is late, the next look stands
- * for all periods that have passed.  Returns 0 or -ENOMEM.
+ * for all periods that have passed; so there is one look at least.  Returns 0 or -ENOMEM.
  */
 static int look_in_periods(struct looking *looking)
 {
@@ -80,7 +80,8 @@ static int look_in_periods(struct looking *looking)
 
 		show_progress("profiling", tdt__clock() - looking->start,
 			      looking->options->duration);
-		if (!wait_until(looking->start + (uint64_t)at) || tdt__clock() >= looking->end)
+		if (!wait_until(looking->start + (uint64_t)at) ||
+		    (periods != 0 && tdt__clock() >= looking->end))
 			break;
 		looking->result->ended = !tdt__target_is_there(&looking->result->outside->target);
 		if (looking->result->ended)

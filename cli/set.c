@@ -93,8 +93,6 @@ static int stay(const struct set_command *command, const struct set_doors *doors
 	struct pollfd wait[TDT__REGISTRIES_MAX + 1];
 	int ready;
 
-	if (wait_begin() != 0)
-		return report_no_memory();
 	bound_time(0);
 	wait[0] = (struct pollfd){ .fd = wait_descriptor(), .events = POLLIN };
 	for (nfds_t i = 0; i < doors->n; i++)
@@ -111,6 +109,8 @@ static int set_all(const struct set_command *command, const struct outside *outs
 	struct tdt__trouble trouble;
 	int status, error = 0;
 
+	if (wait_begin() != 0) /* before the user reads that the settings are in force */
+		return report_no_memory();
 	for (size_t i = 0; i < outside->n_found && error == 0; i++) {
 		error = set_one(command, &doors, outside, i, &trouble);
 		if (error == -ENOTCONN && outside->n_found > 1)

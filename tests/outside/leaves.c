@@ -14,6 +14,7 @@
 #include <tdt/rt/sync.h>
 #include <tdt/tdt.h>
 
+#include "lib/at_rest.h"
 #include "lib/must.h"
 
 #define LONG 1000000000u /* ms */
@@ -63,24 +64,18 @@ static void spawn_net(void)
 	spawn("write", tdt_tcp_write(client, sent, sizeof sent, &n_sent));
 }
 
-static bool has_polled(struct tdt_handle *handle)
-{
-	struct tdt_trace *trace = tdt_backtrace(handle);
-
-	tdt_trace_free(trace);
-	return trace != NULL;
-}
-
 int main(void)
 {
 	const struct tdt_print_options print = { .size = sizeof print,
 						 .format = TDT_PRINT_FOLDED };
-	const struct tdt_dump_options options = { .size = sizeof options, .print = &print };
+	const struct tdt_dump_options options = { .size = sizeof options,
+						  .timeout_ns = INT64_C(30000000000),
+						  .print = &print };
 	struct tdt_mutex *mutex = tdt_mutex_new();
 	struct tdt_oneshot_sender *sender;
 	struct tdt_oneshot_receiver *receiver;
 	static void *value;
-	struct tdt_handle *sleeper, *last;
+	struct tdt_handle *sleeper;
 
 	rt = tdt_rt_new(NULL);
 	MUST(rt != NULL && mutex != NULL && tdt_mutex_try_lock(mutex));
@@ -90,8 +85,8 @@ int main(void)
 	spawn("receive", tdt_oneshot_receive(receiver, &value, NULL));
 	spawn_combined(sleeper, mutex);
 	spawn_net();
-	last = spawn("last", tdt_sleep_ms(LONG));
-	MUST(has_polled(last));
+	spawn("last", tdt_sleep_ms(LONG));
+	wait_for_rest(0);
 	puts("ready");
 	fflush(stdout);
 	getchar();

@@ -39,7 +39,7 @@ tests_outside_recorded_LDADD = libtdt-rt.la libtdt.la -lpthread
 # A program at the leaves of the library.
 if RUNTIME
 check_PROGRAMS += tests/outside/leaves
-tests_outside_leaves_SOURCES = tests/outside/leaves.c tests/lib/must.h
+tests_outside_leaves_SOURCES = tests/outside/leaves.c tests/lib/at_rest.h tests/lib/must.h
 tests_outside_leaves_CFLAGS = $(AM_CFLAGS)
 tests_outside_leaves_LDADD = libtdt-rt.la libtdt.la -lpthread
 endif
@@ -57,7 +57,7 @@ tests_outside_fiber_core_CFLAGS = $(AM_CFLAGS)
 tests_outside_fiber_core_LDADD = libtdt-core.la -lpthread
 # A program with planted facts, whose recording is summed up.
 check_PROGRAMS += tests/outside/planted
-tests_outside_planted_SOURCES = tests/outside/planted.c tests/lib/must.h
+tests_outside_planted_SOURCES = tests/outside/planted.c tests/lib/asleep.h tests/lib/must.h
 tests_outside_planted_CFLAGS = $(AM_CFLAGS)
 tests_outside_planted_LDADD = libtdt.la -ldl -lpthread
 
@@ -121,7 +121,7 @@ tests_outside_outside_shop_SOURCES = tests/outside/outside_shop.cc tests/lib/at_
 tests_outside_outside_shop_CXXFLAGS = $(AM_CXXFLAGS) -g
 tests_outside_outside_shop_LDADD = $(tests_rt)
 tests_outside_outside_bank_SOURCES = \
-	tests/outside/outside_bank.c tests/lib/at_rest.h tests/lib/must.h
+	tests/outside/outside_bank.c tests/lib/asleep.h tests/lib/at_rest.h tests/lib/must.h
 tests_outside_outside_bank_CFLAGS = $(AM_CFLAGS) -g
 tests_outside_outside_bank_LDADD = $(tests_rt)
 check_PROGRAMS += tests/outside/outside_busy
@@ -129,7 +129,8 @@ tests_outside_outside_busy_SOURCES = tests/outside/outside_busy.c tests/lib/must
 tests_outside_outside_busy_CFLAGS = $(AM_CFLAGS) -g
 tests_outside_outside_busy_LDADD = $(tests_rt)
 check_PROGRAMS += tests/outside/outside_lost
-tests_outside_outside_lost_SOURCES = tests/outside/outside_lost.c tests/lib/must.h
+tests_outside_outside_lost_SOURCES = \
+	tests/outside/outside_lost.c tests/lib/at_rest.h tests/lib/must.h
 tests_outside_outside_lost_CFLAGS = $(AM_CFLAGS) -g
 tests_outside_outside_lost_LDADD = $(tests_rt)
 check_PROGRAMS += tests/outside/outside_futurelock

@@ -26,6 +26,7 @@
 #include <tdt/rt/sync.h>
 #include <tdt/tdt.h>
 
+#include "lib/asleep.h"
 #include "lib/at_rest.h"
 #include "lib/must.h"
 
@@ -37,7 +38,8 @@ struct work {
 
 static struct tdt_mutex *alice, *bob;
 static atomic_int halfway; /* transfers that have locked their first account */
-static atomic_bool over, computing, reading;
+static atomic_int computer, reader; /* the threads of these tasks */
+static atomic_bool over;
 static bool rests, heals;
 static int ends[2];
 static struct tdt_rt *rt;
@@ -93,7 +95,7 @@ static __attribute__((noinline)) void read_config(int fd)
 {
 	char byte;
 
-	atomic_store(&reading, true);
+	atomic_store(&reader, gettid());
 	MUST(read(fd, &byte, 1) >= 0); /* no thread ever writes */
 }
 
@@ -108,7 +110,7 @@ static tdt_poll_t reload_poll(void *state, struct tdt_context *cx)
 
 static __attribute__((noinline)) void compute(void)
 {
-	atomic_store(&computing, true);
+	atomic_store(&computer, gettid());
 	while (!atomic_load_explicit(&over, memory_order_relaxed))
 		if (rests)
 			pause();
@@ -203,28 +205,10 @@ static void wait_for_transfer(uint64_t id)
 	tdt_handle_unref(handle);
 }
 
-/* Have the transfer polled until the watch has its tree of the last poll. */
-static void wait_for_tree(uint64_t id)
+/* Once all but the tasks that read and compute wait, and the watch has their trees. */
+static void say_at_rest(const char *done)
 {
-	struct tdt_handle *handle = tdt_task_find(id);
-	struct tdt_trace *trace;
-	bool fresh = false;
-
-	MUST(handle != NULL);
-	while (getenv("TDT_WATCH") != NULL && !fresh) {
-		tdt_trace_free(tdt_backtrace(handle));
-		trace = tdt_backtrace_last(handle);
-		fresh = trace != NULL && tdt_trace_info(trace)->polls_since == 0;
-		tdt_trace_free(trace);
-		usleep(1000);
-	}
-	tdt_handle_unref(handle);
-}
-
-static void wait_for_trees(const char *done)
-{
-	wait_for_tree(2);
-	wait_for_tree(3);
+	wait_for_rest(2);
 	puts(done);
 	fflush(stdout);
 }
@@ -252,16 +236,18 @@ int main(int argc, char **argv)
 	      TDT_TASK_ATTR(.name = "reload", .id = 4));
 	spawn(TDT_ASYNC_NEW(report_poll, (struct work){ 0 }),
 	      TDT_TASK_ATTR(.name = "report", .id = 5));
-	while (!atomic_load(&computing) || !atomic_load(&reading) || atomic_load(&halfway) < 2)
+	while (atomic_load(&computer) == 0 || atomic_load(&halfway) < 2)
 		usleep(1000);
+	if (rests)
+		wait_until_asleep(&computer);
+	wait_until_asleep(&reader);
 	wait_for_transfer(2);
 	wait_for_transfer(3);
-	wait_for_rest(2);
-	wait_for_trees("ready");
+	say_at_rest("ready");
 	while ((byte = getchar()) != EOF)
 		if (byte == '\n') {
 			dump_own();
-			wait_for_trees("dumped");
+			say_at_rest("dumped");
 		}
 	_exit(EXIT_SUCCESS); /* its tasks never end */
 }

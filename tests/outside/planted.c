@@ -44,6 +44,7 @@
 #include <tdt/integrate/hooks.h>
 #include <tdt/recorder.h>
 
+#include "lib/asleep.h"
 #include "lib/must.h"
 
 #define MS 1000000L
@@ -371,7 +372,7 @@ static tdt_poll_t stuck_poll(void *state, struct tdt_context *cx)
 static tdt_poll_t stone_poll(void *state, struct tdt_context *cx)
 {
 	(void)cx;
-	pthread_barrier_wait(state);
+	atomic_store((atomic_int *)state, gettid());
 	while (pause() != 0)
 		; /* a signal was handled */
 	return TDT_READY;
@@ -385,10 +386,9 @@ static void *poll_stone(void *nothing)
 
 static void hang(void)
 {
-	static pthread_barrier_t polling;
+	static atomic_int polling;
 	pthread_t thread;
 
-	MUST(pthread_barrier_init(&polling, NULL, 2) == 0);
 	owner = spawn(wait_always, NULL, "owner");
 	stuck = spawn(stuck_poll, NULL, "stuck");
 	late = spawn(wait_always, NULL, "late");
@@ -402,7 +402,7 @@ static void hang(void)
 	poll_now(&late);
 	tdt_task_woken(late.handle);
 	MUST(pthread_create(&thread, NULL, poll_stone, NULL) == 0);
-	pthread_barrier_wait(&polling);
+	wait_until_asleep(&polling);
 }
 
 static void bury(void)

@@ -81,13 +81,19 @@ done
 # Rust looks for a module beside its source.
 claim "the manual has a Rust program" of_manual greet.rs
 cp "$top_srcdir/demo/tdt.rs" "$tmp"
-if test -e "$libs/libtdt-rt.so"; then
-	claim "it is built" build "$tmp/greet.rs"
+# The task may be held up for longer than the program waits for its tree.
+prints_tree()
+{
 	"$tmp/program" >"$tmp/out"
 	sed -n 's/.*- greet::\([a-z]*\)::{async} at .*greet\.rs:[0-9:]*$/\1/p
 		s/.*- \(tdt_sleep_ms\) at .*/\1/p' "$tmp/out" >"$tmp/got"
+	diff -u "$tmp/wanted" "$tmp/got"
+}
+
+if test -e "$libs/libtdt-rt.so"; then
+	claim "it is built" build "$tmp/greet.rs"
 	printf '%s\n' greet answer tdt_sleep_ms >"$tmp/wanted"
-	same "and prints its tree" "$tmp/wanted" "$tmp/got"
+	claim "and prints its tree" wait_until prints_tree
 	claim "its task has the name of its type, and a place with a column" \
 		grep -q \
 		'^task 1 "[^"]*greet::greet::{{closure}}>*".* at .*greet\.rs:[0-9]*:[0-9]*' \

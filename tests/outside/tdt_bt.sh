@@ -44,15 +44,21 @@ claim "there may be no such process" fails "no process 999999999 here" 999999999
 
 # --- A process, and its core file ---
 
+# same_stacks ARGUMENTS...: a thread that computes is sampled, unless it has no CPU just now.
+same_stacks()
+{
+	stacks "$@" >"$tmp/outside"
+	diff -u "$tmp/own" "$tmp/outside"
+}
+
 # as_own WHAT ARGUMENTS...: the stacks are those of the process's own dump.
 as_own()
 {
 	what=$1
 	shift
-	stacks "$@" >"$tmp/outside"
 	if test "${SANITIZERS:?}" = no; then
-		same "$what: the stacks are those that the process itself prints" \
-			"$tmp/own" "$tmp/outside"
+		claim "$what: the stacks are those that the process itself prints" \
+			wait_until same_stacks "$@"
 	else
 		skip "$what: the stacks" "a sanitizer's function stands between read() and the poll"
 	fi

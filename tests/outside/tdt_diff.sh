@@ -177,16 +177,26 @@ claim "but moves" test -z "$(says ' did not move')"
 
 claim "as folded stacks, too" differ --format=folded "$tmp/bt.A" "$tmp/bt.B"
 claim "with the numbers of tasks" says '^sleeper;sleeper_poll;tdt_sleep_ms 4 6$'
-for form in json folded; do
-	"$tdt" profile -d 200ms --format=$form "$pid" >"$tmp/profile.$form"
-	claim "profiles are compared ($form)" differ "$tmp/profile.$form" "$tmp/profile.$form"
-	claim "and have the tasks that sleep ($form)" \
+# The process may be held up for longer than its answer is waited for.
+has_sleepers()
+{
+	"$tdt" profile -d 200ms --format="$1" "$pid" >"$tmp/profile" &&
+		differ "$tmp/profile" "$tmp/profile" &&
 		says '^ *0.0 %.*sleeper;waiting: timer;sleeper_poll'
+}
+for form in json folded; do
+	claim "profiles are compared, and have the tasks that sleep ($form)" \
+		wait_until has_sleepers $form
 done
 
-claim "tdt asks for both answers itself" differ --json --after=100ms -p "$pid"
-claim "now 8, 10 and 11 do not move, either" \
-	test "$(ids stuck | tr ' ' '\n' | grep -vx '[67]' | tr '\n' ' ')" = "1 2 3 4 5 8 10 11 "
+asks_itself()
+{
+	differ --json --after=100ms -p "$pid" &&
+		test "$(ids stuck | tr ' ' '\n' | grep -vx '[67]' | tr '\n' ' ')" = \
+			"1 2 3 4 5 8 10 11 "
+}
+claim "tdt asks for both answers itself: now 8, 10 and 11 do not move, either" \
+	wait_until asks_itself
 claim "it only reads if it is told so" differ --after=100ms --no-request "$pid" 1 5
 claim "and looks at the chosen tasks" says '^process .*, 2 tasks before, 2 after'
 stop

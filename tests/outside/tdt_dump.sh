@@ -106,7 +106,7 @@ all_are_read()
 claim "it starts with a file for JSON" start "10:$json"
 claim "tdt print reads the dump" wait_until dumps_all_as_json
 claim "another one is appended" dumps_to "$json"
-claim "and it prints all dumps of the file" all_are_read
+claim "and it prints all dumps of the file" wait_until all_are_read # it may be half written
 claim "and the program goes on" ends_well
 
 # Its tasks are never polled, and it ends with this script.

@@ -229,20 +229,15 @@ claim "and what is lost is said" says_what_is_lost
 
 # --- Live tasks were listed since ---------------------------------------------------------
 
-is_listed()
-{
-	names --state=unknown >"$tmp/unknown" 2>/dev/null && ! grep -q stuck "$tmp/unknown"
-}
-
-started settle 16K
-claim "live tasks are listed after that" wait_until is_listed
-end
-
 knows_again()
 {
 	look ps --dir="$dir" && ! grep -q 'without a gap' "$tmp/out" && has \
 		'stuck  *waiting .* a mutex (0x[0-9a-f]*) held by task 8 ' \
 		'owner  *waiting' 'late  *runnable' 'fresh  *waiting' 'stone  *polling'
 }
-claim "a listing of live tasks tells what lost events have led to" knows_again
+
+started settle 16K
+claim "a listing of live tasks tells what lost events have led to" wait_until knows_again
+end
+claim "also when the process was killed" knows_again
 plan

@@ -274,8 +274,9 @@ fi
 
 # --- Tasks that are polled again and again ---
 
-# asked COMMAND...: it has said that a task is in a busy loop.  That it does not, once, is no defect:
-# the program or its observer may stand still meanwhile.  What the looks decide is check_busy's.
+# asked COMMAND...: it has said that a task is in a busy loop.  That it does not, once, is no
+# defect: the program or its observer may stand still meanwhile.  What the looks decide is
+# check_busy's.
 asked()
 {
 	"$@" >"$tmp/listed" && grep -q '^ *busy loop: ' "$tmp/listed"

@@ -185,6 +185,11 @@ if [ -n "${TDT_TEST_FULL:-}" ]; then
 fi
 mkdir "$tmp/dir"
 start env TDT_RECORD=1M TDT_RECORD_DIR="$tmp/dir" "$bank" 10 rests
+is_recorded()
+{
+	"$tdt" ps --dir="$tmp/dir" | grep '  session 10 '
+}
+wait_until is_recorded
 kill -KILL "$pid"
 wait "$pid" 2>/dev/null
 exec 3>&-

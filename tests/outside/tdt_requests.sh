@@ -82,20 +82,30 @@ as_own()
 	diff "$tmp/own" "$tmp/outside"
 }
 
+# rests: each task has answered, and waits again: no poll is due that an earlier request caused,
+# which was not answered in time.
+rests()
+{
+	says '^8 tasks.*: 6 answered, ' "$pid" &&
+		"$tdt" ps "$pid" | grep -q '^process.*, 6 waiting, 2 polling$'
+}
+
 # rings TASK COMMAND...: whether the command has the task polled.
 rings()
 {
 	rung=$1
 	shift
+	wait_until rests
 	before=$(polls "$rung")
 	"$@" >/dev/null
-	echo "$before and $(polls "$rung") polls"
-	test "$(polls "$rung")" -gt "$before"
+	after=$(polls "$rung")
+	echo "$before and $after polls"
+	test "$after" -gt "$before"
 }
 
 silent()
 {
-	! rings "$@"
+	! rings "$@" && test "$after" = "$before"
 }
 
 # exits STATUS ARGUMENTS...: tdt bt ends with the status.
@@ -110,28 +120,29 @@ exits()
 claim "the process prints a dump of its own" has_dumped
 claim "all trees are those that the process itself prints" wait_until as_own
 claim "each waiting task has answered" comes_to_say '^8 tasks, 1 deadlock: 6 answered, ' "$pid"
-claim "and says so" says '^3 tasks pending .*, asked just now: .*"session 1"' "$pid"
+claim "and says so" comes_to_say '^3 tasks pending .*, asked just now: .*"session 1"' "$pid"
 claim "the deadlock is proved by the answers" comes_to_say '^deadlock: task 2 "alice to bob"' "$pid"
 claim "a ring is shown to who asks for one of its tasks" \
 	comes_to_say '^unproven ring .*"alice to bob"' "$pid" 2
 claim "which --check finds" wait_until exits 1 --check "$pid" 2
 claim "but not for another task" exits 0 --check "$pid" 6
-claim "a request wakes its task" rings 6 "$tdt" bt "$pid" 6
+claim "a request wakes its task" wait_until rings 6 "$tdt" bt "$pid" 6
 claim "and no other" silent 6 "$tdt" bt "$pid" 7
 claim "--no-request wakes none" silent 2 "$tdt" bt --no-request "$pid"
 claim "and says what there is" says '^task 6 .*, record only' --no-request "$pid" 6
 claim "--check finds the deadlock" wait_until exits 1 --check "$pid"
-claim "by requests to its tasks" rings 2 "$tdt" bt --check "$pid"
+claim "by requests to its tasks" wait_until rings 2 "$tdt" bt --check "$pid"
 claim "and to no other" silent 6 "$tdt" bt --check "$pid"
+wait_until rests
 claim "without requests it is unproven" exits 3 --check --no-request "$pid"
 claim "and --check says so" grep -q '^tdt: a ring of waits is unproven' "$tmp/why"
 claim "--check makes no request where there is no ring" silent 6 "$tdt" bt --check "$pid" 6
 claim "nor does --waiting-longer" silent 6 "$tdt" bt --waiting-longer=1h "$pid"
 claim "tdt ps --check makes none at all" silent 2 "$tdt" ps --check "$pid"
-claim "--max-requests limits the requests" notes '^tdt: [0-9]* tasks were only read' \
+claim "--max-requests limits the requests" wait_until notes '^tdt: [0-9]* tasks were only read' \
 	--max-requests=2 "$pid"
 claim "to that many" comes_to_say ': 2 answered, ' --max-requests=2 "$pid"
-claim "--verbose says how long the requests took" notes 'requesting the trees took' \
+claim "--verbose says how long the requests took" wait_until notes 'requesting the trees took' \
 	--verbose "$pid"
 claim "an id that no task has is no trouble" says '^no tasks' "$pid" 4711
 
@@ -148,16 +159,25 @@ claim "two readers at once are both answered" wait_until two_read
 
 # --- Settings ---
 
+# The process may be held up for longer than tdt set waits for its answer.
+
 # watched: what is in force when almost no watch is requested.
 watched()
 {
 	"$tdt" set --json --for=1ms "$pid" watch=1h | sed 's/.*"watch_ns":\([0-9]*\).*/\1/'
 }
 
-# unwatched: the process has noticed that nobody else wants a watch.
-unwatched()
+# is_watched NS: so it is; or, if that is an hour, the process has noticed that nobody else wants a
+# watch.
+is_watched()
 {
-	test "$(watched)" = $hour
+	test "$(watched)" = "$1"
+}
+
+sets_both()
+{
+	test "$("$tdt" set --json --for=1ms "$pid" watch=10ms record=64K)" = \
+		'{"tdt":1,"set":{"watch_ns":10000000,"recording":true}}'
 }
 
 # start_set: have the tasks watched, until $set ends.  The target ends with descriptor 3.
@@ -170,27 +190,27 @@ start_set()
 		sleep 0.1
 	done
 	cat "$tmp/ended" >&2
+	test -s "$tmp/set"
 }
 
 hour=3600000000000
-claim "a watch that is requested is in force" test "$(
-	"$tdt" set --json --for=1ms "$pid" watch=10ms record=64K)" = \
-	'{"tdt":1,"set":{"watch_ns":10000000,"recording":true}}'
-claim "and ends with the command" wait_until unwatched
+claim "a watch that is requested is in force" wait_until sets_both
+claim "and ends with the command" wait_until is_watched $hour
 for signal in TERM KILL; do
-	start_set
-	claim "it is in force until SIG$signal" test "$(watched)" = 10000000
+	wait_until start_set
+	claim "it is in force until SIG$signal" wait_until is_watched 10000000
 	kill -$signal $set
 	wait $set 2>/dev/null
 	status=$?
-	claim "and no longer" wait_until unwatched
+	claim "and no longer" wait_until is_watched $hour
 	test $signal = KILL || claim "a signal ends it in peace" test $status = 0
 done
-start_set
+wait_until start_set
 
 # --- Targets that do not answer ---
 
 kill -STOP "$pid"
+wait_until grep -q '^State:.T' "/proc/$pid/status"
 claim "a stopped process is said to be one" notes 'is stopped' "$pid"
 kill -CONT "$pid"
 claim "afterwards it answers again" comes_to_say ': 6 answered, ' "$pid"
@@ -266,11 +286,15 @@ if serve --wedge --report=100 && wait_until is_wedged; then
 else
 	claim "a wedged server starts" false
 fi
+asked_reads()
+{
+	says 'tdt_tcp_read at ' "$pid" && grep -q 'asked just now' "$tmp/listed"
+}
+
 messages=100000000
 if serve; then
-	claim "tasks that are polled all the time show where they wait" \
-		comes_to_say 'tdt_tcp_read at ' "$pid"
-	claim "when they are asked" grep -q 'asked just now' "$tmp/listed"
+	claim "tasks that are polled all the time show where they wait when they are asked" \
+		wait_until asked_reads
 	end_server
 else
 	claim "a server starts" false

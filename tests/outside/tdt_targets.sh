@@ -34,8 +34,13 @@ lists()
 function=be_stuck
 test "${SANITIZERS:?}" = no || function='running .* on thread'
 
-# shows ARGUMENTS...: tdt prints the stack of the task that blocks its thread.
+# shows ARGUMENTS...: tdt prints the stack of the task that blocks its thread, once that is blocked.
 shows()
+{
+	wait_until finds_stack "$@"
+}
+
+finds_stack()
 {
 	"$tdt" bt "$@" 1505 >"$tmp/listed" 2>"$tmp/why"
 	cat "$tmp/listed" "$tmp/why"
@@ -211,8 +216,13 @@ fi
 stop
 
 start "$program" churn
-without perf_event_open "$tdt" bt "$pid" >"$tmp/listed" 2>"$tmp/why"
-status=$?
+shows_rest()
+{
+	without perf_event_open "$tdt" bt "$pid" >"$tmp/listed" 2>"$tmp/why"
+	status=$?
+	test $status != 0 || grep -q ' "stuck 1505" running .* in pause()' "$tmp/listed"
+}
+wait_until shows_rest
 if test $status = 77; then
 	skip "a reader that may not sample" "no filter of system calls can be set here"
 else

@@ -202,8 +202,14 @@ claim "Escape closes the tree again" presses Escape "35 of them: all"
 claim "> goes round to the first key" presses '>' "by suspicion"
 claim "a wide screen has more places" eval 'mux resize-window -x 132 -y 40 &&
 	shows "1 tasks .*q quit" && shows "a mutex .bob. held by task 3 .bob to alice"'
-claim "a small one has tasks" eval 'mux resize-window -x 40 -y 10 && shows "^ *3 bob to" &&
-	! grep -q CPU "$tmp/screen"'
+# What was on the wide screen stays until the next round.
+is_small()
+{
+	mux capture-pane -p >"$tmp/screen" && grep -q '^ *3 bob to' "$tmp/screen" &&
+		! grep -q CPU "$tmp/screen"
+}
+mux resize-window -x 40 -y 10
+claim "a small one has tasks" wait_until is_small
 claim "a tiny one says so" eval 'mux resize-window -x 19 -y 4 && shows "too small"'
 mux resize-window -x 80 -y 24
 claim "a stopped process can be read" eval 'kill -STOP "$pid" && shows ": stopped"'

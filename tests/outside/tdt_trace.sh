@@ -72,6 +72,12 @@ claim "an id is hexadecimal" fails "up to 32 hexadecimal digits, not xyz" bt --t
 claim "and not longer" fails "up to 32 hexadecimal digits" ps "--trace=${trace}0" 1
 claim "tasks are chosen in one way" fails "either --trace or" bt --trace=1 1 2
 
+is_recorded()
+{
+	named "query request " ps --trace=$trace "--dir=$TDT_RECORD_DIR" &&
+		has '^ *[0-9]* *other ' ps "--dir=$TDT_RECORD_DIR"
+}
+
 mkdir "$tmp/recordings"
 TDT_RECORD=256K
 TDT_RECORD_DIR=$tmp/recordings
@@ -94,6 +100,7 @@ else
 		finds "a core file" "--core=$tmp/core"
 		rm -f "$tmp/core"
 	fi
+	wait_until is_recorded
 	kill -9 "$pid"
 	stop
 	finds "a recording" "--dir=$TDT_RECORD_DIR"
