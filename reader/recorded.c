@@ -109,18 +109,20 @@ static int copy_rings(struct tdt__target *target, uint64_t rings, void **copy, s
 	return tdt__recording_copy(&source, copy, size);
 }
 
-/* Which block there is.  Another one may come to lie where a former one was: it has another start. */
+/* Which block there is.  One that lies where a former one was has another start. */
 struct current {
 	uint64_t rings, start;
 };
 
-static struct current current_block(const struct tdt__target *target, const struct tdt__found *found)
+static struct current current_block(const struct tdt__target *target,
+				    const struct tdt__found *found)
 {
+	const uint64_t start = offsetof(struct tdt_recording, start_ticks);
 	struct current current = { .rings = rings_of(target, found) };
 
 	if (current.rings != 0)
-		tdt__target_read(target, current.rings + offsetof(struct tdt_recording, start_ticks),
-				 &current.start, sizeof current.start);
+		tdt__target_read(target, current.rings + start, &current.start,
+				 sizeof current.start);
 	return current;
 }
 
