@@ -323,9 +323,9 @@ int main(int argc, char **argv)
 					     : schedules,
 				    &seeds[i]) == 0);
 	}
-	do /* longer, if no tree came meanwhile */
-		sleep(seconds);
-	while (atomic_load(&right) == 0 && atomic_load(&wrong) == 0);
+	sleep(seconds);
+	for (int i = 0; i < 300 && atomic_load(&right) == 0 && atomic_load(&wrong) == 0; i++)
+		sleep(1); /* longer, if no tree came meanwhile */
 	atomic_store(&stopping, true);
 	for (unsigned i = 0; i < n_threads; i++)
 		pthread_join(threads[i], NULL);

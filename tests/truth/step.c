@@ -296,6 +296,8 @@ static bool is_due(unsigned *seed, bool edge)
 	return !late;
 }
 
+#define SYSCALL 2 /* the length of the instruction; a call that a signal ends is behind it */
+
 /*
  * Step over the instruction before which the thread stands, and note where it is then.  If a signal
  * comes, of a request that was late, its handler runs to its end first.  False: the thread is gone.
@@ -314,9 +316,9 @@ static bool step_on(struct user_regs_struct *at)
 		signal = WSTOPSIG(status) != SIGTRAP ? WSTOPSIG(status) : 0;
 		if (signal != 0)
 			in_handler = true;
-		else if (in_handler && at->rip == before.rip && at->rsp == before.rsp)
+		else if (in_handler && at->rsp == before.rsp && at->rip - before.rip <= SYSCALL)
 			in_handler = false;
-		else if (!in_handler)
+		if (signal == 0 && !in_handler && at->rip != before.rip)
 			return true;
 	}
 }

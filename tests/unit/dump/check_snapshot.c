@@ -147,6 +147,8 @@ static const struct tdt_snapshot *take(int64_t timeout_ns)
 	return snapshot;
 }
 
+#define LONGEST INT64_C(1000000000000) /* no machine is that slow */
+
 /*
  * Take one that has trees of so many tasks: within `timeout_ns`, or more on a machine that is too
  * slow.
@@ -155,7 +157,7 @@ static const struct tdt_snapshot *take_with(size_t trees, int64_t timeout_ns)
 {
 	const struct tdt_snapshot *snapshot = take(timeout_ns);
 
-	while (snapshot->fresh + snapshot->last < trees) {
+	while (snapshot->fresh + snapshot->last < trees && timeout_ns < LONGEST) {
 		tdt_snapshot_free(snapshot);
 		timeout_ns *= 4;
 		snapshot = take(timeout_ns);

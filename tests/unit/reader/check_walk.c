@@ -192,10 +192,10 @@ static void expect_callers(const struct stuck_poll *kind)
 	while (atomic_load(&stuck.entered) == 0)
 		usleep(100);
 	stuck_task_settle(&task, false);
-	do /* again, if just then it had slept enough, and was about to sleep on */
+	do { /* again, if just then it had slept enough, and was about to sleep on */
 		dump_only(text, sizeof text, &call);
-	while (call == NULL);
-	printf("# %s\n", text);
+		printf("# %s\n", text);
+	} while (call == NULL);
 	snprintf(want, sizeof want, "%s ", kind->path);
 	if (strchr(want, '~') == NULL)
 		ck_assert_msg(strstr(text, "~") == NULL, "%s", text);
