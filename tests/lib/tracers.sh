@@ -88,17 +88,19 @@ kernel_events()
 }
 
 # detach PID: have a tracer detach, and wait for its end.  bpftrace 0.17 sleeps on if the signal
-# comes just before it goes to sleep, so it is told again; but not when it has begun to detach: then
-# a signal ends it before it has printed its maps.
+# comes just before it goes to sleep, so it is told again while it sleeps; but not when it has begun
+# to detach, or has had no time for that: then a signal ends it before it has printed its maps.
 detach()
 {
 	held=$(kernel_events "$1")
+	kill -INT "$1" 2>/dev/null
 	for _ in $(seq 60); do
-		test "$(kernel_events "$1")" != "$held" || kill -INT "$1" 2>/dev/null
 		for _ in $(seq 20); do
 			has_ended "$1" && break 2
 			sleep 0.1
 		done
+		grep -q '^State:.S' "/proc/$1/status" 2>/dev/null &&
+			test "$(kernel_events "$1")" = "$held" && kill -INT "$1" 2>/dev/null
 	done
 	has_ended "$1" || kill -KILL "$1"
 	wait "$1"
