@@ -106,8 +106,8 @@ fn dump() -> String {
     String::from_utf8(text).expect("it is text")
 }
 
-/// The tree of the first task is in the dump, and as long as it should be, unless the dump says that
-/// it lacks what had too little time, or that the task runs.
+/// The tree of the first task is in the dump, and as long as it should be, unless the dump says
+/// that it lacks what had too little time, or that the task runs.
 fn check(text: &str) {
     let accepts = "╼ served::serve::{async} at src/main.rs:";
     let operation = " └╼ tokio::net::TcpListener::accept at tokio-";
