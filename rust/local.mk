@@ -58,6 +58,7 @@ EXTRA_DIST += \
 	rust/tdt/tests/stress.rs \
 	rust/tdt/tests/tokio_test/mod.rs \
 	rust/tdt/tests/trees.rs \
+	rust/tdt/tests/waiting/mod.rs \
 	rust/tdt/tests/wakers.rs \
 	rust/tdt/tests/zoo/kinds.rs \
 	rust/tdt/tests/zoo/late.rs \

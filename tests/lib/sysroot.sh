@@ -14,13 +14,14 @@ mkdir -p "$root" "$apt/lists/partial" "$apt/archives/partial"
 : >"$apt/status"
 apt()
 {
-	apt-get -q -o Dir::State="$apt" -o Dir::State::lists="$apt/lists" \
+	LC_ALL=C apt-get -q -o Dir::State="$apt" -o Dir::State::lists="$apt/lists" \
 		-o Dir::State::status="$apt/status" -o Dir::Cache="$apt" \
 		-o Dir::Cache::archives="$apt/archives" -o APT::Architecture=arm64 \
 		-o APT::Architectures=arm64 -o APT::Install-Recommends=false \
 		-o APT::Update::Error-Mode=any -o Acquire::Retries=3 "$@" >"$apt/log" 2>&1 && return
 	cat "$apt/log" >&2
-	! grep -q 'Failed to fetch' "$apt/log" || exit 77
+	# Without a network, but not if the mirror lacks the file.
+	grep -q ' 40[34] ' "$apt/log" || ! grep -q 'Failed to fetch' "$apt/log" || exit 77
 	exit 1
 }
 

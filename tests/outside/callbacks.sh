@@ -140,16 +140,20 @@ build()
 		-lpthread
 }
 
-# shows NAME CHAIN...: if its dump had the time for all names.
+# in_time PROGRAM ARGUMENT...: the dump in $tmp/shown had the time for all trees and names.
+in_time()
+{
+	"$@" >"$tmp/shown"
+	! grep -q -e 'without a tree' -e 'not named in time' "$tmp/shown"
+}
+
+# shows NAME CHAIN...
 shows()
 {
 	name=$1
 	shift
 	printf '%s\n' "$@" | sort >"$tmp/expected"
-	while
-		"$tmp/$name" 3 ${ms:+"$ms"} >"$tmp/shown"
-		grep -q -e 'without a tree' -e 'not named in time' "$tmp/shown"
-	do :; done
+	wait_until in_time "$tmp/$name" 3 ${ms:+"$ms"}
 	chains <"$tmp/shown" >"$tmp/got"
 	same "demo/$name.c shows where its callbacks wait" "$tmp/expected" "$tmp/got"
 }

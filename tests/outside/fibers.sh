@@ -48,13 +48,17 @@ even()
 		s/\[abi:cxx11\]//'
 }
 
-# shown PROGRAM: what it prints, if the dumps in it had time for all trees and names.
+# in_time PROGRAM: the dumps in $tmp/shown had the time for all trees and names.
+in_time()
+{
+	"$1" >"$tmp/shown" 2>&1
+	! grep -q -e 'without a tree' -e 'not named in time' "$tmp/shown"
+}
+
+# shown PROGRAM: what it prints.
 shown()
 {
-	while
-		"$1" >"$tmp/shown" 2>&1
-		grep -q -e 'without a tree' -e 'not named in time' "$tmp/shown"
-	do :; done
+	wait_until in_time "$1"
 	cat "$tmp/shown"
 }
 

@@ -18,10 +18,20 @@ line()
 	grep -n "// $2\$" "$from/$1" | cut -d: -f1
 }
 
+# in_time PROGRAM [full]: all that its tasks answer is where they wait, in $tmp/printed.  On a busy
+# machine there may be no answer in a second, or the stack of a poll that goes on.
+in_time()
+{
+	"$@" >"$tmp/printed" 2>&1
+	! grep -q -e 'timed out' -e '^task .* running ' "$tmp/printed"
+}
+
 # trees PROGRAM [full]: without the tasks' lines, columns, and lines of the library.
 trees()
 {
-	"$@" | sed '/^task /d; s/\(:[0-9]*\):[0-9]*$/\1/; s/\(runtime.timer[.]c\):.*/\1/'
+	wait_until in_time "$@"
+	sed '/^task /d; s/\(:[0-9]*\):[0-9]*$/\1/; s/\(runtime.timer[.]c\):.*/\1/' \
+		"$tmp/printed"
 }
 
 # --- Rust ---

@@ -53,7 +53,7 @@
 
 #define LONG 60000000 /* milliseconds */
 #define REQUEST_NS INT64_C(100000000000) /* for a task that answers, on a machine of any speed */
-#define DUMP_NS INT64_C(10000000000) /* it waits so long, as some tasks give no answer */
+#define DUMP_NS INT64_C(4000000000) /* it waits so long, as some tasks give no answer */
 #define N(array) (sizeof(array) / sizeof(*(array)))
 #define REUSED UINT64_C(4242)
 #define HOOKED UINT64_C(9000001)

@@ -16,11 +16,9 @@ use tdt::sync::{
 use tdt::{Backtrace, Builder, Handle, TraceExt, WaitKind};
 
 mod random;
+mod waiting;
 
 use random::Random;
-
-/// A worker may have no CPU for a while.
-const MINUTE: Duration = Duration::from_secs(60);
 
 fn runtime(workers: usize) -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread()
@@ -38,7 +36,7 @@ fn dump() -> String {
 
 /// The owners of the mutexes that a task waits for.
 fn owners(handle: &Handle) -> Vec<Option<u64>> {
-    let info = handle.backtrace_timeout(MINUTE).unwrap().info();
+    let info = waiting::backtrace(handle).info();
     assert!(info.waits.iter().all(|wait| wait.kind == WaitKind::Mutex));
     info.waits.iter().map(|wait| wait.owner).collect()
 }
@@ -85,12 +83,12 @@ fn a_mutex_that_was_handed_over_and_not_taken_says_to_whom() {
     let handle = future.handle();
     runtime.spawn(future);
     // Its first poll may be this one: the line gets it twice.
-    handle.backtrace_timeout(MINUTE).unwrap();
+    waiting::backtrace(&handle);
     assert_eq!(owners(&handle), [None], "no task holds it");
 
     drop(locked);
     assert_eq!(owners(&handle), [Some(handle.id())], "it was handed to the first future");
-    assert!(handle.backtrace_timeout(MINUTE).unwrap().info().waits[0].handed.is_some());
+    assert!(waiting::backtrace(&handle).info().waits[0].handed.is_some());
     let ring = format!("deadlock: task {} \"forgetful\" waits for a mutex", handle.id());
     let text = until_dump_has(&ring);
     assert!(text.contains(" ago to another future of its own, which has not taken it"), "{text}");
@@ -327,7 +325,7 @@ fn a_reader_that_reads_again_behind_a_writer_is_a_deadlock() {
     });
     let reader_handle = reader.handle();
     runtime.spawn(reader);
-    reader_handle.backtrace_timeout(MINUTE).unwrap(); // it has the lock
+    waiting::backtrace(&reader_handle); // it has the lock
     let writer = async move { drop(lock.write().await) }.traced();
     let writer_handle = writer.handle();
     runtime.spawn(writer);
@@ -353,7 +351,7 @@ fn a_lock_for_readers_says_who_has_had_it_longest() {
         let future = future.traced();
         let handle = future.handle();
         let task = runtime.spawn(future);
-        handle.backtrace_timeout(MINUTE).unwrap();
+        waiting::backtrace(&handle);
         (handle, task)
     };
     let (second, second_task) = hold(lock.clone());
@@ -388,7 +386,7 @@ fn a_semaphore_says_who_has_its_permits_if_only_one_task_has() {
         let future = future.traced();
         let handle = future.handle();
         let task = runtime.spawn(future);
-        handle.backtrace_timeout(MINUTE).unwrap();
+        waiting::backtrace(&handle);
         (handle, task)
     };
     let (first, _first_task) = hold(few.clone(), 1);

@@ -5,7 +5,7 @@ mod tdt;
 
 use std::ffi::c_void;
 use std::future::Future;
-use std::io::{Error, ErrorKind};
+use std::io::Error;
 use std::ptr;
 
 use pond::future::both::Both;
@@ -76,11 +76,7 @@ fn show(rt: *mut c_void, future: impl Future<Output = ()> + Send + 'static, full
     unsafe {
         let attr = TdtTaskAttr::of(&future);
         let task = tdt_rt_spawn(rt, into_tdt(future), &attr);
-        let mut trace = tdt_backtrace(task);
-        // On a busy machine.
-        while trace.is_null() && Error::last_os_error().kind() == ErrorKind::TimedOut {
-            trace = tdt_backtrace(task);
-        }
+        let trace = tdt_backtrace(task);
         let options = PrintOptions {
             size: std::mem::size_of::<PrintOptions>(),
             format: 0,

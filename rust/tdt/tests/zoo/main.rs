@@ -31,6 +31,8 @@ macro_rules! kinds {
 
 mod kinds;
 mod late;
+#[path = "../waiting/mod.rs"]
+mod waiting;
 
 /// A kind of task.
 pub struct Kind {
@@ -307,7 +309,7 @@ fn local_tasks_show_where_they_wait() {
         });
     });
     let (handle, tree) = receive.recv().unwrap();
-    let trace = handle.backtrace_timeout(MINUTE).unwrap();
+    let trace = waiting::backtrace(&handle);
     assert_eq!(read_printed(trace.to_string().lines()), tree);
     end.send(()).unwrap();
     thread.join().unwrap();
