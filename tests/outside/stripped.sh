@@ -94,15 +94,13 @@ DEBUGINFOD_URLS=file://$tmp/server
 DEBUGINFOD_CACHE_PATH=$tmp/cache
 export DEBUGINFOD_CACHE_PATH
 
-# wait_in FUNCTION OPTION...: both tasks wait there.
-wait_in()
+# both_wait OPTION...: both tasks wait for a mutex, and none is held up in a poll.
+both_wait()
 {
-	function=$1
-	shift
 	env -u LD_LIBRARY_PATH "$tdt" bt --format=folded "$@" "$pid" 2>"$tmp/why" |
 		grep tdt_mutex_lock >"$tmp/got"
 	cat "$tmp/got" "$tmp/why"
-	grep -qx "tasks;$function;tdt_mutex_lock 2" "$tmp/got"
+	grep -q ';tdt_mutex_lock 2$' "$tmp/got"
 }
 
 LD_LIBRARY_PATH=$top_builddir/.libs
@@ -113,10 +111,13 @@ if ! may_read; then
 elif ! find /usr/lib* -name libdebuginfod.so.1 | grep -q .; then
 	skip "debug files of a server" "there is no libdebuginfod"
 else
+	wait_until both_wait >&2
 	claim "without its debug file a program has no names" \
-		wait_until wait_in 'bank+0x[0-9a-f]*'
+		grep -qx 'tasks;bank+0x[0-9a-f]*;tdt_mutex_lock 2' "$tmp/got"
 	claim "and no server was asked" test ! -e "$tmp/cache"
-	claim "with --debuginfod the server has them" wait_until wait_in transfer_poll --debuginfod
+	wait_until both_wait --debuginfod >&2
+	echo 'tasks;transfer_poll;tdt_mutex_lock 2' >"$tmp/expected"
+	same "with --debuginfod the server has them" "$tmp/expected" "$tmp/got"
 	unset DEBUGINFOD_URLS
 	claim "without a server that is refused" sh -c \
 		"'$tdt' bt --debuginfod 1 2>&1 | grep -q 'needs the servers'"

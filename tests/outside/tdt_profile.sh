@@ -159,11 +159,19 @@ samples()
 		END { print all + 0 }'
 }
 
-# The three sessions wait at one place, and each other task at one of its own.  A task that is held
-# up has no tree yet.
-sees_all()
+# at_rest: all that wait have a fresh tree, and no look found one in a poll for a request, which may
+# be held up.
+at_rest()
 {
 	profile -d 300ms --json >"$tmp/json"
+	test "$(number unknown_ns)" = 0 && test "$(number stale_ns)" = 0 &&
+		! sed 's/{"state":/\n&/g' "$tmp/json" |
+			grep '^{"state":"[pr][^[]*"task":"[sdab][^[]*"samples":'
+}
+
+# The three sessions wait at one place, and each other task at one of its own.
+sees_all()
+{
 	looks=$(number looks)
 	echo "$looks looks, $(samples 'session *') sessions, $(samples desk) desks"
 	test "$(samples 'session *')" = $((3 * looks)) && test "$(samples desk)" = "$looks" &&
@@ -173,7 +181,8 @@ sees_all()
 
 stop
 if start "$top_builddir/tests/outside/outside_bank" 3 rests; then
-	claim "each look sees where tasks wait for ever" wait_until sees_all
+	wait_until at_rest >&2
+	claim "each look sees where tasks wait for ever" sees_all
 	claim "and names the place" sh -c 'sed "s/{\"state\":/\n&/g" "$1" |
 		grep "\"task\":\"session .*\"samples\".*\"function\":\"next_order_poll\""' - \
 		"$tmp/json"

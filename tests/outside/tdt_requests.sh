@@ -105,7 +105,7 @@ rings()
 
 silent()
 {
-	! rings "$@" && test "$after" = "$before"
+	! rings "$@" && test -n "$after" && test "$after" = "$before"
 }
 
 # exits STATUS ARGUMENTS...: tdt bt ends with the status.
