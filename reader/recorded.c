@@ -109,7 +109,7 @@ static int copy_rings(struct tdt__target *target, uint64_t rings, void **copy, s
 	return tdt__recording_copy(&source, copy, size);
 }
 
-/* Which block there is.  One that lies where a former one was has another start. */
+/* The block that there is.  One that lies where a former one was has another start. */
 struct current {
 	uint64_t rings, start;
 };

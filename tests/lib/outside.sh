@@ -22,6 +22,20 @@ start()
 	pid=$!
 }
 
+# give_line ANSWER: give the program a line, and wait until it has given that answer once more;
+# $told is how often it had before.
+give_line()
+{
+	told=$(grep -cx "$1" "$tmp/said")
+	echo >&3
+	wait_until has_answered "$1"
+}
+
+has_answered()
+{
+	test "$(grep -cx "$1" "$tmp/said")" -gt "$told"
+}
+
 stop()
 {
 	exec 3>&-

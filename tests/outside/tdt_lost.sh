@@ -54,18 +54,11 @@ dump_shows()
 	wait_until dumps_watched && test "$(polls)" = "$before"
 }
 
-has_set()
-{
-	test "$(grep -c '^set$' "$tmp/said")" -gt "$1"
-}
-
 # asks_anyway: a request has the task polled, and the loss is one of that request.  If the poll is
 # held up, the request may be over, and the task goes on nevertheless: so there is another event.
 asks_anyway()
 {
-	sets=$(grep -c '^set$' "$tmp/said")
-	echo >&3
-	wait_until has_set "$sets"
+	give_line set
 	"$tdt" bt --request "$pid" >"$tmp/shown" 2>"$tmp/why"
 	cat "$tmp/shown" "$tmp/why"
 	grep -q '^lost wake-up: task 1 .* for this request; nobody had woken it' "$tmp/shown" &&

@@ -61,11 +61,7 @@ may_request()
 # ledger FILE: how long the tasks have waited in each function by now.
 ledger()
 {
-	before=$(grep -c end "$tmp/said")
-	echo >&3
-	until [ "$(grep -c end "$tmp/said")" -gt "$before" ]; do
-		sleep 0.1
-	done
+	give_line end
 	tail -n 6 "$tmp/said" | grep wait_ >"$1"
 }
 

@@ -295,18 +295,10 @@ from_json()
 	"$tdt" bt --json --no-request "$pid" | "$tdt" print -
 }
 
-# has_dumped N: the program has done so that often.
-has_dumped()
-{
-	test "$(grep -c '^dumped' "$tmp/said")" -gt "$1"
-}
-
 own_dump()
 {
-	dumps=$(grep -c '^dumped' "$tmp/said")
-	echo >&3
-	wait_until has_dumped "$dumps"
-	awk -v n="$dumps" '/^dumped/ { seen++ } seen == n' "$tmp/said"
+	give_line dumped
+	awk -v n="$told" '/^dumped/ { seen++ } seen == n' "$tmp/said"
 }
 
 if test "$WITH_RUNTIME" = yes && start "$top_builddir/tests/outside/outside_busy"; then

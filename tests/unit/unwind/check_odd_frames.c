@@ -19,8 +19,8 @@
 #define MOST 20000
 
 /*
- * What the library's threads find out is waited for, however late they are.  Otherwise it does
- * without after a while: then it does not know whether a library was unloaded, and marks frames.
+ * The library waits for its threads, however late they are.  By itself it would do without them
+ * after a while, and mark frames, as it would not know whether a module was unloaded.
  */
 int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
 			   const struct timespec *until)
